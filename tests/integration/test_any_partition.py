@@ -2,6 +2,7 @@
 machine."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter
 from agentevals_action.cli.review import open_folder
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
-from agentevals_action.model.shards import Fragment, FragmentEnd, FragmentHeader, TestKey
+from agentevals_action.model.shards import Fragment, FragmentEnd, FragmentHeader, Side, TestKey
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.shard_files import digest_of, write_fragment
 from agentevals_action.review import pipeline
@@ -61,6 +62,9 @@ def without_times(review: Review) -> Any:
     return clean(REVIEW.dump_python(review, mode="json"))
 
 
+_FILES: Mapping[Side, str] = {"head": "results.jsonl", "base": "base.jsonl"}
+
+
 class Reviewed:
     """A change that one machine has reviewed, and its results."""
 
@@ -71,11 +75,11 @@ class Reviewed:
         self.request = open_folder(folder, "main", {}, os.environ)
         workspace = self.request.workspace
         self.expected = without_times(pipeline.review(self.request))
-        self.results = {
+        self.results: dict[Side, dict[TestKey, TestResult]] = {
             side: {
                 (one.eval_path, one.eval_id): one for one in read_results(workspace.report / name)
             }
-            for side, name in (("head", "results.jsonl"), ("base", "base.jsonl"))
+            for side, name in _FILES.items()
         }
         self.tests = sorted({*self.results["head"], *self.results["base"]})
         self.plan = plan_shards(self.request, RUN)
@@ -93,7 +97,7 @@ class Reviewed:
         content = self.plan.model_copy(update={"shards": tuple(parts)}).model_dump_json().encode()
         workspace.shards.write("plan.json", [content])
         for number in range(total):
-            head, base = (self.part(side, owners, number) for side in ("head", "base"))
+            results = {side: self.part(side, owners, number) for side in self.results}
             header = FragmentHeader(
                 version=1,
                 plan=digest_of(content),
@@ -102,11 +106,13 @@ class Reviewed:
                 shard=number + 1,
                 shards=total,
             )
-            end = FragmentEnd(rows=len(head) + len(base))
-            write_fragment(workspace.shards, Fragment(header, head, base, end))
+            end = FragmentEnd(rows=sum(map(len, results.values())))
+            write_fragment(workspace.shards, Fragment(header, results, end))
         return without_times(merge_shards(self.request, RUN))
 
-    def part(self, side: str, owners: dict[TestKey, int], number: int) -> dict[TestKey, TestResult]:
+    def part(
+        self, side: Side, owners: dict[TestKey, int], number: int
+    ) -> dict[TestKey, TestResult]:
         return {key: one for key, one in self.results[side].items() if owners[key] == number}
 
 

@@ -17,13 +17,20 @@ from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.loaded_files import LoadedFiles, State
 from agentevals_action.execution.ordering import Ordering
+from agentevals_action.execution.workspaces.folder import Attempt
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.results.build import CostTally, error_result, sample_result, test_result
+from agentevals_action.results.build import (
+    CostTally,
+    cost_free,
+    error_result,
+    sample_result,
+    test_result,
+)
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.resources import exhausted
@@ -40,6 +47,17 @@ IndexedTest = tuple[int, Suite, Test]
 OnResult = Callable[[int, Suite, TestResult], None]
 #: Receives the suite and the test of each attempt when it starts.
 OnStart = Callable[[Suite, Test], None]
+
+
+@dataclass(frozen=True)
+class SecondScoring:
+    """Tests of the other side that score the work of tests with a workspace, too, each with its
+    suite, by the suite's path and the id of the test that runs. `prepare` prepares their tree and
+    may raise AttemptError. `results` receives their scores."""
+
+    tests: Mapping[tuple[str, str], tuple[Suite, Test]]
+    prepare: Callable[[], Awaitable[None]]
+    results: dict[tuple[str, str], TestResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,9 @@ class _Sample:
     tally: CostTally = field(default_factory=CostTally)
     #: What a program that judges asked for and no cassette has.
     not_recorded: list[AttemptError] = field(default_factory=list)
+    second_scoring: SecondScoring | None = None
+    #: The scores of the other side's test, if it scores this sample, too.
+    second_result: list[SampleResult] = field(default_factory=list)
 
 
 @dataclass
@@ -77,6 +98,8 @@ class _RunningTest:
     index: int
     started: float = 0.0
     samples: dict[int, SampleResult] = field(default_factory=dict)
+    #: The samples as the test of the other side scores them.
+    second: dict[int, SampleResult] = field(default_factory=dict)
 
 
 class Runner:
@@ -110,9 +133,11 @@ class Runner:
         on_result: OnResult,
         error: AttemptError | None = None,
         on_start: OnStart = lambda _suite, _test: None,
+        second_scoring: SecondScoring | None = None,
     ) -> None:
         """Runs tests in order and passes on each start and each result. Tests are read as they are
-        needed, so that memory does not grow with their number.
+        needed, so that memory does not grow with their number. With a `second_scoring`, its tests
+        score the folders of the agents before these are reset or removed.
 
         With an `error` (the tree could not be prepared) no target is called and every test ends in
         that error.
@@ -129,11 +154,15 @@ class Runner:
                     on_start(sample.suite, sample.test)
                     running.started = running.started or monotonic()
                     work = self._attempt(sample, error)
-                    running.samples[sample.number] = await _or_error(sample, work)
+                    result = await _or_error(sample, work)
+                    running.samples[sample.number] = result
+                    second = next(iter(sample.second_result), None)
+                    running.second[sample.number] = second or cost_free(result)
                 if len(running.samples) == self._options.samples:
                     duration = monotonic() - running.started
-                    result = _test_result(sample, running.samples, duration)
-                    on_result(running.index, sample.suite, result)
+                    result_of_test = _test_result(sample, running.samples, duration)
+                    self._finish_second(sample, running.second, result_of_test)
+                    on_result(running.index, sample.suite, result_of_test)
             finally:
                 waiting.release()
 
@@ -143,7 +172,9 @@ class Runner:
                 running, fingerprint = _RunningTest(index), self._fingerprint(suite, test)
                 for number in range(self._options.samples):
                     await waiting.acquire()
-                    sample = _Sample(suite, test, number, workspaces, fingerprint)
+                    sample = _Sample(
+                        suite, test, number, workspaces, fingerprint, second_scoring=second_scoring
+                    )
                     turn = ordering.turn(_shared_by(sample))
                     tasks.create_task(run_sample(running, sample, turn))
         await workspaces.close()
@@ -161,12 +192,7 @@ class Runner:
                     samples[number] = await _or_error(one, self._grade(one, stored_work(stored)))
             elif stored.error:
                 samples[number] = stored
-        return replace(
-            _test_result(sample, samples),
-            timestamp=base.timestamp,
-            eval_path=base.eval_path,
-            duration_ms=base.duration_ms,
-        )
+        return _of_same_run(_test_result(sample, samples), base)
 
     async def resample(
         self, suite: Suite, turns: Sequence[Test], first: int, count: int
@@ -204,12 +230,45 @@ class Runner:
         try:
             trace = await self._call_agent(sample, attempt.path)
             work = Work(trace, attempt.path, await attempt.diff())
+            await self._score_second(sample, attempt, work)
             result = await self._grade(sample, work, before)
         except Exception:
             await attempt.leave(failed=True)
             raise
         await attempt.leave(failed=result.verdict != "pass")
         return result
+
+    async def _score_second(self, sample: _Sample, attempt: Attempt, work: Work) -> None:
+        """Scores a copy of the agent's folder by the test of the other side.
+
+        Attack: the judge that a change edits rewrites the folder for base's judge. Base's runs
+        first, in a folder that is gone when head's starts."""
+        scoring = sample.second_scoring
+        found = scoring.tests.get((sample.suite.path, sample.test.id)) if scoring else None
+        if scoring is None or found is None:
+            return
+        suite, test = found
+        second = replace(
+            sample, test=replace(test, scorer=suite), tally=CostTally(), not_recorded=[]
+        )
+
+        async def score() -> SampleResult:
+            await scoring.prepare()
+            async with attempt.copied() as folder:
+                return await self._grade(second, replace(work, folder=folder))
+
+        sample.second_result.append(await _or_error(second, score()))
+
+    def _finish_second(
+        self, sample: _Sample, samples: Mapping[int, SampleResult], own: TestResult
+    ) -> None:
+        """Passes on the scores of the other side's test, which belong to the same run as `own`."""
+        scoring, key = sample.second_scoring, (sample.suite.path, sample.test.id)
+        if scoring and (found := scoring.tests.get(key)):
+            other = replace(
+                sample, suite=found[0], test=found[1], fingerprint=self._fingerprint(*found)
+            )
+            scoring.results[key] = _of_same_run(_test_result(other, samples), own)
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:
         test = sample.test
@@ -369,6 +428,16 @@ def _test_result(
     ordered = [samples[number] for number in sorted(samples)]
     duration_ms = round(seconds * 1000, 1)
     return test_result(sample.suite, sample.test, ordered, duration_ms, sample.fingerprint)
+
+
+def _of_same_run(scored: TestResult, result: TestResult) -> TestResult:
+    """What other evaluators `scored`, as part of the run of `result`."""
+    return replace(
+        scored,
+        timestamp=result.timestamp,
+        eval_path=result.eval_path,
+        duration_ms=result.duration_ms,
+    )
 
 
 def _shared_by(sample: _Sample) -> list[Hashable]:

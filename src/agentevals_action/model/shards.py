@@ -11,7 +11,8 @@ from agentevals_action.model.result import CAMEL_CASE, TestResult
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
 
-Side = Literal["head", "base"]
+#: `by_base`: head's work in workspaces, as base's evaluators scored it.
+Side = Literal["head", "base", "by_base"]
 #: A test of a suite: the suite's path on head, and the test's id.
 TestKey = tuple[str, str]
 
@@ -79,7 +80,7 @@ class FragmentHeader(_File):
 
 
 class FragmentRow(_File):
-    """A line of a fragment: the result of one test on one side; `suite` is the suite's path on
+    """A line of a fragment: a result of one test; `suite` is the suite's path on
     head."""
 
     side: Side
@@ -101,11 +102,10 @@ class FragmentEnd(_File):
 
 @dataclass(frozen=True)
 class Fragment:
-    """The results of one shard on both sides."""
+    """The results of one shard."""
 
     header: FragmentHeader
-    head: Mapping[TestKey, TestResult]
-    base: Mapping[TestKey, TestResult]
+    results: Mapping[Side, Mapping[TestKey, TestResult]]
     end: FragmentEnd
 
 

@@ -131,8 +131,13 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
 
 def without_cost(result: TestResult) -> TestResult:
     """A result that cost nothing, so that only the cost of scoring it again is counted."""
-    free = asdict(CostTally())
-    return replace(result, samples=tuple(replace(one, **free) for one in result.samples), **free)
+    samples = tuple(map(cost_free, result.samples))
+    return replace(result, samples=samples, **asdict(CostTally()))
+
+
+def cost_free(sample: SampleResult) -> SampleResult:
+    """A sample that cost nothing."""
+    return replace(sample, **asdict(CostTally()))
 
 
 def _totals(

@@ -114,7 +114,7 @@ def write_fragment(folder: OutputFolder, fragment: Fragment) -> str:
 
 def _lines(fragment: Fragment) -> Iterator[bytes]:
     yield _encode(fragment.header) + b"\n"
-    for side, results in (("head", fragment.head), ("base", fragment.base)):
+    for side, results in fragment.results.items():
         for (suite, _), result in results.items():
             start = json.dumps({"side": side, "suite": suite})[:-1]
             yield start.encode() + b', "result": ' + encode_row(result) + b"}\n"
@@ -206,7 +206,7 @@ def _read_fragment(path: Path, part: Mapping[str, Sequence[str]]) -> Fragment:
     lines = _read_lines(path)
     header = _validated(FragmentHeader, next(lines, b""), 1)
     expected = {(suite, test) for suite, tests in part.items() for test in tests}
-    found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}}
+    found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}, "by_base": {}}
     number, last = 1, b""
     for line in lines:
         if last:
@@ -222,7 +222,7 @@ def _read_fragment(path: Path, part: Mapping[str, Sequence[str]]) -> Fragment:
     end = _validated(FragmentEnd, last, number + 1)
     if end.rows != number - 1:
         raise _Unusable(f"has {number - 1} of {counted(end.rows, 'result')}")
-    return Fragment(header, found["head"], found["base"], end)
+    return Fragment(header, found, end)
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:

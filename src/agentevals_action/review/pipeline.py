@@ -28,7 +28,7 @@ from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import CommentTemplate, Review, Selection
-from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import Figures, earlier_figures
@@ -39,7 +39,7 @@ from agentevals_action.review.change import find_change
 from agentevals_action.review.comment_template import choose_template
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
-from agentevals_action.review.comparison.decision_rule import require_decidable
+from agentevals_action.review.comparison.decision_rule import Key, require_decidable
 from agentevals_action.review.comparison.edits import find_edits
 from agentevals_action.review.requested_run import (
     apply_base,
@@ -149,6 +149,18 @@ class Decisive:
     uncommitted: tuple[str, ...]
     differing: Sequence[str]
     notices: Sequence[str]
+
+    @property
+    def scored_in_workspaces(self) -> dict[Key, tuple[Suite, Test]]:
+        """The tests of base whose programs score the folders of head's agents, with their suites,
+        by head's suite and test id."""
+        return {
+            (path, test.id): (suite, test)
+            for path, suite in self.plan.base.items()
+            if self.edits[path].by_program
+            for test in suite.tests
+            if test.workspace and test.id in self.edits[path].by_program
+        }
 
 
 @dataclass(frozen=True)
@@ -502,7 +514,7 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
         scored_by_base = not change.request.job.trusts_head
         if scored_by_base and any(suite.programs for suite in plan.base.values()):
             await sides.prepare_base(sides.base_root or sides.workspace.folder)
-        return await sides.run_head(plan.head)
+        return await sides.run_head(plan.head, change.decisive.scored_in_workspaces)
 
     if plan.head:
         on_base = plan.base if baseline.reruns else {}

@@ -21,6 +21,8 @@ WRITE_ADVICE = (
     "and run again"
 )
 _GIT = ".git"
+#: Bytes that a file or a folder takes at least, and that a copy has in memory.
+_BLOCK, _CHUNK = 4096, 1024 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
@@ -133,13 +135,20 @@ def leads_out(folder: Path, path: str) -> bool:
         return False
 
 
-def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> None:
+def copy_tree(
+    source: Path, target: Path, links: Links, git: bool = False, most: int | None = None
+) -> None:
     """Copies the files, folders and links of a folder, with modes and times, into a new folder;
-    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails."""
+    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails or would have
+    more than `most` bytes, of which each entry takes a block."""
     target.mkdir(parents=True)
     folders = []
+    total = 0
     for entry in walk(source, git):
         origin, copy = source / entry.path, target / entry.path
+        total += max(entry.facts.st_size, _BLOCK)
+        if most is not None and total > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(source))
         if entry.is_folder:
             copy.mkdir()
             folders.append((origin, copy))
@@ -149,9 +158,25 @@ def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> No
             elif links == "refuse":
                 raise LeavingLink(f"the link {entry.path!r} leads out of {source.name!r}")
         elif entry.is_file:
-            shutil.copy2(origin, copy, follow_symlinks=False)
+            _copy_file(origin, copy, entry.facts.st_size)
     for origin, copy in reversed(folders):  # last, as a folder may be read-only
         shutil.copystat(origin, copy, follow_symlinks=False)
+
+
+def _copy_file(origin: Path, copy: Path, size: int) -> None:
+    """Copies a regular file, up to the size that it had.
+
+    Attack: a process that an agent left puts a FIFO there after the folder was listed, which
+    blocks the reader for ever, or appends to the file as long as it is read."""
+    descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "a program replaced it while it was copied", str(origin))
+        with copy.open("xb") as new:
+            while chunk := file.read(min(size, _CHUNK)):
+                new.write(chunk)
+                size -= len(chunk)
+    shutil.copystat(origin, copy, follow_symlinks=False)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ def merge_shards(request: Request, run: RunIdentity) -> Review:
 
         async def run_head() -> Mapping[str, SuiteRun]:
             suites = change.decisive.plan.head
+            change.sides.by_base.update(results.by_base)
             return {path: results.suite_run("head", path, one) for path, one in suites.items()}
 
         runs = change.run(compare_sides(change, change.find_baseline(around), run_head))
@@ -68,7 +69,8 @@ def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:
     spent = sum(
         result.cost_usd or 0.0
         for fragment in fragments.by_shard.values()
-        for result in (*fragment.head.values(), *fragment.base.values())
+        for results in fragment.results.values()
+        for result in results.values()
     )
     left = max(settings.max_cost_usd - shares - spent, 0.0)
     return settings.model_copy(update={"max_cost_usd": left})
@@ -118,11 +120,16 @@ class _Results:
 
     @cached_property
     def _found(self) -> Mapping[Side, Mapping[TestKey, TestResult]]:
-        fragments = self.fragments.by_shard.values()
-        return {
-            "head": {key: one for fragment in fragments for key, one in fragment.head.items()},
-            "base": {key: one for fragment in fragments for key, one in fragment.base.items()},
-        }
+        found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}, "by_base": {}}
+        for fragment in self.fragments.by_shard.values():
+            for side, results in fragment.results.items():
+                found[side].update(results)
+        return found
+
+    @property
+    def by_base(self) -> Mapping[TestKey, TestResult]:
+        """Head's work in workspaces, as base's evaluators scored it."""
+        return self._found["by_base"]
 
     def suite_run(self, side: Side, path: str, suite: Suite) -> SuiteRun:
         """The run of a suite on one side; `path` is its path on head."""

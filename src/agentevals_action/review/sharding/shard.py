@@ -14,14 +14,17 @@ from agentevals_action.model.shards import (
     FragmentHeader,
     Shard,
     ShardPlan,
+    Side,
     TestKey,
 )
-from agentevals_action.model.suite import Suite
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.review.pipeline import OpenChange, Request, open_change
 from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.settings import Settings
+
+_Results = Mapping[Side, Mapping[TestKey, TestResult]]
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,12 @@ class ShardResult:
 
 @dataclass(frozen=True)
 class _Part:
-    """A shard's part of the suites, by their path on head."""
+    """A shard's part of the suites, by their path on head. `by_base` are the tests of base that
+    score the folders of head's agents, with their suites."""
 
     head: Mapping[str, Suite]
     base: Mapping[str, Suite]
+    by_base: Mapping[TestKey, tuple[Suite, Test]]
 
 
 def run_shard(request: Request, run: RunIdentity) -> ShardResult:
@@ -80,13 +85,10 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
     )
     workspace = replace(workspace, settings=_divide_budget(workspace.settings, total))
 
-    def write(
-        head: Mapping[TestKey, TestResult] = MappingProxyType({}),
-        base: Mapping[TestKey, TestResult] = MappingProxyType({}),
-        **ending: str | tuple[str, ...],
-    ) -> str:
-        end = FragmentEnd.model_validate({"rows": len(head) + len(base), **ending})
-        name = write_fragment(workspace.shards, Fragment(header, head, base, end))
+    def write(results: _Results = MappingProxyType({}), **ending: str | tuple[str, ...]) -> str:
+        rows = sum(map(len, results.values()))
+        end = FragmentEnd.model_validate({"rows": rows, **ending})
+        name = write_fragment(workspace.shards, Fragment(header, results, end))
         return f"{workspace.shards.path}/{name}"
 
     try:
@@ -98,17 +100,17 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
             try:
                 base_problem = change.run(_run(change, part))
             except Interrupted as error:
-                write(*_results(change, part), problem=f"it was interrupted by {error}")
+                write(_results(change, part), problem=f"it was interrupted by {error}")
                 raise
-            head, base = _results(change, part)
+            results = _results(change, part)
             redact = change.sides.redactor.redact
             notices = tuple(map(redact, change.notices()))
-            path = write(head, base, base_problem=redact(base_problem), notices=notices)
+            path = write(results, base_problem=redact(base_problem), notices=notices)
     except AgentEvalsError as error:
         write(problem=workspace.redactor.redact(error.sentence))
         raise
-    errors = sum(result.verdict is None for result in head.values())
-    return ShardResult(path, shard, len(head), errors)
+    head = results["head"].values()
+    return ShardResult(path, shard, len(head), sum(one.verdict is None for one in head))
 
 
 def _divide_budget(settings: Settings, total: int) -> Settings:
@@ -131,6 +133,11 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
     return _Part(
         {path: suite for path, suite in parts.items() if suite.test_count},
         {path: suite for path, suite in on_base.items() if suite.test_count},
+        {
+            (path, name): (_reduce(suite, names[path], total), test)
+            for (path, name), (suite, test) in change.decisive.scored_in_workspaces.items()
+            if name in names.get(path, ())
+        },
     )
 
 
@@ -152,7 +159,7 @@ async def _run(change: OpenChange, part: _Part) -> str:
     # Only the plan reads stored results: no program of this job can influence what it read.
     change.sides.stored_results_read.set()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(change.sides.run_head(part.head))
+        tasks.create_task(change.sides.run_head(part.head, part.by_base))
         base = tasks.create_task(_run_base(change, part))
     return base.result()
 
@@ -168,13 +175,14 @@ async def _run_base(change: OpenChange, part: _Part) -> str:
     return ""
 
 
-def _results(
-    change: OpenChange, part: _Part
-) -> tuple[dict[TestKey, TestResult], dict[TestKey, TestResult]]:
-    """The results so far of head and of base."""
+def _results(change: OpenChange, part: _Part) -> _Results:
+    """The results so far."""
     on_head = {suite.path: path for path, suite in part.base.items()}
     sides = change.sides
-    return (
-        {(one.eval_path, one.eval_id): one for one in sides.finished(HEAD_RESULTS)},
-        {(on_head[one.eval_path], one.eval_id): one for one in sides.finished(BASE_RESULTS)},
-    )
+    return {
+        "head": {(one.eval_path, one.eval_id): one for one in sides.finished(HEAD_RESULTS)},
+        "base": {
+            (on_head[one.eval_path], one.eval_id): one for one in sides.finished(BASE_RESULTS)
+        },
+        "by_base": sides.by_base,
+    }
