@@ -3,13 +3,16 @@ the comment."""
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import payloads
+from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
+from tests.support.github_timeline import moment
 from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
@@ -35,7 +38,9 @@ BASE: Files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS, "agent
 
 class Workflow:
     """A run of the workflow: its jobs have checkouts of their own, and share the folder of the
-    shards as artifacts."""
+    shards as artifacts. With `downloads` false, no job but the shards gets them."""
+
+    downloads = True
 
     def __init__(self, folder: Path, server: GitHubServer, pull: PullRequest) -> None:
         self.folder, self.server, self.pull = folder, server, pull
@@ -51,7 +56,8 @@ class Workflow:
         workspace = self.pull.checkout(folder / "workspace", self.pull.merge)
         workspace.write(edits or {})
         shared = workspace.path / "agentevals-report/shards"
-        shutil.copytree(self.artifacts, shared)
+        if self.downloads or "shard" in inputs:
+            shutil.copytree(self.artifacts, shared)
         event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
         given: Mapping[str, str] = {
             **{name.replace("_", "-"): value for name, value in inputs.items()},
@@ -171,3 +177,160 @@ def test_merge__names_the_files_that_differ_from_the_commit_on_a_shard(workflow:
     merged = workflow.job(mode="merge")
     notice = "evals/EVAL.yaml differs from the commit: the review is of what was on disk"
     assert notice in workflow.server.comments[-1].body.replace("`", ""), merged.log
+
+
+Facts = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """A plan and its two shards, in a run whose first merge has yet to start."""
+    folder = tmp_path_factory.mktemp("ran")
+    pull = pull_request(folder / "origin", BASE, {"agent.sh": BROKEN})
+    with GitHubServer() as server:
+        workflow = Workflow(folder, server, pull)
+        done = [workflow.job(mode="plan"), workflow.job(shard="1/2"), workflow.job(shard="2/2")]
+    assert [one.code for one in done] == [0, 0, 0]
+    return workflow
+
+
+@pytest.fixture
+def uploaded(ran: Workflow, tmp_path: Path) -> Iterator[Workflow]:
+    """The merge of these shards, which finds no folder."""
+    with GitHubServer() as server, BlobServer() as blobs:
+        server.history.blobs = blobs
+        workflow = Workflow(tmp_path, server, ran.pull)
+        workflow.downloads = False
+        for path in ran.artifacts.iterdir():
+            shutil.copy(path, workflow.artifacts)
+        yield workflow
+
+
+def upload(workflow: Workflow, name: str, files: Sequence[str], **facts: Any) -> None:
+    content = zipped({one: (workflow.artifacts / one).read_bytes() for one in files})
+    workflow.server.history.add_artifact(RUN, content, name, **facts)
+
+
+def fragment(shard: int, attempt: int = 1) -> str:
+    return f"shard-{shard}-of-2-attempt-{attempt}.jsonl"
+
+
+def upload_all(workflow: Workflow) -> None:
+    """As the reusable workflow does, and a report that is no fragment."""
+    upload(workflow, "agentevals-plan", ["plan.json", "base.json"])
+    for number in (1, 2):
+        upload(workflow, f"agentevals-shard-{number - 1}-attempt-1", [fragment(number)])
+    workflow.server.history.add_artifact(RUN, b"<html>", "agentevals-report-x.html")
+
+
+@pytest.mark.slow
+def test_artifacts__of_the_run_are_merged_as_the_files_of_a_folder(uploaded: Workflow) -> None:
+    upload_all(uploaded)
+    workspace = uploaded.folder / "job1/workspace/agentevals-report"
+    merged = uploaded.job(mode="merge")
+    assert (merged.code, merged.outputs["regressions"]) == (1, "1"), merged.log
+    assert not (workspace / "shards").exists()
+    uploaded.downloads = True
+    again = uploaded.job(mode="merge")
+    reports = [
+        json.loads((uploaded.folder / job / "workspace/agentevals-report/summary.json").read_text())
+        for job in ("job1", "job2")
+    ]
+    assert [one["suites"][0]["tests"] for one in reports[:1]] == [
+        one["suites"][0]["tests"] for one in reports[1:]
+    ]
+    assert again.outputs["outcome"] == merged.outputs["outcome"]
+
+
+@pytest.mark.slow
+def test_artifacts__the_newest_attempt_of_a_shard_wins(uploaded: Workflow) -> None:
+    """The first attempt of shard 2 was killed. Both have the same name of an artifact."""
+    done = uploaded.job(attempt=2, shard="2/2")
+    assert done.code == 0, done.log
+    upload(uploaded, "agentevals-shard-0", ["plan.json"], created_at=moment(5), expired=True)
+    upload_all(uploaded)
+    first = uploaded.artifacts / fragment(2)
+    first.write_bytes(first.read_bytes().splitlines(keepends=True)[0])
+    uploaded.server.history.artifacts.pop(-2)
+    upload(uploaded, "agentevals-shard-1", [fragment(2)])
+    upload(uploaded, "agentevals-shard-1", [fragment(2, 2)])
+    merged = uploaded.job(attempt=2, mode="merge")
+    assert "no complete results" not in merged.log
+    assert (merged.code, merged.outputs["regressions"]) == (1, "1"), merged.log
+
+
+def bomb(stated: int) -> bytes:
+    """Zeros as the fragment, 40 MiB of them; the archive states another size."""
+    content = bytearray(zipped({fragment(1): bytes(40 << 20)}))
+    at = content.index(b"PK\1\2") + 24  # of the list of files, APPNOTE 4.3.12
+    content[at : at + 4] = stated.to_bytes(4, "little")
+    return bytes(content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("content", "facts", "reason"),
+    [
+        (None, {}, ""),
+        (b"PK", {}, "`agentevals-shard-0-attempt-1` is not used: it is not a valid ZIP"),
+        (
+            bomb(2 << 30),
+            {},
+            "is not used: it is too large: the files of all are over 1,024 MiB",
+        ),
+        (zipped({fragment(2): b"[" * 1000}), {}, "is not used: it is truncated"),
+        (zipped({f"../{fragment(1)}": b"{}\n"}), {}, "is not used: it is not valid on line 1"),
+        (zipped({"other.jsonl": b""}), {}, ""),
+        (b"", {"expired": True}, "the artifact `agentevals-shard-0-attempt-1` has expired"),
+        (b"", {"size": 65 << 20}, "the artifact `agentevals-shard-0-attempt-1` is larger than 64"),
+        (b"", {"of_run": RUN - 1}, ""),
+    ],
+)
+def test_artifacts__one_that_cannot_be_used_is_named(
+    uploaded: Workflow, content: bytes | None, facts: Facts, reason: str
+) -> None:
+    history = uploaded.server.history
+    upload_all(uploaded)
+    history.artifacts[:] = [one for one in history.artifacts if "shard-0" not in one.name]
+    if content is not None:
+        history.add_artifact(RUN, content, "agentevals-shard-0-attempt-1", **facts)
+    merged = uploaded.job(mode="merge")
+    assert merged.code == 3, merged.log
+    assert uploaded.server.check_runs[-1].conclusion == "failure"
+    assert reason in merged.log
+    assert "shard 1 has no complete results: its fragment is missing" in merged.log
+
+
+@pytest.mark.parametrize(
+    ("actions", "kept", "code", "reason"),
+    [
+        (
+            "none",
+            "",
+            3,
+            "the artifacts of this run could not be listed: the token lacks `actions: read`",
+        ),
+        ("read", "shard", 2, "this run has no artifact `agentevals-plan`"),
+        ("read", "expired", 3, "the artifact `agentevals-plan` has expired"),
+        ("read", "damaged", 2, "the artifact `agentevals-plan` is not a valid ZIP"),
+        ("read", "empty", 2, "`plan.json` of the artifact `agentevals-plan` cannot be read"),
+    ],
+)
+def test_artifacts__without_the_plan_the_check_is_red(
+    uploaded: Workflow, actions: str, kept: str, code: int, reason: str
+) -> None:
+    server = uploaded.server
+    server.permissions["actions"] = actions
+    upload_all(uploaded)
+    plan = server.history.artifacts[0]
+    if kept == "shard":
+        server.history.artifacts.remove(plan)
+    plan.expired = kept == "expired"
+    if kept in ("damaged", "empty"):
+        assert server.history.blobs
+        server.history.blobs.blobs[f"/blob/{plan.id}"] = b"PK" if kept == "damaged" else zipped({})
+    merged = uploaded.job(mode="merge")
+    assert merged.code == code, merged.log
+    assert reason in merged.log
+    (check,) = server.check_runs
+    assert (check.status, check.conclusion) == ("completed", "failure")

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from agentevals_action.github.first_phase import ARTIFACT
+from agentevals_action.github.run_artifacts import PLAN_ARTIFACT, SHARD_PREFIX
 from agentevals_action.review.sharding.plan import digest_inputs
 from agentevals_action.settings import INPUTS, OUTPUTS, Settings
 
@@ -60,13 +61,17 @@ def sharded_jobs() -> dict[str, Any]:
     return jobs
 
 
-def test_sharded_workflow__merges_after_a_failed_upload_or_download() -> None:
-    """Accident: the upload of the plan fails, and nothing completes the check run that it
-    opened."""
-    merge = sharded_jobs()["merge"]
+def test_sharded_workflow__merges_what_was_uploaded_after_a_failed_upload() -> None:
+    """Accident: the upload of the plan fails, and nothing completes the check run that it opened.
+    Attack: a shard's artifact brings a file that replaces the plan where all are unpacked."""
+    jobs = sharded_jobs()
+    merge = jobs["merge"]
     assert merge["if"] == "${{ !cancelled() && needs.plan.outputs.matrix }}"
-    downloads = [step for step in merge["steps"] if "download-artifact" in step["uses"]]
-    assert [step["continue-on-error"] for step in downloads] == [True, True]
+    assert merge["permissions"]["actions"] == "read"
+    assert [step for step in merge["steps"] if "download-artifact" in step["uses"]] == []
+    uploads = [jobs[name]["steps"][-1]["with"]["name"] for name in ("plan", "shard")]
+    assert uploads[0] == PLAN_ARTIFACT
+    assert uploads[1].startswith(SHARD_PREFIX)
 
 
 def test_sharded_workflow__leaves_the_report_that_the_trusted_phase_reads() -> None:
@@ -76,7 +81,7 @@ def test_sharded_workflow__leaves_the_report_that_the_trusted_phase_reads() -> N
     assert upload["uses"].startswith("actions/upload-artifact@")
     assert upload["if"] == "${{ !cancelled() }}"
     assert upload["with"]["name"] == ARTIFACT
-    assert upload["with"]["path"].split() == ["agentevals-report", "!agentevals-report/shards/**"]
+    assert upload["with"]["path"] == "agentevals-report"
 
 
 def test_sharded_workflow__gives_every_job_the_inputs_that_the_plan_compares() -> None:

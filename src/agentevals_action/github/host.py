@@ -13,6 +13,7 @@ from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.replies import Comparison, File, Pull
+from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
@@ -35,6 +36,10 @@ class GitHubHost(Host):
         self._artifacts = artifacts
         self._check = CheckRunWriter(self._api, context.check_name) if context.check_name else None
         self.history = GitHubHistory(self._api)
+
+    def shard_artifacts(self) -> ShardArtifacts:
+        """What the jobs of this run uploaded. HostError, InvalidInput."""
+        return read_shard_artifacts(self._api, self.history)
 
     def data_branch(self, branch: str) -> DataBranch:
         """The results that are stored on a branch of the repository."""

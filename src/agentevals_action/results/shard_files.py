@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -28,17 +28,15 @@ from agentevals_action.model.shards import (
     TestKey,
 )
 from agentevals_action.results.jsonl import encode_row
-from agentevals_action.system.regular_files import open_resolved, read_resolved
-from agentevals_action.system.tree_files import OutputFolder, walk
+from agentevals_action.results.shard_sources import ShardFiles
+from agentevals_action.system.tree_files import OutputFolder
 
 PLAN, BASE_RESULTS = "plan.json", "base.json"
-#: Bytes of a plan, of the stored results of base, of a fragment and of one of its lines, and the
-#: files of the folder, at most.
+#: Bytes of a plan, of the stored results of base, of a fragment and of one of its lines, at most.
 _PLAN_BYTES = 64 * 1024 * 1024
 _BASE_BYTES = 1024 * 1024 * 1024
 _FRAGMENT_BYTES = 1024 * 1024 * 1024
 _LINE_BYTES = 64 * 1024 * 1024
-_FILES = 10_000
 _FRAGMENT_NAME = re.compile(r"shard-.*\.jsonl")
 M = TypeVar("M", bound=BaseModel)
 _BASE_RUNS = TypeAdapter(dict[str, BaseRun])
@@ -70,19 +68,20 @@ def write_plan(folder: OutputFolder, plan: ShardPlan, base_results: bytes) -> st
     return digest_of(content)
 
 
-def read_plan(folder: Path) -> tuple[ShardPlan, str]:
-    """The plan in a folder (absolute, resolved) and its digest. Raises InvalidInput."""
-    content = _read(folder / PLAN, _PLAN_BYTES)
+def read_plan(files: ShardFiles) -> tuple[ShardPlan, str]:
+    """The plan and its digest. Raises InvalidInput."""
+    content = _read(files, PLAN, _PLAN_BYTES)
     try:
         return ShardPlan.model_validate_json(content), digest_of(content)
     except ValidationError as error:
-        problem = f"{folder / PLAN} is not a valid plan: {invalid_json(error, content)}"
+        reason = invalid_json(error, content)
+        problem = f"{files.describe(PLAN)} is not a valid plan: {reason}"
         raise InvalidInput(problem, "make the plan again") from error
 
 
-def read_base_results(folder: Path, plan: ShardPlan) -> Mapping[str, BaseRun]:
+def read_base_results(files: ShardFiles, plan: ShardPlan) -> Mapping[str, BaseRun]:
     """The stored results of base, by the name of their source. Raises InvalidInput."""
-    content = _read(folder / BASE_RESULTS, _BASE_BYTES)
+    content = _read(files, BASE_RESULTS, _BASE_BYTES)
     try:
         if digest_of(content) == plan.base_results:
             return _BASE_RUNS.validate_json(content)
@@ -90,17 +89,19 @@ def read_base_results(folder: Path, plan: ShardPlan) -> Mapping[str, BaseRun]:
     except ValidationError as error:
         problem = invalid_json(error, content)
     raise InvalidInput(
-        f"{folder / BASE_RESULTS} is not valid: {problem}", "copy both files of one plan"
+        f"{files.describe(BASE_RESULTS)} is not valid: {problem}", "copy both files of one plan"
     )
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read(files: ShardFiles, name: str, limit: int) -> bytes:
+    described = files.describe(name)
     try:
-        content = read_resolved(path, limit + 1)
+        with files.open(name) as file:
+            content = file.read(limit + 1)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}", _PLAN_ADVICE) from error
+        raise InvalidInput(f"{described} cannot be read: {error.strerror}", _PLAN_ADVICE) from error
     if len(content) > limit:
-        raise InvalidInput(f"{path} is larger than {limit >> 20} MiB", _PLAN_ADVICE)
+        raise InvalidInput(f"{described} is larger than {limit >> 20} MiB", _PLAN_ADVICE)
     return content
 
 
@@ -131,13 +132,13 @@ class _Unusable(ValueError):
     """A fragment that cannot be used; the text continues a sentence about it."""
 
 
-def read_fragments(folder: Path, plan: ShardPlan, digest: str, attempt: int) -> Fragments:
-    """The fragments below a folder (absolute, resolved) that belong to this plan.
+def read_fragments(files: ShardFiles, plan: ShardPlan, digest: str, attempt: int) -> Fragments:
+    """The fragments that belong to this plan.
 
     `attempt` is that of this job. Of each shard the newest attempt counts, also if it is damaged:
     an older one was run again because it could not be used. Attempts before the plan's own are of
     an earlier plan. Raises InvalidInput for too many files."""
-    found, problems = _find(folder, plan, digest, attempt)
+    found, problems = _find(files, plan, digest, attempt)
     by_shard, missing = {}, {}
     for number, part in enumerate(plan.shards, 1):
         newest = max((one for one, _ in found.get(number, ())), default=0)
@@ -149,7 +150,7 @@ def read_fragments(folder: Path, plan: ShardPlan, digest: str, attempt: int) -> 
             others = ", ".join(map(quoted, names[1:]))
             problems.append(f"shard {number} has more than one fragment: {others} is not used")
         try:
-            by_shard[number] = _read_fragment(folder / names[0], part)
+            by_shard[number] = _read_fragment(files, names[0], part)
         except _Unusable as error:
             problems.append(f"the fragment {quoted(names[0])} is not used: it {error}")
             missing[number] = "its fragment cannot be used"
@@ -157,21 +158,17 @@ def read_fragments(folder: Path, plan: ShardPlan, digest: str, attempt: int) -> 
 
 
 def _find(
-    folder: Path, plan: ShardPlan, digest: str, attempt: int
+    files: ShardFiles, plan: ShardPlan, digest: str, attempt: int
 ) -> tuple[dict[int, list[tuple[int, str]]], list[str]]:
     """The attempts and names of the fragments of each shard, and a sentence for each fragment that
     cannot be used."""
-    entries = [entry.path for entry in walk(folder)] if folder.is_dir() else []
-    if len(entries) > _FILES:
-        problem = f"{folder} contains more than {counted(_FILES, 'file')}"
-        raise InvalidInput(problem, "remove what is not a fragment")
     found: dict[int, list[tuple[int, str]]] = {}
-    problems = []
-    for name in sorted(entries):
+    problems = list(files.problems)
+    for name in sorted(files.names()):
         if not _FRAGMENT_NAME.fullmatch(PurePosixPath(name).name):
             continue
         try:
-            header = _validated(FragmentHeader, next(_read_lines(folder / name), b""), 1)
+            header = _validated(FragmentHeader, next(_read_lines(files, name), b""), 1)
             if header.origin == plan.origin and header.run_attempt < plan.run_attempt:
                 continue
             _check_header(header, plan, digest, attempt)
@@ -201,9 +198,9 @@ def _check_header(header: FragmentHeader, plan: ShardPlan, digest: str, attempt:
         raise _Unusable(f"is of attempt {header.run_attempt}, and this is attempt {attempt}")
 
 
-def _read_fragment(path: Path, part: Mapping[str, Sequence[str]]) -> Fragment:
+def _read_fragment(files: ShardFiles, name: str, part: Mapping[str, Sequence[str]]) -> Fragment:
     """A fragment with results of its part and nothing else. Raises _Unusable."""
-    lines = _read_lines(path)
+    lines = _read_lines(files, name)
     header = _validated(FragmentHeader, next(lines, b""), 1)
     expected = {(suite, test) for suite, tests in part.items() for test in tests}
     found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}, "by_base": {}}
@@ -225,13 +222,13 @@ def _read_fragment(path: Path, part: Mapping[str, Sequence[str]]) -> Fragment:
     return Fragment(header, found, end)
 
 
-def _read_lines(path: Path) -> Iterator[bytes]:
+def _read_lines(files: ShardFiles, name: str) -> Iterator[bytes]:
     """The lines of a fragment, within limits. Raises _Unusable.
 
     Attack: a link to a file of the runner, a FIFO that blocks, a file that fills the memory."""
     size = 0
     try:
-        with open_resolved(path) as file:
+        with files.open(name) as file:
             while line := file.readline(_LINE_BYTES):
                 size += len(line)
                 if size > _FRAGMENT_BYTES:

@@ -10,6 +10,7 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, plural
+from agentevals_action.github.run_artifacts import PLAN_ARTIFACT
 from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Review, Selection
@@ -17,6 +18,7 @@ from agentevals_action.model.shards import Fragments, ShardPlan, Side, TestKey
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import CostTally, error_result, test_result
 from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
+from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.pipeline import Request, compare_sides, open_change
 from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
@@ -34,10 +36,10 @@ def merge_shards(request: Request, run: RunIdentity) -> Review:
     the change starts. Raises AgentEvalsError when nothing can be reviewed."""
     workspace = request.workspace
     refuse_committed(workspace, request.repository)
-    folder = workspace.report.resolve() / SHARDS
-    plan, digest = read_plan(folder)
-    recorded = read_base_results(folder, plan)
-    fragments = read_fragments(folder, plan, digest, run.attempt)
+    files = _find_files(request)
+    plan, digest = read_plan(files)
+    recorded = read_base_results(files, plan)
+    fragments = read_fragments(files, plan, digest, run.attempt)
     workspace = replace(workspace, settings=_remaining_budget(workspace.settings, fragments))
     with open_change(replace(request, workspace=workspace)) as change:
         check_plan(plan, change, run)
@@ -57,6 +59,16 @@ def merge_shards(request: Request, run: RunIdentity) -> Review:
         reviewed = change.decide(runs, _problems(fragments))
     of_shards = (notice for one in fragments.by_shard.values() for notice in one.end.notices)
     return replace(reviewed, notices=tuple(dict.fromkeys((*reviewed.notices, *of_shards))))
+
+
+def _find_files(request: Request) -> ShardFiles:
+    """The folder of the shards, or the artifacts of this run if a job on GitHub has no such folder.
+    Raises InvalidInput, HostError."""
+    folder = request.workspace.report.resolve() / SHARDS
+    if request.github is None or folder.exists():
+        return ShardFolder(folder)
+    found = request.github.shard_artifacts()
+    return ShardArchives(PLAN_ARTIFACT, found.archives, found.problems)
 
 
 def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:

@@ -19,6 +19,7 @@ from agentevals_action.model.shards import (
 )
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.shard_files import read_plan, write_fragment
+from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.pipeline import OpenChange, Request, open_change
 from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
@@ -68,7 +69,7 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
     if shard is None:
         raise ValueError("the settings name no shard")
     refuse_committed(workspace, request.repository)
-    plan, digest = read_plan(workspace.report.resolve() / SHARDS)
+    plan, digest = read_plan(ShardFolder(workspace.report.resolve() / SHARDS))
     total = len(plan.shards)
     if shard.total != total:
         raise InvalidInput(

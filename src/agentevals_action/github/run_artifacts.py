@@ -1,0 +1,74 @@
+"""The plan and the fragments that the jobs of this run uploaded as artifacts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.history import GitHubHistory
+from agentevals_action.github.replies import Artifact
+
+#: Names of artifacts: of the plan, and the first part of those of the fragments.
+PLAN_ARTIFACT = "agentevals-plan"
+SHARD_PREFIX = "agentevals-shard-"
+#: Bytes of all archives, which are in memory.
+_TOTAL = 512 << 20
+
+
+@dataclass(frozen=True)
+class ShardArtifacts:
+    """ZIPs by the name of the artifact, the plan's among them, and a sentence for each artifact
+    that could not be downloaded."""
+
+    archives: Mapping[str, bytes]
+    problems: tuple[str, ...]
+
+
+def read_shard_artifacts(api: GitHubApi, history: GitHubHistory) -> ShardArtifacts:
+    """The artifacts of all attempts of this run. HostError when GitHub does not give the plan, and
+    InvalidInput when there is none.
+
+    Fragments from before the plan are of an earlier plan. Attack: an artifact of another run."""
+    run = api.context.run_id
+    try:
+        listed = list(api.pages(f"actions/runs/{run}/artifacts", Artifact, "artifacts"))
+    except ApiError as error:
+        problem = "the artifacts of this run could not be listed"
+        raise HostError(error.explain(problem, "actions: read").rstrip(".")) from error
+    own = [one for one in listed if one.run_id == run]
+    plans = [one for one in own if one.name == PLAN_ARTIFACT]
+    if not plans:
+        raise InvalidInput(
+            f"this run has no artifact `{PLAN_ARTIFACT}`",
+            "upload the files of `mode: plan` under this name in the job that plans",
+        )
+    plan = max(plans, key=lambda one: one.id)
+    archive = history.archive(plan)
+    if archive.problem:
+        raise HostError(f"the artifact `{PLAN_ARTIFACT}` {archive.problem}", "run all jobs again")
+    archives, problems = {PLAN_ARTIFACT: archive.content}, []
+    for artifact in own:
+        if not artifact.name.startswith(SHARD_PREFIX) or _is_before(artifact, plan):
+            continue
+        if sum(map(len, archives.values())) + artifact.size_in_bytes > _TOTAL:
+            problems.append(
+                f"the artifact `{artifact.name}` is not used: all are over {_TOTAL >> 20} MiB"
+            )
+            continue
+        try:
+            archive = history.archive(artifact)
+        except HostError as error:
+            problems.append(str(error))
+            continue
+        if archive.problem:
+            problems.append(f"the artifact `{artifact.name}` {archive.problem}")
+        else:
+            # Attempts may have uploaded the same name.
+            same = f"{artifact.name}#{artifact.id}"
+            archives[same if artifact.name in archives else artifact.name] = archive.content
+    return ShardArtifacts(archives, tuple(problems))
+
+
+def _is_before(artifact: Artifact, plan: Artifact) -> bool:
+    times = artifact.created_at, plan.created_at
+    return times[0] is not None and times[1] is not None and times[0] < times[1]
