@@ -1,15 +1,12 @@
 """The image, built and started as GitHub's runner does it, where a Docker daemon is to be had."""
 
-import fcntl
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,45 +16,27 @@ import pytest
 
 from agentevals_action.settings import OUTPUTS
 from tests.support.artifact_server import ArtifactServer
+from tests.support.container import (
+    ROOT,
+    RUN_STEP,
+    TOKEN,
+    Process,
+    docker,
+    give_to_the_runner,
+    step,
+    step_words,
+    with_docker,
+)
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.payloads import pull_request_event
 from tests.support.repositories import pull_request
 
-ROOT = Path(__file__).resolve().parents[2]
-RUN_STEP = ROOT / "../shared/container/run_step.py"
-BASE, IMAGE = "python:3.13-slim", "agentevals-action:test"
+BASE = "python:3.13-slim"
 MOST_BYTES = 260_000_000
-#: What run_step.py hands over as the job's token.
-TOKEN = "ghs_localtesttoken0123456789"
 
 # A cold build takes its libraries and git from their registries.
 pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
-
-
-Process = subprocess.Popen[str]
-
-
-def docker(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        ["docker", *words], capture_output=True, text=True, check=False, timeout=550
-    )
-    assert expect is None or done.returncode == expect, done.stdout + done.stderr
-    return done
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The image of this checkout, built once for all test processes, or the one that a release will
-    push."""
-    if shutil.which("docker") is None or docker("info", expect=None).returncode:
-        pytest.skip("no Docker daemon is to be had: start one, or name it in DOCKER_HOST")
-    if tested := os.environ.get("AGENTEVALS_TESTED_IMAGE"):
-        return tested
-    with (tmp_path_factory.getbasetemp().parent / "image.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        docker("build", "--tag", IMAGE, str(ROOT))
-    return IMAGE
 
 
 def run(image: str, *words: str, options: tuple[str, ...] = (), expect: int = 0) -> str:
@@ -157,12 +136,6 @@ def served(folder: Path) -> Iterator[str]:
             daemon.terminate()
 
 
-def give_to_the_runner(folder: Path) -> None:
-    """Hosted runners own the workspace as another user than the container's."""
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, 1001, 127, follow_symlinks=False)
-
-
 def example(side: str) -> dict[str, bytes]:
     files = ROOT / "examples" / "demo" / side
     return {
@@ -170,47 +143,6 @@ def example(side: str) -> dict[str, bytes]:
         for path in files.rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-
-
-def step_words(
-    image: str,
-    workspace: Path,
-    event: Path,
-    server: GitHubServer,
-    inputs: Mapping[str, str],
-    variables: Mapping[str, str] | None = None,
-) -> list[str]:
-    """The command of one step of a workflow on a pull request, as the runner runs it."""
-    given = [f"--input={name}={value}" for name, value in inputs.items()]
-    given += [f"--env={name}={value}" for name, value in (variables or {}).items()]
-    words = [
-        sys.executable,
-        str(RUN_STEP),
-        f"--action={ROOT}",
-        f"--workspace={workspace}",
-        f"--event={event}",
-        f"--api-url={server.url}",
-    ]
-    return [*words, "--network=host", f"--image={image}", *given]
-
-
-def step(
-    words: Sequence[str],
-    on_start: Callable[[Process], None] = lambda _: None,
-    path: str = os.environ["PATH"],
-) -> dict[str, Any]:
-    """Runs a step to its end; `on_start` is called when it has been started."""
-    with subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PATH": path},
-    ) as process:
-        on_start(process)
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return {**json.loads(out), "log": err}
 
 
 def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
@@ -405,14 +337,8 @@ def step_of(
 
 def with_docker_socket(folder: Path, mounted: Path) -> str:
     """A PATH whose `docker run` mounts a socket, as the runner does."""
-    folder.mkdir()
-    program, volume = folder / "docker", f"{mounted}:/var/run/docker.sock"
-    program.write_text(
-        f'#!/bin/sh\ntest "$1" != run || {{ shift; set -- run -v {volume} "$@"; }}\n'
-        f'exec {shutil.which("docker")} "$@"\n'
-    )
-    program.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
+    volume = f"{mounted}:/var/run/docker.sock"
+    return with_docker(folder, f'test "$1" != run || {{ shift; set -- run -v {volume} "$@"; }}')
 
 
 def check_restored(workspace: Path, before: Mapping[str, tuple[int, int, int]]) -> None:
