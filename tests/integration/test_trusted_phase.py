@@ -106,20 +106,25 @@ def pull(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
     )
 
 
-@pytest.fixture(scope="module")
-def report(pull: PullRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """What the first phase of the pull request writes, with a token that cannot write."""
-    folder = tmp_path_factory.mktemp("first")
+def first_phase(pull: PullRequest, folder: Path, *files: dict[str, Any]) -> tuple[int, Report]:
+    """The exit code of the first phase of a pull request, and what it writes with a token that
+    cannot write."""
     workspace = pull.checkout(folder / "workspace", pull.merge)
     event = payloads.pull_request_event(pull.head, pull.main, NUMBER, fork=True)
     with GitHubServer() as server:
         server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}
-        server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        server.add_pull(NUMBER, pull.head, pull.main, files)
         job = Job(workspace.path, server, event, pull.merge, folder / "runner", actor="mallory")
         done = job.finish()
-    assert done.code == 0, done.log
     found = (workspace.path / "agentevals-report").iterdir()
-    return {path.name: path.read_bytes() for path in found if path.is_file()}
+    return done.code, {path.name: path.read_bytes() for path in found if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def report(pull: PullRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    code, found = first_phase(pull, tmp_path_factory.mktemp("first"), file("agent.sh"))
+    assert code == 0
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +189,23 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
         row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", "verdict": "fail"}
         row["gatesFailed"] = [HOSTILE]
 
-    trusted.leave(changed_rows(with_answer(report, HOSTILE), change))
+    edit = {
+        **{
+            "kind": "requiredGate",
+            "action": "changed",
+            "name": HOSTILE,
+            "path": f"../{HOSTILE}",
+            "line": 1,
+        },
+        "fields": [{"name": HOSTILE, "before": HOSTILE, "after": None}],
+        **{"files": [HOSTILE], "tests": [HOSTILE]},
+    }
+    summary = json.loads(report["summary.json"])
+    summary["suites"] = [
+        {"path": f"{HOSTILE}/EVAL.yaml", "edits": [edit, {**edit, "kind": "target"}]}
+    ]
+    changed = changed_rows(with_answer(report, HOSTILE), change)
+    trusted.leave({**changed, "summary.json": json.dumps(summary).encode()})
     done = trusted.publish()
     assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
     (comment,) = trusted.server.comments
@@ -289,6 +310,39 @@ def test_publish__another_pull_request_with_the_head_is_not_made_green(
     assert "counts for another pull request with this head, too: 8" in done.summary
 
 
+def test_publish__lists_what_the_change_removes_and_weakens(tmp_path: Path) -> None:
+    """In the words of the first phase."""
+    base = {**BASE, "more/EVAL.yaml": SUITE.replace("judges", "../evals/judges")}
+    weaker = SUITE.replace("value: Ada, required: true", "value: A").partition("  - id: polite")[0]
+    head = {
+        "evals/EVAL.yaml": weaker,
+        "more/EVAL.yaml": None,
+        ".agentv/targets.yaml": TARGETS.replace("agent.sh]", "agent.sh, x]"),
+    }
+    pull = pull_request(tmp_path / "pull", base, head)
+    files = [file(name, "removed" if text is None else "modified") for name, text in head.items()]
+    code, report = first_phase(pull, tmp_path / "first", *files)
+    assert code == 0
+    with (
+        GitHubServer() as server,
+        BlobServer() as blobs,
+        served_as_github(pull.origin, tmp_path / "site", "acme/agent") as site,
+    ):
+        trusted = Trusted(tmp_path, server, blobs, pull, site)
+        trusted.announced.files[:] = files
+        trusted.leave(report)
+        done = trusted.publish()
+    (comment,) = server.comments
+    stated = report["comment.md"].decode()
+    start = "### 1 suite, 1 test and 1 required gate of the base were removed"
+    listed = stated[stated.index(start) : stated.index("<details>")]
+    for words in ("suite [`more/EVAL.yaml`]", "test [`polite`]", "gate `by-name`", "target `def"):
+        assert words in listed
+    assert listed in comment.body.replace(site, "https://github.com"), done.log
+    assert "edits or removes in them is what the run says" in comment.body
+    assert trusted.conclusions() == [(pull.head, "action_required")]
+
+
 def member(name: str, content: bytes, mode: int = 0) -> Callable[[Report], bytes]:
     """The report's archive with one more member."""
 
@@ -352,6 +406,17 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
             "of another commit",
         ),
         (replaced("summary.json", b'{"outcome": "great"}'), "does not have the schema"),
+        (
+            lambda report: zipped(
+                {
+                    **report,
+                    "summary.json": report["summary.json"].replace(
+                        b'"edits": []', b'"edits": [{}]'
+                    ),
+                }
+            ),
+            "`summary.json` does not have the schema",
+        ),
         (lambda report: b"", "not a valid archive"),
         (lambda report: b"PK\x03\x04 damaged", "not a valid archive"),
         (lambda report: zipped({"results.jsonl": b""}), "contains no `base.jsonl`"),

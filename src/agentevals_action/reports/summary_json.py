@@ -3,7 +3,7 @@
 Names are camelCase like those of the results."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.edits import Edit
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.review import Decision, Review
@@ -160,7 +160,7 @@ def _suite(suite: SuiteComparison) -> _Json:
 
 def _edit(edit: Edit) -> _Json:
     return {
-        "kind": to_camel(edit.kind.replace(" ", "_")),
+        "kind": _kind(edit.kind),
         "name": edit.name,
         "action": edit.action,
         "path": edit.location.path,
@@ -169,6 +169,27 @@ def _edit(edit: Edit) -> _Json:
         "files": list(edit.files),
         "tests": list(edit.tests),
     }
+
+
+def _kind(kind: EditKind) -> str:
+    return to_camel(kind.replace(" ", "_"))
+
+
+#: The parts of a test that an edit affects, by their names in the summary.
+EDIT_KINDS = {_kind(kind): kind for kind in EditKind}
+
+
+def read_edit(edit: Mapping[str, Any]) -> Edit:
+    """An edit of a summary whose structure is valid."""
+    return Edit(
+        EDIT_KINDS[edit["kind"]],
+        edit["name"],
+        edit["action"],
+        Location(edit["path"], edit["line"]),
+        tuple(FieldEdit(one["name"], one["before"], one["after"]) for one in edit["fields"]),
+        tuple(edit["files"]),
+        tuple(edit["tests"]),
+    )
 
 
 def _difference(found: Difference | None) -> _Json | None:

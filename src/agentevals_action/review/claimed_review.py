@@ -14,6 +14,7 @@ from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.run_requests import RUN
 from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import ChangedFile, Decision, Outcome, Review
@@ -23,7 +24,7 @@ from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.change import describe_change, imported_by_judges
 from agentevals_action.review.claims import Claims, suite_run
-from agentevals_action.review.comparison.compare import Side, compare_suite
+from agentevals_action.review.comparison.compare import Knowledge, Side, compare_suite
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import SelectedSuites, select_suites
 from agentevals_action.review.workspace import Workspace
@@ -93,7 +94,7 @@ def review_claims(
         with show_progress() as progress:
             sides = Sides(engine, base, base.folder, redactor, progress, log)
             verified = _verify(engine, sides, claims, valid)
-        reviewed = _decide(job, claims, base, host, verified, selected)
+        reviewed = _decide(job, claims, base, host, verified, selected, valid)
     doubts = (
         *_doubts_about_change(files, checkout, settings),
         *verified.doubts,
@@ -101,6 +102,12 @@ def review_claims(
         *known_doubts,
     )
     reviewed = _with_doubts(reviewed, claims, doubts)
+    gone = [one.path for one in files or () if one.status == "removed"]
+    reviewed = replace(
+        reviewed,
+        gone_suites=tuple(one.path for one in suites if one.path in gone),
+        notices=(*reviewed.notices, *_edits_notice(reviewed, files, valid)),
+    )
     return redact_record(replace(reviewed, suites_in_repository=len(suites)), redactor)
 
 
@@ -217,10 +224,22 @@ def _decide(
     host: Host,
     verified: Verified,
     selected: SelectedSuites,
+    suites: Iterable[Suite],
 ) -> Review:
     settings = base.settings
+    on_base = {suite.path: suite for suite in suites}
     compared = tuple(
-        compare_suite(path, run.name, run, Side(claims.base.get(path)))
+        _with_removed_gates(
+            compare_suite(
+                path,
+                run.name,
+                run,
+                Side(claims.base.get(path)),
+                Knowledge(edits=claims.edits.get(path, ())),
+            ),
+            claims.head[path],
+            on_base.get(path),
+        )
         for path, run in verified.head.items()
     )
     acceptance = host.acceptance(settings.accept_label)
@@ -245,6 +264,44 @@ def _decide(
         notices=tuple(filter(None, [acceptance.problem if acceptance else ""])),
         samples=settings.samples,
     )
+
+
+def _with_removed_gates(
+    compared: SuiteComparison, claimed: SuiteRun, base: Suite | None
+) -> SuiteComparison:
+    """The comparison with the gates of base's tests that the claimed results of head lack: the
+    results that are compared have base's gates."""
+    kept = {one.eval_id: {gate.name for gate in one.gates} for one in claimed.results}
+    gates = {
+        test.id: [gate.name for evaluator in test.evaluators for gate in evaluator.gates]
+        for test in (base.tests if base else ())
+    }
+    tests = (
+        replace(
+            test,
+            gates_removed=tuple(
+                name for name in gates.get(test.id, ()) if name not in kept[test.id]
+            ),
+        )
+        if test.id in kept
+        else test
+        for test in compared.tests
+    )
+    return replace(compared, tests=tuple(tests))
+
+
+def _edits_notice(
+    reviewed: Review, files: Sequence[ChangedFile] | None, suites: Iterable[Suite]
+) -> Iterator[str]:
+    """Attack: the run leaves out that the change weakens a gate."""
+    named = {file.path for suite in suites for file in suite.files}
+    changed = sorted(named.intersection(path for file in files or () for path in file.paths))
+    if changed or any(suite.edits for suite in reviewed.suites):
+        what = f" of suites ({list_paths(changed)})" if changed else ""
+        yield (
+            f"the change edits files{what}: which gates, evaluators, targets and references it "
+            "edits or removes in them is what the run says"
+        )
 
 
 def _with_doubts(reviewed: Review, claims: Claims, doubts: tuple[str, ...]) -> Review:

@@ -13,10 +13,12 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.model.edits import Edit
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports import REPORTS
+from agentevals_action.reports.summary_json import EDIT_KINDS, read_edit
 from agentevals_action.results.jsonl import RESULT
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
@@ -44,24 +46,47 @@ _DAMAGED = (
     RuntimeError,
     ValueError,
 )
+_TEXT: Mapping[str, Any] = {"type": "string", "maxLength": 10_000}
+_VALUE: Mapping[str, Any] = {"type": ["string", "null"], "maxLength": 10_000}
+
+
+def _list(items: Mapping[str, Any], most: int = 1_000) -> Mapping[str, Any]:
+    return {"type": "array", "maxItems": most, "items": items}
+
+
+def _object(**properties: Any) -> Mapping[str, Any]:
+    return {"type": "object", "required": [*properties], "properties": properties}
+
+
+_EDIT = _object(
+    kind={"enum": [*EDIT_KINDS]},
+    name=_TEXT,
+    action={"enum": ["changed", "added", "removed"]},
+    path=_TEXT,
+    line={"type": "integer", "minimum": 1, "maximum": 10**9},
+    fields=_list(_object(name=_TEXT, before=_VALUE, after=_VALUE)),
+    files=_list(_TEXT),
+    tests=_list(_TEXT, _MAX_TESTS),
+)
 _SUMMARY_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
+    **_object(
+        outcome={"enum": [outcome.value for outcome in Outcome]},
+        headSha={"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
+        suites=_list(_object(path=_TEXT, edits=_list(_EDIT))),
+    ),
     "required": ["outcome", "headSha"],
-    "properties": {
-        "outcome": {"enum": [outcome.value for outcome in Outcome]},
-        "headSha": {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
-    },
 }
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What a run says: its outcome, and its results of head and of base by the path of the
-    suite."""
+    """What a run says: its outcome, and by the path of the suite its results of head and of base,
+    and what the change edits."""
 
     outcome: Outcome
     head: Mapping[str, SuiteRun]
     base: Mapping[str, SuiteRun]
+    edits: Mapping[str, tuple[Edit, ...]]
 
 
 def read_claims(content: bytes, commit: str) -> Claims:
@@ -78,6 +103,7 @@ def read_claims(content: bytes, commit: str) -> Claims:
         Outcome(summary["outcome"]),
         _runs(files[HEAD_RESULTS], HEAD_RESULTS),
         _runs(files[BASE_RESULTS], BASE_RESULTS),
+        {one["path"]: tuple(map(read_edit, one["edits"])) for one in summary.get("suites", ())},
     )
 
 
