@@ -283,9 +283,10 @@ def prepared(
     files: Mapping[str, str],
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None,
 ) -> Iterator[Prepared]:
-    """A step on a pull request that changes the suite; the files are on both sides."""
-    changed = {"EVAL.yaml": files["EVAL.yaml"] + "# changed\n"}
+    """A step on a pull request that changes the suite, or makes these `changes`."""
+    changed = dict(changes or {"EVAL.yaml": files["EVAL.yaml"] + "# changed\n"})
     pull = pull_request(tmp_path / "origin", files, changed)
     workspace = pull.checkout(tmp_path / "workspace", pull.merge)
     payload = pull_request_event(pull.head, pull.base)
@@ -293,7 +294,7 @@ def prepared(
     event = tmp_path / "event.json"
     event.write_text(json.dumps(payload))
     with served(tmp_path) as address, GitHubServer("acme", "agent", token=TOKEN) as server:
-        server.add_pull(7, pull.head, pull.base, [file("EVAL.yaml")])
+        server.add_pull(7, pull.head, pull.base, [file(name) for name in changed])
         workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
         workspace.git("config", "http.https://github.com/.extraheader", CREDENTIAL)
         give_to_the_runner(workspace.path)
@@ -320,6 +321,7 @@ def step_of(
     files: Mapping[str, str],
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Any], Path, Mapping[str, tuple[int, int, int]]]:
     """Runs such a step with a Docker socket in the checkout, and one that every user may write
     where the runner mounts its own."""
@@ -327,7 +329,7 @@ def step_of(
     sockets.mkdir()
     path = with_docker_socket(tmp_path / "bin", sockets / "docker.sock")
     with (
-        prepared(image, tmp_path, files, inputs, variables) as ready,
+        prepared(image, tmp_path, files, inputs, variables, changes) as ready,
         listening(ready.workspace / "docker.sock", 999, 0o660),
         listening(sockets / "docker.sock", 0, 0o666),
     ):
@@ -533,6 +535,36 @@ def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
     assert "more" in (workspace / "from-setup.txt").read_text()
 
 
+#: What an agent as aider does with git, in a clone of the change as its workspace.
+GIT_WORK = """\
+set -eux
+cd "$WORKSPACE_PATH/app"
+git status --porcelain && git log -1 --format=%H && test -z "$(git status --porcelain)"
+git config user.email a@example.org && git config user.name A
+echo one >> agent.sh && git diff --stat && git stash && test -z "$(git status --porcelain)"
+git stash pop && git add agent.sh && git commit -qm one && git switch -qc other && git reset -q --hard HEAD~0
+git worktree add -q ../second && git -C ../second log -1 --format=%s
+"""
+
+
+def test_git__of_an_agent_works_in_a_clone_of_the_change(image: str, tmp_path: Path) -> None:
+    """The checkout's own `.git` is not for programs: they read it, and change nothing."""
+    files = {
+        **suite_of('["true"]', "[sh, agent.sh]", "[sh, judge.sh]"),
+        "agent.sh": f"({GIT_WORK}) >&2 || exit 1\n"
+        'cd "$GITHUB_WORKSPACE" && git log -1 --format=%H >&2 && git status --porcelain >&2\n'
+        "if git stash 2> /dev/null; then echo stashed; else echo safe; fi\n",
+        "judge.sh": 'cd "$(python3 -c \'import json, sys; print(json.load(sys.stdin)["workspace_path"])\')/app"\n'
+        'test "$(git log -1 --format=%s)" = one\n',
+    }
+    files["EVAL.yaml"] = files["EVAL.yaml"].replace(
+        "workspace:\n", "workspace:\n  repos: [{path: app, repo: /}]\n"
+    )
+    done, workspace, before = step_of(image, tmp_path, files, {})
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    check_restored(workspace, before)
+
+
 def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
     """The attacks are real: what the README says about `isolation: none`."""
     commands = (f"[python3, attacks.py, {role}]" for role in ("hook", "agent", "judge"))
@@ -637,6 +669,42 @@ tests:
     }
     done, workspace, before = step_of(image, tmp_path, files, {"baseline": "none"})
     assert done["outputs"]["outcome"] == "failed", done["log"] + done["summary"]
+    check_restored(workspace, before)
+
+
+#: An agent that works in its folder, and a judge that runs there what a project's tests would.
+WRITING = """\
+cd "$WORKSPACE_PATH"
+umask 077
+mkdir -p package && echo good > package/answer.txt && echo written
+"""
+STRICT_JUDGE = """\
+import json, os, sys
+os.chdir(json.load(sys.stdin)["workspace_path"])
+assert not os.path.exists("package/build"), "another judge was here"
+os.mkdir("package/build")
+answer = open("package/answer.txt").read().strip()
+print(json.dumps({"score": float(answer == "good"), "misses": [f"{answer} for {os.getuid()}"]}))
+"""
+
+
+def test_judge_of_base__scores_a_copy_of_head_s_folder(image: str, tmp_path: Path) -> None:
+    files = {
+        **suite_of('["true"]', "[sh, agent.sh]", "[python3, judge.py]"),
+        "agent.sh": WRITING,
+        "judge.py": STRICT_JUDGE,
+    }
+    files["EVAL.yaml"] = files["EVAL.yaml"].replace("value: safe", "value: written")
+    changes = {
+        "agent.sh": WRITING.replace("echo good", "echo bad"),
+        "judge.py": STRICT_JUDGE.replace('float(answer == "good")', "1"),
+    }
+    done, workspace, before = step_of(image, tmp_path, files, {}, changes=changes)
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    summary = json.loads((workspace / "agentevals-report/summary.json").read_text())
+    (test,) = summary["suites"][0]["tests"]
+    assert test["byBaseEvaluators"]["verdict"] == "fail", done["summary"]
+    assert "with base's it would fail `code_judge" in done["summary"]
     check_restored(workspace, before)
 
 

@@ -17,7 +17,7 @@ SECONDS = 20.0
 class CheckoutWrites:
     """Compares the trees of a run before the first call of such an agent and at the end. `notice`
     receives a sentence for each tree with new files; those in `ignored` (absolute) are the action's
-    own. A comparison takes up to `seconds`."""
+    own. A comparison takes up to `seconds`, and runs the `filters` of git."""
 
     def __init__(
         self,
@@ -25,7 +25,10 @@ class CheckoutWrites:
         environ: Mapping[str, str],
         ignored: Iterable[Path],
         seconds: float = SECONDS,
+        *,
+        filters: bool = True,
     ) -> None:
+        self._filters = filters
         self._notice, self._environ, self._seconds = notice, environ, seconds
         self.ignored = {path.resolve() for path in ignored}
         self._before: dict[Path, asyncio.Task[frozenset[str]]] = {}
@@ -55,7 +58,7 @@ class CheckoutWrites:
             root = repository.root
         except GitError:  # no repository: nobody asked for a clean one
             return frozenset()
-        paths = repository.uncommitted()
+        paths = repository.uncommitted(filters=self._filters)
         return frozenset(path for path in paths if not self._is_ignored(root / path))
 
     def _is_ignored(self, path: Path) -> bool:

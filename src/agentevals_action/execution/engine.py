@@ -113,7 +113,9 @@ class Engine:
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
         own = (*settings.output_folders, *([folder] if records and folder else ()))
-        writes = CheckoutWrites(notice, environ, (workspace / name for name in own))
+        writes = CheckoutWrites(
+            notice, environ, (workspace / name for name in own), filters=isolation.head is None
+        )
         self.runner = Runner(
             self._replayed or self._recorded or self.calls,
             options,

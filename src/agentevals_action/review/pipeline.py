@@ -267,7 +267,9 @@ def _read_decisive(
         raise no_suite(settings, [suite.path for suite in base.suites])
     root = repository.root
     uncommitted = tuple(
-        path for path in repository.uncommitted() if not workspace.writes(root / path)
+        path
+        for path in repository.uncommitted(filters=request.isolation.head is None)
+        if not workspace.writes(root / path)
     )
     change, change_notices = find_change(
         repository, request.host, job, head_sha, base, checkout, suites, settings

@@ -4,7 +4,7 @@ of the workspace, which contains an untrusted change."""
 import base64
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -240,15 +240,26 @@ class GitRepository:
         self._need_tree(sha)
         return self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
 
-    def uncommitted(self) -> tuple[str, ...]:
+    def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
-        its commit alone.
+        its commit alone. Without `filters`, files that a filter changed may be among them.
 
         Attack: an agent makes a repository with a filter in the folder of a submodule. For the
-        files in there git would start a git, which runs the filter as root."""
+        files in there git would start a git, which runs the filter as root. Or it writes a
+        `.gitattributes` for a filter of the checkout's configuration, and a module in the folder
+        where the filter's program (`python -m nbstripout`) looks for modules first."""
         options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        entries = self._names("status", *options, "--ignore-submodules=dirty")
+        settings = () if filters else tuple(self._settings_without_filters())
+        entries = self._names(*settings, "status", *options, "--ignore-submodules=dirty")
         return tuple(entry[3:] for entry in entries)
+
+    def _settings_without_filters(self) -> Iterator[str]:
+        """Options of git that replace the programs of all filters by none."""
+        found = self._call("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+        names = {os.fsdecode(name).rpartition(".")[0] for name in found.stdout.split(b"\0") if name}
+        for name in sorted(names):
+            for setting in ("clean=", "process=", "required=false"):
+                yield from ("-c", f"{name}.{setting}")
 
     def ignores(self, path: Path) -> bool:
         """Whether git ignores an absolute path in the working tree."""

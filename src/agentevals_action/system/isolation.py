@@ -3,11 +3,11 @@ the action or the tree of the other side."""
 
 import contextlib
 import ctypes
+import errno
 import logging
 import os
 import resource
 import signal
-import stat
 import sys
 import tempfile
 import time
@@ -241,17 +241,10 @@ def give_folder(folder: Path, user: ChildUser | None) -> None:
             os.chown(path, user.uid, user.uid, follow_symlinks=False)
 
 
-def give_to_group(folder: Path) -> None:
-    """Lets the group do in a folder, and all that is in it, what the owner may do."""
-    for path in (folder, *folder.rglob("*")):
-        mode = path.lstat().st_mode
-        if not stat.S_ISLNK(mode):
-            path.chmod(stat.S_IMODE(mode) | (mode & stat.S_IRWXU) >> 3)
-
-
 @contextmanager
-def file_access_as(user: ChildUser | None) -> Iterator[None]:
-    """Within the block this thread opens, makes and removes files with the rights of `user` alone.
+def file_access_as(user: ChildUser | None, group: int | None = None) -> Iterator[None]:
+    """Within the block this thread opens, makes and removes files with the rights of `user` alone,
+    in one group: its own, or `group`.
 
     Prevents that a folder which a program replaces by a link leads root to a file that the program
     itself cannot read or write. The block must not wait for other tasks of an event loop."""
@@ -259,10 +252,35 @@ def file_access_as(user: ChildUser | None) -> Iterator[None]:
         yield
         return
     libc = ctypes.CDLL(None)  # setfsuid(2) applies to the calling thread
-    libc.setfsgid(user.uid)
+    libc.setfsgid(user.uid if group is None else group)
     libc.setfsuid(user.uid)
     try:
         yield
     finally:
         libc.setfsuid(0)
         libc.setfsgid(0)
+
+
+@contextmanager
+def entered_as(user: ChildUser | None, folder: Path) -> Iterator[Path]:
+    """A path under which a child process changes to a folder that `user` can reach. It stays the
+    same folder if a program replaces it meanwhile. OSError.
+
+    Attack: an agent replaces the folder of a later program by a link. A child process changes to it
+    before it gives up root's rights, so that the link leads past folders that its user cannot
+    enter: into the tree of the other side, or to files of the runner."""
+    if user is None:
+        yield folder
+        return
+    descriptor = _open_as(user, folder)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _open_as(user: ChildUser, folder: Path) -> int:
+    for group in (*user.groups, user.uid):
+        with contextlib.suppress(PermissionError), file_access_as(user, group):
+            return os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))

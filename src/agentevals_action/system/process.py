@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from agentevals_action.system import resources
-from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.isolation import ChildUser, entered_as
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -194,6 +194,7 @@ async def start(
     try:
         with contextlib.ExitStack() as opened:
             writers = [await _open_stream(child, fd, user, opened) for fd in _STREAMS]
+            cwd = opened.enter_context(entered_as(user, cwd))
             return await _start_with(child, command, cwd, (stdin, *writers), identity)
     except BaseException:
         await child.close_output()

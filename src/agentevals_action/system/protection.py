@@ -45,6 +45,8 @@ _SOCKETS = (Path("/var/run/docker.sock"), Path("/run/docker.sock"))
 _GIT_ENVIRONMENT = {"PATH": f"/usr/local/bin:{os.defpath}", "LC_ALL": "C"}
 #: A folder in which its group makes files, but does not rename or remove those of others.
 _SHARED = stat.S_ISVTX | 0o771
+#: What the owner of a folder needs to list it and to enter it.
+_ENTER = stat.S_IRUSR | stat.S_IXUSR
 
 
 @contextmanager
@@ -150,6 +152,28 @@ def give_tree(
             if given and f"{path}/{entry.name}" not in names:
                 os.chown(entry.name, user.uid, user.uid, dir_fd=descriptor, follow_symlinks=False)
         entries[:] = [entry for entry in entries if f"{path}/{entry.name}" not in closed]
+
+
+def give_to_group(folder: Path) -> None:
+    """Lets the group do in a folder, and all that is in it, what the owner may do: with the rights
+    of the owner, who may have left what it cannot enter itself. OSError."""
+    if folder.is_symlink() or not folder.is_dir():
+        return  # an agent replaced it
+    owner = folder.stat().st_uid
+    folder.chmod(_with_group(folder.stat()))
+    for _, descriptor, entries in walk_open(folder):
+        for entry in entries.copy():
+            with contextlib.suppress(FileNotFoundError):  # a process may delete its files
+                facts = entry.stat(follow_symlinks=False)
+                is_own = facts.st_uid == owner and not stat.S_ISLNK(facts.st_mode)
+                if is_own and _with_group(facts) != stat.S_IMODE(facts.st_mode):
+                    os.chmod(entry.name, _with_group(facts), dir_fd=descriptor)
+                if not is_own or facts.st_mode & _ENTER != _ENTER:
+                    entries.remove(entry)
+
+
+def _with_group(facts: os.stat_result) -> int:
+    return stat.S_IMODE(facts.st_mode) | (facts.st_mode & stat.S_IRWXU) >> 3
 
 
 def give_new_files(isolation: Isolation, since: float) -> None:

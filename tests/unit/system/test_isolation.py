@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,3 +150,40 @@ def test_restrict_children__a_user_has_a_limited_number_of_processes(user: Child
 
 def test_find_obstacle__outside_of_the_image() -> None:
     assert isolation.find_obstacle({}) == "the action does not run in its own container"
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user can enter."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@as_root
+@pytest.mark.parametrize("groups", [(), (HEAD_UID,)], ids=["an agent", "a judge"])
+def test_run__a_folder_that_a_program_replaced_by_a_link_is_not_entered(
+    user: ChildUser, shared: Path, groups: tuple[int, ...]
+) -> None:
+    """Attack: a suite's folder becomes a link into the tree of base, whose folders everybody may
+    read who is inside."""
+    user = replace(user, uid=user.uid + len(groups), groups=groups)
+    (shared / "base").mkdir(mode=0o710)
+    (shared / "base/tree").mkdir()
+    (shared / "base/tree/rules.txt").write_text("the other side's")
+    (shared / "evals").symlink_to("base/tree")
+
+    async def read() -> process.Completed:
+        return await process.run(
+            ("cat", "rules.txt"),
+            cwd=shared / "evals",
+            environment={"PATH": os.environ["PATH"]},
+            timeout=60,
+            user=user,
+        )
+
+    with pytest.raises(PermissionError, match="evals"):
+        asyncio.run(read())
+    os.chown(shared / "base", 0, HEAD_UID)
+    assert asyncio.run(read()).stdout == "the other side's"

@@ -18,10 +18,9 @@ from agentevals_action.system.isolation import (
     UIDS,
     ChildUser,
     file_access_as,
-    give_to_group,
     new_folder,
 )
-from agentevals_action.system.protection import give_tree
+from agentevals_action.system.protection import give_to_group, give_tree
 from agentevals_action.system.temp_dirs import remove_folder
 from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
@@ -139,6 +138,12 @@ class Folder:
         _remove_any(self.path)  # an agent may have replaced the folder by a link or a file
         fresh.rename(self.path)
 
+    async def give_to_judges(self) -> None:
+        """Lets judges read and write all that is in the folder. Raises AttemptError."""
+        if self._run.user:
+            with workspace_errors("the workspace cannot be given to the judges"):
+                await self._in_thread(give_to_group, self.path)
+
     @contextlib.asynccontextmanager
     async def copied(self) -> AsyncIterator[Path]:
         """A copy of the folder as it is now, removed at the end. Raises AttemptError."""
@@ -196,9 +201,11 @@ class Attempt:
             await self._folder.diff.begin()
 
     async def diff(self) -> str:
-        """The unified diff of the changes since `begin`. Raises AttemptError."""
+        """The unified diff of the changes since `begin`. From now on judges may read and write
+        what the agent made, with whatever modes. Raises AttemptError."""
         if self._folder.diff is None:
             raise AttemptError("workspace", "the changes of the agent are lost: its folder is gone")
+        await self._folder.give_to_judges()
         return await self._folder.diff.since_begin()
 
     def copied(self) -> AbstractAsyncContextManager[Path]:
