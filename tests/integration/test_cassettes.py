@@ -479,6 +479,25 @@ def test_fork__its_own_cassettes_do_not_answer(tmp_path: Path, cassettes: Files)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("existed", [True, False], ids=["other replies", "a new cassette"])
+def test_review__a_cassette_that_prepare_writes_answers_nothing(
+    tmp_path: Path, cassettes: Files, existed: bool
+) -> None:
+    """Attack: `npm ci` runs a script of the change that writes the replies that pass."""
+    path = GREETS.replace("greets", "short")
+    worse = edited(str(cassettes[path]), "Good day!", "What?")
+    base = {**cassettes, path: worse if existed else None, "good.yaml": cassettes[path]}
+    made = Repository.create(tmp_path / "work", {name: base[name] for name in base if base[name]})
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit("change", {"evals/EVAL.yaml": SUITE + "# changed\n"})
+    options = ("--base", "main", "--cache", "replay", "--cassettes", CASSETTES)
+    prepare = f"test -d .git || exit 0; cp good.yaml {path}"
+    done = command.run(made.path, "review", *options, "--prepare", prepare)
+    assert done.code == 3, done.out
+    assert f"{path} was changed by a program after it was loaded" in message(made.path, "short")
+
+
+@pytest.mark.slow
 def test_pull_request__a_changed_cassette_runs_its_suite_and_can_block(
     tmp_path: Path, cassettes: Files
 ) -> None:

@@ -14,12 +14,14 @@ from agentevals_action.errors import AttemptError, NotRecorded
 from agentevals_action.execution.request_difference import first_difference
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.suites.cassette_file import (
     CassetteFolder,
     Exchange,
     cassette_text,
+    read_cassette,
     reply_data,
 )
 from agentevals_action.suites.files.diagnostics import Findings
@@ -134,8 +136,10 @@ class ReplayedCalls(Calls):
     def __init__(self, calls: Calls, keys: CacheKeys, path: str, head: Path) -> None:
         self._calls, self._requests, self._path = calls, _Requests(keys), path
         self._head = head.resolve()
-        self._read = functools.lru_cache(_IN_MEMORY)(_read_cassette)
+        self._read = functools.lru_cache(_IN_MEMORY)(self._read_cassette)
         self._trusted: tuple[CassetteFolder | None, ...] = ()
+        #: Of each test, the digest of its cassette; None if it has none.
+        self._recorded: dict[tuple[CassetteFolder, str, str], str | None] = {}
         self._not_recorded: dict[str, dict[str, None]] = {}
 
     def trust_only(self, folder: CassetteFolder | None) -> None:
@@ -143,6 +147,20 @@ class ReplayedCalls(Calls):
 
         Attack: a stranger writes the replies that pass into the cassettes of a pull request."""
         self._trusted = (folder,)
+
+    def load(self, suite: Suite) -> None:
+        """Notes the cassettes of a suite's tests, before the first program starts.
+
+        Attack: `prepare` or a hook of a change writes the replies that pass, so that the change
+        itself edits no cassette."""
+        if (folder := self._folder_of(suite.root)) is None:
+            return
+        for test in suite.tests:
+            content = folder.content(suite.path, test.id, Findings())
+            self._recorded[folder, suite.path, test.id] = _digest(content)
+
+    def _folder_of(self, root: Path) -> CassetteFolder | None:
+        return self._trusted[0] if self._trusted else CassetteFolder(root, self._path)
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """The recorded answer. Raises NotRecorded, and AttemptError of kind `configuration` for a
@@ -176,8 +194,7 @@ class ReplayedCalls(Calls):
             described = self._requests.describe(target, request)
         except ValueError as reason:
             raise NotRecorded(f"a request to `{name}` cannot be replayed: {reason}") from None
-        own = CassetteFolder(request.root, self._path)
-        folder = self._trusted[0] if self._trusted else own
+        folder = self._folder_of(request.root)
         if folder is None:
             problem = f"a request to `{name}` cannot be replayed: the base has no cassettes"
             raise NotRecorded(problem, _RECORD)
@@ -196,11 +213,22 @@ class ReplayedCalls(Calls):
         problem = f"a request to `{name}` is not recorded in {where}"
         raise NotRecorded(f"{problem}: {difference}" if difference else problem, _RECORD)
 
+    def _read_cassette(
+        self, folder: CassetteFolder, suite: str, test: str
+    ) -> Sequence[Exchange] | None:
+        """The exchanges of a test. AttemptError with the location of the first error, and for a
+        cassette that is another one than before the first program."""
+        findings, path = Findings(), str(folder.file_of(suite, test))
+        content = folder.content(suite, test, findings)
+        digest = _digest(content)
+        if self._recorded.get((folder, suite, test), digest) != digest:
+            problem = f"{path} was changed by a program after it was loaded"
+            raise AttemptError("configuration", problem, "see which hook or judge writes there")
+        exchanges = None if content is None else read_cassette(content, path, suite, test, findings)
+        if findings.errors:
+            raise AttemptError("configuration", str(findings.errors[0]))
+        return exchanges
 
-def _read_cassette(folder: CassetteFolder, suite: str, test: str) -> Sequence[Exchange] | None:
-    """The exchanges of a test. AttemptError with the location of the first error."""
-    findings = Findings()
-    exchanges = folder.read(suite, test, findings)
-    if findings.errors:
-        raise AttemptError("configuration", str(findings.errors[0]))
-    return exchanges
+
+def _digest(content: bytes | None) -> str | None:
+    return None if content is None else hashlib.sha256(content).hexdigest()

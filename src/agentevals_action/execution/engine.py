@@ -219,11 +219,14 @@ class Engine:
         return found
 
     def load(self, suites: Iterable[Suite], tracked: Collection[str]) -> None:
-        """Records the files of suites, and copies their judges' scripts, before the first program
-        starts. `tracked` are the paths that git tracks in the suites' tree. Raises OutputError."""
+        """Records the files and the cassettes of suites, and copies their judges' scripts, before
+        the first program starts. `tracked` are the paths that git tracks in the suites' tree.
+        Raises OutputError."""
         with output_errors(self.loaded.folder):
             for suite in suites:
                 self.loaded.add(suite, tracked)
+                if self._replayed:
+                    self._replayed.load(suite)
 
     async def estimate(
         self, tests: Mapping[str, int], base: Mapping[str, int], earlier: Mapping[str, Figures]

@@ -77,8 +77,8 @@ class CassetteFolder:
             name = f"{re.sub('[^a-z0-9]+', '-', test.lower()).strip('-')[:60]}-{digest}"
         return self.folder_of(suite) / f"{name}.cassette.yaml"
 
-    def read(self, suite: str, test: str, findings: Findings) -> Sequence[Exchange] | None:
-        """The exchanges of a test; None without a cassette, or with errors, which are added.
+    def content(self, suite: str, test: str, findings: Findings) -> bytes | None:
+        """The content of a test's cassette; None if there is none, or with errors, which are added.
 
         No link is followed: a cassette cannot lead out of the repository."""
         path = str(self.file_of(suite, test))
@@ -96,12 +96,14 @@ class CassetteFolder:
             problem = f"this cassette is longer than {MAX_BYTES // 1_000_000} MB"
             findings.error(Location(path), problem, "divide the test")
             return None
-        return _read(data, path, suite, test, findings)
+        return data
 
 
-def _read(
+def read_cassette(
     data: bytes, path: str, suite: str, test: str, findings: Findings
 ) -> Sequence[Exchange] | None:
+    """The exchanges of a test in the content of its cassette; None with errors, which are added.
+    `path` is for messages."""
     try:
         document = read_yaml(data, path)
     except Unreadable as error:
