@@ -9,13 +9,23 @@ from agentevals_action.settings import INPUTS
 
 #: The inputs of commands that only read suites.
 READ_INPUTS = (
-    *("suites", "targets", "target", "judge-target", "strict", "env"),
+    *("suites", "targets", "ignored-fields", "target", "judge-target", "strict", "env"),
     "working-directory",
 )
 #: The inputs of commands that run suites.
 RUN_INPUTS = (
-    *("suites", "targets", "target", "judge-target", "max-concurrency", "timeout", "setup"),
-    *("prepare", "env", "strict", "max-cost-usd", "cache", "cache-dir", "cassettes"),
+    *("suites", "targets", "ignored-fields", "target", "judge-target", "max-concurrency"),
+    *(
+        "timeout",
+        "setup",
+        "prepare",
+        "env",
+        "strict",
+        "max-cost-usd",
+        "cache",
+        "cache-dir",
+        "cassettes",
+    ),
     "report-dir",
     "working-directory",
 )

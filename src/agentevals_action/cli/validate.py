@@ -25,6 +25,7 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import summary_json
 from agentevals_action.reports.terminal import printable
+from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system.git import GitRepository
@@ -40,12 +41,17 @@ def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int
     """Read suites and report every error with file, line and column."""
     loaded = load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
+    # The suites of some paths do not show what the others have.
+    wanted = () if paths else loaded.settings.ignored_fields
+    useless = ignored_fields.without_effect(wanted, loaded.suites)
     files = [
-        _File(FILE, None, quarantine.errors, quarantine.warnings),
+        _File(FILE, None, quarantine.errors, (*quarantine.warnings, *useless)),
         *(_check(suite, loaded) for suite in loaded.suites),
     ]
     if as_json:
-        listed = [file.entry() for file in files if file.tests is not None or file.errors]
+        listed = [
+            file.entry() for file in files if file.tests is not None or file.errors or file.warnings
+        ]
         print(json.dumps(listed, indent=2))
     else:
         _print(files)

@@ -57,6 +57,7 @@ from agentevals_action.review.selection import (
 from agentevals_action.review.target_permissions import read_permissions
 from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
+from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import (
     Checkout,
@@ -240,13 +241,14 @@ def open_change(request: Request) -> Iterator[OpenChange]:
     with suppress(OutputError):  # reported when the results are written, after the decision
         workspace.make_report_folder()
     paths = suite_paths(checkout, settings)
-    suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
+    suites: Suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
     isolation = request.isolation
     with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         head_sha = base_tree.check_head(request.repository, job)
         with _open_base(request, inputs, head_sha) as base:
-            decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
+            suites, notices = _check_ignored_fields(request, base, checkout, paths, suites)
+            decisive = _read_decisive(request, checkout, suites, engine, head_sha, base, notices)
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
@@ -260,6 +262,7 @@ def _read_decisive(
     engine: Engine,
     head_sha: str,
     base: Base,
+    notices: Sequence[str],
 ) -> Decisive:
     job, workspace, repository = request.job, request.workspace, request.repository
     settings = workspace.settings
@@ -329,7 +332,12 @@ def _read_decisive(
         template=template,
         uncommitted=uncommitted,
         differing=sorted(named.intersection(uncommitted) & checkout.tracked),
-        notices=(*filter(None, [uncovered, cassettes]), *change_notices, *template_notices),
+        notices=(
+            *filter(None, [uncovered, cassettes]),
+            *notices,
+            *change_notices,
+            *template_notices,
+        ),
     )
 
 
@@ -440,7 +448,30 @@ def _with_suites(request: Request, inputs: Settings, base: Base, root: Path) -> 
         tracked=checkout.tracked,
         watch=settings.watch_rules,
         cassettes=settings.cassettes,
+        ignored_fields=settings.ignored_fields,
     )
+
+
+def _check_ignored_fields(
+    request: Request, base: Base, checkout: Checkout, paths: Sequence[str], suites: Suites
+) -> tuple[Suites, Sequence[str]]:
+    """The suites of head, and what is to be known about its `ignored-fields`.
+
+    Attack: the change writes `requird` for `required` and lists that name, so that a gate seems to
+    be there. What the change adds is reported, and of that, a name that resembles a known field is
+    an error until base lists it, too. A push is on its branch already."""
+    settings, environ = request.settings, request.workspace.environ
+    added: list[str] = []
+    if base.root is not None and request.job.event != "push":
+        added = [one for one in settings.ignored_fields if one not in base.ignored_fields]
+    distrusted = [one for one in added if ignored_fields.resembled(one)]
+    trusted = tuple(one for one in settings.ignored_fields if one not in distrusted)
+    if distrusted:
+        narrower = settings.model_copy(update={"ignored_fields": trusted})
+        suites = load_all(checkout, narrower, paths, request.workspace.folder, environ)
+    useless = ignored_fields.without_effect(trusted, suites)
+    edits = ignored_fields.describe_added(added, distrusted)
+    return suites, (*filter(None, [edits]), *(f"{one.problem}: {one.advice}" for one in useless))
 
 
 def _plan(

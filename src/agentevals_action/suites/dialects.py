@@ -1,7 +1,7 @@
 """Converts the three dialects of suites to canonical names; no other module knows a second spelling
 of anything."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -9,15 +9,18 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.messages import ROLES
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.suites import messages, schema_models, workspace_models
-from agentevals_action.suites.files.diagnostics import Findings, did_you_mean, nearest
+from agentevals_action.suites.files.diagnostics import Findings, nearest
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.targets.providers import PROVIDERS
 
 #: Fields that contain evaluators, in every dialect: of the suite, of tests, and of `execution`.
 EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
@@ -32,7 +35,8 @@ EARLIER = frozenset(
 HARMLESS = frozenset(
     (
         *("$schema", "id", "name", "title", "description", "note", "comment", "author", "license"),
-        *("tags", "category", "governance", "requires", "suite", "start_time", "end_time"),
+        *("tags", "category", "difficulty", "owner", "governance", "requires", "suite"),
+        *("start_time", "end_time"),
         *("workers", "cache", "verbose", "fail_on_error", "failOnError", "stream_log", "log_dir"),
         *("log_directory", "log_format", "log_output_format", "keep_temp_files"),
         *("subagent_mode_allowed", "retry_initial_delay_ms", "retry_max_delay_ms"),
@@ -50,6 +54,8 @@ AGENTV_5 = (
 
 #: Fields of an object that an error about an unknown one lists.
 _FEW = 6
+#: Similarity from which on an unknown field is taken for a misspelled one.
+MISSPELLED = 0.75
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _UNSUPPORTED = "of AgentV is not supported"
@@ -131,6 +137,11 @@ class Shape:
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     inside: Mapping[str, "Shape"] = field(default_factory=dict)
+
+    @cached_property
+    def word(self) -> str:
+        """The object in `ignored-fields`: `test`, `execution`."""
+        return self.what.split()[0].strip("`")
 
     @cached_property
     def canonical(self) -> Mapping[str, str]:
@@ -362,15 +373,42 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
         problem, advice = shape.refused[key]
         findings.error(location, f"`{key}` {problem}", advice)
         return
-    if is_exempt(key):
+    entry = f"{shape.word}.{key}"
+    if is_exempt(key) or findings.ignores(key, entry):
         return
     known = () if findings.have_enough else (*shape.canonical, *shape.elsewhere)
-    spare = next((name for name in _DATA if name in shape.fields), None)
-    remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
-    if len(shape.fields) <= _FEW:
-        remove = f"write {one_of(shape.fields)}"
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
-    findings.error(location, problem, did_you_mean(key, known, remove))
+    findings.error(location, problem, _advice_for_unknown(key, entry, known, shape, findings))
+
+
+def _advice_for_unknown(
+    key: str, entry: str, known: Sequence[str], shape: Shape, findings: Findings
+) -> str:
+    meant = nearest(key, known)
+    if meant and nearest(key, known, MISSPELLED):
+        # Without the line that ignores it, which would remove a gate.
+        return f"did you mean `{meant}`?"
+    advice = "remove it"
+    if meant:
+        advice = f"did you mean `{meant}`?"
+    elif len(shape.fields) <= _FEW:
+        advice = f"write {one_of(shape.fields)}"
+    elif spare := next((name for name in _DATA if name in shape.fields), None):
+        advice = f"remove it, or put it in `{spare}`"
+    if key in _of_other_types(shape.word):
+        return advice
+    line = f"add `{entry}` to `ignored-fields`"
+    if not findings.ignored:
+        line = f"write `ignored-fields: [{entry}]`"
+    condition = " If" if meant else "; if"
+    return f"{advice}{condition} nothing is to read it, {line} in {FILE}"
+
+
+@cache
+def _of_other_types(word: str) -> frozenset[str]:
+    """The fields that some type of evaluator, or of target, has."""
+    types = {"evaluator": EVALUATORS.values(), "target": PROVIDERS.values()}.get(word, ())
+    return frozenset(name for options in types for name in model_shape("", options).canonical)
 
 
 def _holds_anchors(value: Any) -> bool:
@@ -393,7 +431,7 @@ def passed_fields(data: Map, shape: Shape) -> Mapping[str, Any]:
         if key not in known
         and key not in _NEVER_PASSED
         and not is_exempt(key)
-        and nearest(key, known, 0.75) is None
+        and nearest(key, known, MISSPELLED) is None
     }
 
 

@@ -241,7 +241,7 @@ def _threshold(common: schema_models.Evaluator, data: Map, findings: Findings) -
 
 def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
     """Reports the unknown fields of the objects inside the options of an evaluator."""
-    for name, shape in _inner_shapes(model):
+    for name, shape in inner_shapes(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, Map):
@@ -249,7 +249,8 @@ def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> Non
 
 
 @cache
-def _inner_shapes(model: type[BaseModel]) -> tuple[tuple[str, dialects.Shape], ...]:
+def inner_shapes(model: type[BaseModel]) -> tuple[tuple[str, dialects.Shape], ...]:
+    """The shapes of the objects inside the options of an evaluator, by field."""
     found = ((name, _model_in(field.annotation)) for name, field in fields_of(model).items())
     return tuple(
         (name, dialects.model_shape(inner.__name__.lower(), inner))

@@ -80,6 +80,9 @@ class Configuration(FileModel):
     """Globs of the suite files: the input of that name, where the workflow does not give it."""
     targets: NonEmpty | None = None
     """The targets file: the input of that name, where the workflow does not give it."""
+    ignored_fields: Annotated[_Globs | None, Field(alias="ignored-fields")] = None
+    """Fields that nothing reads and that are no errors: the input of that name, where the workflow
+    does not give it."""
     cassettes: NonEmpty | None = None
     """The folder of the cassettes: the input of that name, where the workflow does not give it."""
 
@@ -138,9 +141,10 @@ def _read_content(content: bytes, findings: Findings) -> Map:
 
 def _read_entries(data: Map, findings: Findings) -> tuple[tuple[Quarantine, Location], ...]:
     """The valid quarantines in a file, each with the location of its last day."""
+    known = fields_of(Configuration)
     for key in data:
-        if key not in Configuration.model_fields and key != "$schema":
-            advice = did_you_mean(key, Configuration.model_fields, "remove it")
+        if key not in known and key != "$schema":
+            advice = did_you_mean(key, known, "remove it")
             # Not a warning: a misspelled `watch` would be a green check, because nothing runs.
             findings.error(data.key_location(key), f"the field `{key}` is unknown", advice)
     listed = data.get("quarantine")

@@ -95,7 +95,6 @@ _UNSUPPORTED = "of AgentV is not supported"
 _REFUSED = {
     "fallback_targets": (_UNSUPPORTED, "name the one target that is tested"),
     "response": ("is known to `mock` alone", "remove it"),
-    "timeout_ms": ("is not known to targets", "write `timeout_seconds`, a number of seconds"),
     "workspace_template": ("is misplaced", "write `workspace: {template: …}` in the suite"),
     **dict.fromkeys(
         ("temperature", "max_output_tokens", "thinking_budget"),
@@ -194,7 +193,9 @@ def read_targets(file: Path, root: Path, providers: Providers, findings: Finding
 
 
 def _read_alias(entry: Map, findings: Findings) -> Map | None:
-    shape = dialects.Shape("target with `use_target`", {"name": (), "use_target": ()})
+    common = (name for field, others in _SPELLINGS.items() for name in (field, *others))
+    refused = dict.fromkeys(common, ("has no effect beside `use_target`", "remove one of them"))
+    shape = dialects.Shape("target with `use_target`", {"name": (), "use_target": ()}, refused)
     dialects.fold(entry, shape, findings)
     wanted = entry["use_target"]
     if isinstance(wanted, str) and wanted:
@@ -243,7 +244,7 @@ def _by_name(listed: Items, findings: Findings) -> Mapping[str, tuple[Map, Findi
             own = entries[name][1]
             own.error(value.value_location("name"), problem, "give each its own name")
         else:
-            entries[name] = (value, Findings())
+            entries[name] = (value, Findings(findings.ignored))
     return entries
 
 
@@ -294,12 +295,8 @@ def _read_target(
             problem, advice = f"the provider `{provider}` {unsupported[0]}", unsupported[1]
         findings.error(merged.value_location("provider"), problem, advice)
         return None
-    own_fields = dialects.model_shape("", options).fields if options else {}
-    refused = {name: reason for name, reason in _REFUSED.items() if name not in own_fields}
-    shape = dialects.Shape("target", {**_SPELLINGS, **own_fields}, refused)
+    shape = shape_of_target(options)
     dialects.fold(own, shape, findings)
-    if isinstance(price := own.get("price"), Map):
-        dialects.fold(price, dialects.model_shape("price", _Price), findings)
     data = dialects.fold(merged, shape, Findings())
     common = findings.read(_Target, data, "target")
     for key in merged:
@@ -327,6 +324,14 @@ def _read_target(
         requests_per_minute=common.requests_per_minute,
         cache_key=common.cache_key,
     )
+
+
+def shape_of_target(options: type[base.ProviderOptions] | None) -> dialects.Shape:
+    """The fields of the targets of one provider; the common ones if it is unknown."""
+    own = dialects.model_shape("", options).fields if options else {}
+    refused = {name: reason for name, reason in _REFUSED.items() if name not in own}
+    inside = {"price": dialects.model_shape("price", _Price)}
+    return dialects.Shape("target", {**_SPELLINGS, **own}, refused, inside=inside)
 
 
 def _check_references(entry: Map, key: str, findings: Findings) -> None:
@@ -497,7 +502,7 @@ def find_targets(
             files.append(NamedFile(config.path, "configuration"))
     listed, farther = None, Findings()
     for file in [catalog.targets_file] if catalog.targets_file else _files_above(folder.path, root):
-        own = Findings()
+        own = Findings(catalog.ignored_fields)
         read = _cached(catalog, file, own, partial(read_targets, file, root, catalog.providers))
         if listed is None:
             listed = read
@@ -621,7 +626,7 @@ def _cached(
     status = file.stat() if file.exists() else None
     key = (file, status and (status.st_mtime_ns, status.st_size))
     if key not in catalog.cache:
-        own = Findings()
+        own = Findings(catalog.ignored_fields)
         catalog.cache[key] = (read(own), own)
     value, own = catalog.cache[key]
     findings.add(own)

@@ -368,7 +368,8 @@ def test_unknown_field__is_an_error_with_the_nearest(root: Path) -> None:
 
     assert suites.errors(root) == [
         "EVAL.yaml:6:5: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
-        "EVAL.yaml:7:5: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
+        "EVAL.yaml:7:5: the field `colour` of this test is unknown; remove it, or put it in `metadata`; "
+        "if nothing is to read it, write `ignored-fields: [test.colour]` in .agentevals.yaml",
     ]
 
 
