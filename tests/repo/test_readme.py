@@ -232,6 +232,55 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         assert read.head or with_configuration(settings.Settings(), tmp_path).watch
 
 
+def workflows() -> dict[str, str]:
+    """The workflows of the README that are complete, by their file names."""
+    found = {
+        block.partition("\n")[0].partition(".github/workflows/")[2].split(":")[0]: block
+        for block in YAML
+        if "\njobs:\n" in block and "steps as above" not in block
+    }
+    return {name or "sharded-evals.yml": block for name, block in found.items()}
+
+
+def test_workflows__are_valid_and_zizmor_finds_only_tags(tmp_path: Path) -> None:
+    """The examples name tags where they can be read better; the first one is pinned."""
+    paths = []
+    for name, block in workflows().items():
+        path = tmp_path / name
+        path.write_text(block)
+        paths.append(str(path))
+    assert len(paths) == 4
+    schema = ("check-jsonschema", "--builtin-schema", "vendor.github-workflows")
+    checked = subprocess.run([*schema, *paths], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    zizmor = ("zizmor", "--offline", "--no-progress", "--format=json")
+    done = subprocess.run([*zizmor, *paths], capture_output=True, text=True, check=False)
+    assert {one["ident"] for one in json.loads(done.stdout)} <= {"unpinned-uses"}, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("association", "group"),
+    [
+        *((one, "evals-7") for one in ("OWNER", "MEMBER", "COLLABORATOR")),
+        *((one, "evals-900") for one in ("CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "NONE")),
+    ],
+)
+def test_requested_run__no_stranger_is_in_the_group_of_a_maintainer(
+    association: str, group: str
+) -> None:
+    """Attack: a stranger comments the command, and GitHub cancels the waiting run of the same
+    group, which a maintainer requested."""
+    job = yaml.safe_load(workflows()["evals-on-request.yml"])["jobs"]["evals"]
+    expression = re.fullmatch(
+        r"evals-\$\{\{ contains\(fromJSON\('(.+)'\), github\.event\.comment\.author_association\) "
+        r"&& github\.event\.issue\.number \|\| github\.run_id \}\}",
+        job["concurrency"]["group"],
+    )
+    assert expression
+    assert "cancel-in-progress" not in job["concurrency"]
+    assert group == f"evals-{7 if association in json.loads(expression[1]) else 900}"
+
+
 def calling(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     tools = [{"tool": name, "input": arguments} for name, arguments in calls]
     return {"messages": [{"role": "assistant", "content": "done", "tool_calls": tools}]}
