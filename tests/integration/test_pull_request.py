@@ -323,6 +323,69 @@ def test_gate__pull_request_target_is_refused_with_a_check_and_an_outcome(gate: 
     assert gate.shown() == []
 
 
+def edited(gate: Gate, *parts: str) -> Job:
+    """The run for an edit of parts of the pull request."""
+    job = gate.job()
+    changes = {"title": {"from": "Agent"}, "base": {"ref": {"from": "old"}, "sha": {"from": "e"}}}
+    changed = {part: changes[part] for part in parts}
+    job.event = {**job.event, "action": "edited", "changes": changed}
+    return job
+
+
+def test_edited__the_text_of_a_passed_pull_request_has_its_outcome(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD}, "agent.sh")
+    assert gate.job().finish().code == 0
+    done = edited(gate, "title").finish()
+    (check,) = gate.server.check_runs
+    assert (done.code, done.outputs["outcome"]) == (0, "passed"), done.log
+    assert done.outputs["check-run-url"] == check.url
+    assert f"Neither head nor base has changed since [the check run]({check.url})" in done.summary
+
+
+def test_edited__another_base_branch_is_a_new_run(gate: Gate) -> None:
+    """The check run of the old base would stay."""
+    gate.push({"agent.sh": GOOD}, "agent.sh")
+    assert gate.job().finish().code == 0
+    assert edited(gate, "title", "base").finish().code == 0
+    assert len(gate.server.check_runs) == 2
+
+
+@pytest.mark.parametrize(
+    "change", ["failed", "in progress", "other pull", "other gate", "base", "unreadable", "none"]
+)
+def test_edited__what_has_not_passed_is_run(gate: Gate, change: str) -> None:
+    """Attack: the edit of a title gives a required job a new status. In the case `base`, the run
+    for a change of the base branch has not opened its check run yet."""
+    first = gate.job()
+    done = first.finish()  # it fails
+    (check,) = gate.server.check_runs
+    check.conclusion, check.title = "success", "Passed: 2 tests"
+    if change == "failed":
+        check.conclusion, check.title = "failure", "Failed: 1 test"
+    elif change == "in progress":
+        gate.server.world.add_check_run(
+            {
+                "name": "agentevals",
+                "head_sha": gate.pull.head,
+                "status": "in_progress",
+                "external_id": f"agentevals/agentevals/2000/1/{NUMBER}-0",
+            },
+            "https://github.com",
+        )
+    elif change == "other pull":
+        check.external_id = check.external_id.replace(f"/{NUMBER}-", "/8-")
+    elif change == "other gate":
+        check.external_id = check.external_id.replace("agentevals/agentevals", "agentevals/other")
+    elif change == "base":
+        gate.server.timeline.add(NUMBER, 10**8, "base_ref_changed")
+    elif change == "unreadable":
+        gate.server.permissions["issues"] = gate.server.permissions["pull-requests"] = "none"
+    else:
+        gate.server.world.check_runs.clear()
+    again = edited(gate, "title").finish()
+    assert (again.code, again.outputs["outcome"]) == (done.code, "failed"), again.log
+
+
 def test_gate__a_closed_pull_request_has_a_check_and_an_outcome(gate: Gate) -> None:
     job = gate.job()
     job.event = {**job.event, "action": "closed"}

@@ -180,6 +180,7 @@ class World:
         number = self.new_id()
         url = f"{site}/{self.full_name}/runs/{number}"
         check = CheckRun(number, data["name"], data["head_sha"], url, self.viewer.app_id)
+        check.started_at = data.get("started_at") or now()
         update_check(check, data, self.tree)
         self.check_runs.append(check)
         return check

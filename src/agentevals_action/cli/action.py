@@ -20,11 +20,14 @@ from agentevals_action.errors import (
     InvalidInput,
     ResourceError,
 )
+from agentevals_action.escaping import prose
+from agentevals_action.formatting import cut_line
 from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import NothingToPublish
 from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.replies import CheckRun
 from agentevals_action.github.run_requests import EVENTS
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.github.workflow_commands import CommandFile
@@ -104,6 +107,14 @@ def command() -> int:
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
+    if not reasons and (check := _passed_check(job, settings, host)):
+        sentence = f"Neither head nor base has changed since [the check run]({check.html_url})"
+        title = cut_line(check.title or "", 500)
+        print(f"{sentence}: {title}")
+        workflow_commands.append_summary(summary, f"{sentence}: {prose(title, 500)}\n")
+        stated = {"outcome": Outcome.PASSED, "check-run-url": check.html_url}
+        workflow_commands.write_outputs(outputs, {**stated, "head-sha": job.head_sha})
+        return ExitCode.PASSED
     isolates = not obstacle and settings.isolation != "none"
     if isolates:
         restrict_children()
@@ -121,6 +132,15 @@ def command() -> int:
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
         _restore_owner(workspace)
+
+
+def _passed_check(job: Job, settings: Settings, host: GitHubHost) -> CheckRun | None:
+    """The check run that already answers an edit of the title or the text. A fork's run needs no
+    key, and the trusted phase needs what it leaves."""
+    is_whole = settings.mode == "auto" and not settings.shard
+    if not is_whole or not job.pull or not job.pull.is_text_edit or job.without_secrets:
+        return None
+    return host.passed_check()
 
 
 def _outcome_of(error: AgentEvalsError) -> Outcome:

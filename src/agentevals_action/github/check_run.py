@@ -42,6 +42,12 @@ def run_of(external_id: str | None) -> int | None:
     return int(parts[2]) if is_own else None
 
 
+def gate_of(external_id: str | None) -> str | None:
+    """The `comment-id` of the gate that opened a check run of this action."""
+    prefix, _, rest = (external_id or "").partition("/")
+    return unquote(rest.partition("/")[0]) if prefix == _PREFIX else None
+
+
 class CheckRunWriter:
     """One check run on one commit. What fails becomes a notice."""
 

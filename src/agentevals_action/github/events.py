@@ -46,7 +46,8 @@ class JobOptions:
 class Pull:
     """The pull request; `base_sha` is the tip of its base branch at the time of the event.
     `labeled` is the label whose addition is the event, empty for other events. `merge_sha` is the
-    merge commit that GitHub made, which may be of an older head."""
+    merge commit that GitHub made, which may be of an older head. `is_text_edit` marks an event that
+    changes neither head nor base."""
 
     number: int
     head_sha: str
@@ -54,6 +55,7 @@ class Pull:
     base_sha: str
     labeled: str = ""
     merge_sha: str | None = None
+    is_text_edit: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class _PullRequest(_Payload):
 
     action: str = ""
     label: str = Field(default="", validation_alias=AliasPath("label", "name"))
+    base_change: Any = Field(default=None, validation_alias=AliasPath("changes", "base"))
 
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
@@ -266,6 +269,7 @@ def _pull_request(event: Event, options: JobOptions) -> Job:
             payload.base_ref,
             payload.base_sha,
             payload.label if payload.action == "labeled" else "",
+            is_text_edit=payload.action == "edited" and payload.base_change is None,
         ),
         without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
     )

@@ -12,7 +12,8 @@ from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
-from agentevals_action.github.replies import Comparison, File, Pull
+from agentevals_action.github.passed_check import find_passed_check
+from agentevals_action.github.replies import CheckRun, Comparison, File, Pull
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.quarantine import Acceptance
@@ -40,6 +41,11 @@ class GitHubHost(Host):
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
         return read_shard_artifacts(self._api, self.history)
+
+    def passed_check(self) -> CheckRun | None:
+        """As `find_passed_check`."""
+        name = self._context.check_name
+        return find_passed_check(self._api, name) if name else None
 
     def data_branch(self, branch: str) -> DataBranch:
         """The results that are stored on a branch of the repository."""

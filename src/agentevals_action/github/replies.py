@@ -42,6 +42,7 @@ class CheckRun(Reply):
     conclusion: str | None = None
     external_id: str | None = None
     started_at: Time | None = None
+    title: str | None = Field(default=None, validation_alias=AliasPath("output", "title"))
     annotations_count: int = Field(
         default=0, validation_alias=AliasPath("output", "annotations_count")
     )

@@ -1,0 +1,40 @@
+"""The check run by which a head has passed, for events that change neither head nor base."""
+
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.check_run import gate_of, is_of_pull
+from agentevals_action.github.replies import CheckRun, TimelineEvent
+
+_BASE_CHANGES = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
+#: What the title of the check run begins with when every test counted.
+_PASSED = "Passed: "
+
+
+def find_passed_check(api: GitHubApi, name: str) -> CheckRun | None:
+    """The latest check run of this gate on the head, if it is of this pull request, and the head
+    has passed against the present base branch. None if that is not so, or unknown.
+
+    Attacks: an edit of the title gives a required job a new status, which is green without a run.
+    The base branch is changed, and the title is edited before the run of that change has a
+    result."""
+    context = api.context
+    if context.pull is None:
+        return None
+    path = f"commits/{context.head_sha}/check-runs"
+    try:
+        listed = api.pages(path, CheckRun, "check_runs", check_name=name, filter="all")
+        own = [one for one in listed if gate_of(one.external_id) == context.comment_id]
+        latest = max(own, key=lambda one: one.id, default=None)
+        if latest is None or not _has_passed(latest, context.pull):
+            return None
+        events = list(api.pages(f"issues/{context.pull}/timeline", TimelineEvent))
+    except ApiError:  # the run is the answer
+        return None
+    started = latest.started_at
+    changes = [one.created_at for one in events if one.event in _BASE_CHANGES]
+    is_current = started and all(time is not None and time < started for time in changes)
+    return latest if is_current else None
+
+
+def _has_passed(check: CheckRun, pull: int) -> bool:
+    is_green = check.conclusion == "success" and (check.title or "").startswith(_PASSED)
+    return is_green and is_of_pull(check.external_id, pull)
