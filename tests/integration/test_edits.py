@@ -342,7 +342,7 @@ def test_review__a_folder_that_is_too_large_to_copy_is_named(worked: Repository)
     worked.commit("large", {"agent.sh": large, **judge})
     out, suite = review(worked)
     assert "2 tests could not be scored with base's evaluators" in out
-    assert "it is larger than 4,096 MiB" in out
+    assert "it is larger than 2,048 MiB" in out
     assert [test["head"] for test in suite["tests"]] == ["pass", "pass"]
 
 

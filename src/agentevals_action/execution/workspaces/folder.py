@@ -26,7 +26,7 @@ from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
 #: Bytes of a copy for the evaluators of the other side: an agent may leave a file of a terabyte
 #: that takes no space where it is empty.
-MAX_COPIED = 4 * 1024**3
+MAX_COPIED = 2 * 1024**3
 
 
 @dataclass(frozen=True)
