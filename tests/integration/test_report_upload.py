@@ -21,7 +21,9 @@ CREATE, PUT, FINALIZE = "CreateArtifact", "PUT", "FinalizeArtifact"
 
 
 def upload(server: ArtifactServer, seconds: float = 60.0) -> int:
-    service = ArtifactService(f"{server.url}/results/", server.token, seconds)
+    service = ArtifactService(
+        f"{server.url}/results/", server.token, seconds, first_wait_seconds=0.01
+    )
     return asyncio.run(service.upload(NAME, PAGE, "text/html"))
 
 

@@ -1,11 +1,16 @@
 """Real git repositories in temporary folders: a history with a pull request, and clones as
-`actions/checkout` leaves them."""
+`actions/checkout` leaves them.
 
+Git makes each of them once per worker; a test gets a copy, which takes no process."""
+
+import atexit
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 #: The environment of git in tests: no configuration of this machine, and the same hashes every
@@ -25,6 +30,7 @@ ENVIRONMENT = {
 }
 
 Files = Mapping[str, str | bytes | None]
+_Items = tuple[tuple[str, str | bytes | None], ...]
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,11 @@ class Repository:
     @classmethod
     def create(cls, path: Path, files: Files | None = None) -> "Repository":
         """A new repository on the branch `main`, with a first commit when files are given."""
-        path.mkdir(parents=True, exist_ok=True)
-        repository = cls(path)
-        repository.git("init", "--quiet", "--initial-branch=main", "--template=")
-        # As GitHub does: any commit may be fetched by its hash.
-        repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
-        if files is not None:
-            repository.commit("first", files)
-        return repository
+        return _created(None if files is None else tuple(files.items())).copy(path)
+
+    def copy(self, path: Path) -> "Repository":
+        """The same in another folder."""
+        return Repository(shutil.copytree(self.path, path, symlinks=True, dirs_exist_ok=True))
 
     def git(self, *arguments: str) -> str:
         """What git prints; CalledProcessError when it fails."""
@@ -85,7 +88,11 @@ class Repository:
 
     def head(self) -> str:
         """SHA of HEAD."""
-        return self.git("rev-parse", "HEAD")
+        metadata = self.path / ".git"
+        head = (metadata / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        return (metadata / head.removeprefix("ref: ")).read_text().strip()
 
     def snapshot(self) -> str:
         """All that git knows of the repository's state: to see that nothing was changed."""
@@ -111,34 +118,23 @@ class PullRequest:
 
     def copy(self, folder: Path) -> "PullRequest":
         """The same with its origin in a new folder."""
-        return replace(self, origin=Repository(shutil.copytree(self.origin.path, folder)))
+        return replace(self, origin=self.origin.copy(folder))
 
     def checkout(self, folder: Path, sha: str, depth: int = 1) -> Repository:
         """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one
         it asked for; depth 0 is everything."""
-        folder.mkdir(parents=True)
-        workspace = Repository(folder)
-        workspace.git("init", "--quiet", "--initial-branch=main", "--template=")
-        workspace.git("remote", "add", "origin", self.origin.path.resolve().as_uri())
+        url = self.origin.path.resolve().as_uri()
         if depth:
-            workspace.git(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                f"--depth={depth}",
-                "origin",
-                f"+{sha}:refs/remotes/pull/1/merge",
-            )
+            if (sha, depth) not in _SHALLOW:
+                _SHALLOW[sha, depth] = _fetched(url, sha, f"--depth={depth}")
+            workspace = _SHALLOW[sha, depth].copy(folder)
         else:
-            workspace.git(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "origin",
-                "+refs/heads/*:refs/remotes/origin/*",
-                f"+{sha}:refs/remotes/pull/1/merge",
+            workspace = _fetched(url, sha, refspecs=("+refs/heads/*:refs/remotes/origin/*",))
+            workspace = workspace.copy(folder)
+        with (folder / ".git" / "config").open("a") as config:
+            config.write(
+                f'[remote "origin"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
             )
-        workspace.git("checkout", "--quiet", "--force", "--detach", sha)
         return workspace
 
 
@@ -147,12 +143,61 @@ def pull_request(
 ) -> PullRequest:
     """A pull request that changes the files of `base` into those of `head`; with `moved_on`, main
     got these since."""
-    origin = Repository.create(folder, base)
+    since = None if moved_on is None else tuple(moved_on.items())
+    return _pull_request(tuple(base.items()), tuple(head.items()), since).copy(folder)
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="agentevals-tests-"))
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
+def _new_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(dir=_folder()), "repository")
+    folder.mkdir()  # with the rights of any folder
+    return folder
+
+
+def _initialized() -> Repository:
+    repository = Repository(_new_folder())
+    repository.git("init", "--quiet", "--initial-branch=main", "--template=")
+    return repository
+
+
+@cache
+def _created(files: _Items | None) -> Repository:
+    if files is not None:
+        repository = _created(None).copy(_new_folder())
+        repository.commit("first", dict(files))
+        return repository
+    repository = _initialized()
+    # As GitHub does: any commit may be fetched by its hash.
+    repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    return repository
+
+
+#: What `actions/checkout` fetched, by commit and depth.
+_SHALLOW: dict[tuple[str, int], Repository] = {}
+
+
+def _fetched(url: str, sha: str, *options: str, refspecs: Sequence[str] = ()) -> Repository:
+    workspace = _initialized()
+    refspecs = (*refspecs, f"+{sha}:refs/remotes/pull/1/merge")
+    workspace.git("fetch", "--quiet", "--no-tags", *options, url, *refspecs)
+    workspace.git("checkout", "--quiet", "--force", "--detach", sha)
+    return workspace
+
+
+@cache
+def _pull_request(base: _Items, head: _Items, moved_on: _Items | None) -> PullRequest:
+    origin = _created(base).copy(_new_folder())
     first = origin.head()
     origin.git("checkout", "--quiet", "-b", "feature")
-    tip = origin.commit("change", head)
+    tip = origin.commit("change", dict(head))
     origin.git("checkout", "--quiet", "main")
-    main = origin.commit("meanwhile", moved_on) if moved_on is not None else first
+    main = first if moved_on is None else origin.commit("meanwhile", dict(moved_on))
     origin.git("checkout", "--quiet", "--detach", "main")
     origin.git("merge", "--quiet", "--no-ff", "--no-edit", tip)
     merge = origin.head()

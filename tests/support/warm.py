@@ -204,7 +204,7 @@ def _main() -> None:
     for module in pkgutil.walk_packages(agentevals_action.__path__, f"{_PACKAGE}."):
         if module.name != f"{_PACKAGE}.__main__":
             importlib.import_module(module.name)
-    _build_models_and_templates()
+    _build_what_all_use()
     gc.collect()
     gc.freeze()  # a fork that collected these objects would copy the memory of all of them
     with socket.socket(fileno=int(sys.argv[1])) as commands:
@@ -228,13 +228,14 @@ def _main() -> None:
             raise
 
 
-def _build_models_and_templates() -> None:
-    """Builds what each command would build at its first use: pydantic's validators and the packaged
-    templates."""
+def _build_what_all_use() -> None:
+    """Builds what each command would build at its first use: pydantic's validators, the packaged
+    templates and the patterns that find suites."""
     from pydantic import BaseModel
     from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 
     from agentevals_action import templating
+    from agentevals_action.suites.find import find_suites
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
         for value in list(vars(module).values()):
@@ -244,9 +245,10 @@ def _build_models_and_templates() -> None:
                 value.model_rebuild()
             elif is_pydantic_dataclass(value):
                 rebuild_dataclass(value)
-    for environment in (templating._REPORTS, templating._PROMPTS):
+    for environment in (templating._REPORTS, templating._PAGES, templating._PROMPTS):
         for name in environment.list_templates():
             environment.get_template(name)
+    find_suites(Path("/"), Path("/"), (), ["EVAL.yaml"])
 
 
 def _exit(code: int) -> None:

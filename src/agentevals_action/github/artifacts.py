@@ -61,6 +61,7 @@ class ArtifactService:
     url: str
     token: str = field(repr=False)
     seconds: float = _SECONDS
+    first_wait_seconds: float = 1.0
 
     async def upload(self, name: str, content: bytes, mime_type: str) -> int:
         """Uploads a file under a name that is new in the run; its id. HostError states what
@@ -79,7 +80,7 @@ class ArtifactService:
                     timeout=_REQUEST_SECONDS,
                 ) as client,
             ):
-                created = await _repeat(
+                created = await self._repeat(
                     lambda: self._call(
                         client,
                         "CreateArtifact",
@@ -87,9 +88,9 @@ class ArtifactService:
                         _Created,
                     )
                 )
-                await _repeat(lambda: _put(client, created.address, content, mime_type))
+                await self._repeat(lambda: _put(client, created.address, content, mime_type))
                 digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-                finalized = await _repeat(
+                finalized = await self._repeat(
                     lambda: self._call(
                         client,
                         "FinalizeArtifact",
@@ -122,6 +123,19 @@ class ArtifactService:
         if not getattr(reply, "ok", False):
             raise HostError(f"the artifact service did not accept {method}")
         return reply
+
+    async def _repeat(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Calls, again while the service is unavailable."""
+        first = self.first_wait_seconds
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(_Unavailable),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_exponential_jitter(initial=first, jitter=first / 4),
+            reraise=True,
+        ):
+            with attempt:
+                return await call()
+        raise AssertionError("the last attempt returns or raises")
 
 
 def report_name(comment_id: str, run: int, attempt: int) -> str:
@@ -175,19 +189,6 @@ async def _put(client: httpx.AsyncClient, address: str, content: bytes, mime_typ
     )
     if not response.is_success:
         raise _refusal("the upload", response)
-
-
-async def _repeat(call: Callable[[], Awaitable[T]]) -> T:
-    """Calls, again while the service is unavailable."""
-    async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(_Unavailable),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_exponential_jitter(initial=1.0, jitter=0.25),
-        reraise=True,
-    ):
-        with attempt:
-            return await call()
-    raise AssertionError("the last attempt returns or raises")
 
 
 async def _sent(what: str, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:

@@ -154,7 +154,7 @@ def end_processes(isolation: Isolation) -> None:
     if isolation.head is not None:
         users = frozenset(UIDS)
         _kill_all(lambda: [pid for pid, _, uids in _processes() if users & uids])
-    elif _adopts_orphans():
+    elif _adopts_orphans() and _has_children():
         _kill_all(_descendants)
 
 
@@ -191,6 +191,15 @@ def _adopts_orphans() -> bool:
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
     return bool(answer.value)
+
+
+def _has_children() -> bool:
+    """Without a child, a process that adopts orphans has no descendant either."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _descendants() -> list[int]:

@@ -1,6 +1,7 @@
 """Any data in the fields of any model of a file is valid or invalid, and never valid where its JSON
 Schema refuses it."""
 
+import functools
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,12 +134,10 @@ MODELS = sorted(
 )
 
 
+@functools.cache
 def validator(model: type[FileModel]) -> Draft7Validator:
     definitions: dict[str, Any] = {}
     return Draft7Validator({**model_schema(model, definitions), "definitions": definitions})
-
-
-VALIDATORS = {model: validator(model) for model in MODELS}
 
 
 def test_models__are_found() -> None:
@@ -157,7 +156,7 @@ def test_every_model__accepts_nothing_that_its_schema_refuses(
     except ValidationError as error:
         assert field_errors(error, fields)  # noqa: PT017  # any outcome is allowed
         return
-    assert list(VALIDATORS[model].iter_errors(fields)) == []
+    assert list(validator(model).iter_errors(fields)) == []
     if isinstance(valid, EvaluatorOptions | ProviderOptions):
         dumped = valid.model_dump(exclude_defaults=True, by_alias=True)
         assert model.model_validate(dumped, context=HERE) == valid
