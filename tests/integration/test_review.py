@@ -45,16 +45,18 @@ def agent(code: str) -> dict[str, str | bytes | None]:
     return {"agent.sh": f"{code}"}
 
 
+FILES = {
+    "evals/EVAL.yaml": SUITE,
+    ".agentv/targets.yaml": TARGETS.replace("/agent.sh", "agent.sh"),
+    "agent.sh": AGENT,
+    ".gitignore": "/agentevals-report/\n",
+}
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     """A greeter on `main`, and a branch for its change."""
-    files = {
-        "evals/EVAL.yaml": SUITE,
-        ".agentv/targets.yaml": TARGETS.replace("/agent.sh", "agent.sh"),
-        "agent.sh": AGENT,
-        ".gitignore": "/agentevals-report/\n",
-    }
-    made = Repository.create(tmp_path / "repository", files)
+    made = Repository.create(tmp_path / "repository", FILES)
     made.git("checkout", "--quiet", "-b", "change")
     return made
 
@@ -63,6 +65,24 @@ def review(
     repository: Repository, *options: str, env: dict[str, str] | None = None
 ) -> command.Done:
     return command.run(repository.path, "review", "--base", "main", *options, env=env)
+
+
+@pytest.fixture(scope="module")
+def with_links(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """`lib/agent` is a link to the folder `src`, `start.md` one to a file in it, `vendor/tools` a
+    submodule that changes with them."""
+    folder = tmp_path_factory.mktemp("links")
+    tools = Repository.create(folder / "tools", {"run.py": "1"})
+    repository = Repository.create(folder / "repository", FILES)
+    repository.git("submodule", "--quiet", "add", str(tools.path), "vendor/tools")
+    (repository.path / "lib").mkdir()
+    (repository.path / "lib/agent").symlink_to("../src")
+    (repository.path / "start.md").symlink_to("lib/agent/prompt.md")
+    repository.commit("links", {"src/prompt.md": "Be polite."})
+    repository.git("checkout", "--quiet", "-b", "change")
+    Repository(repository.path / "vendor/tools").commit("tools", {"run.py": "2"})
+    repository.commit("a ruder prompt", {"src/prompt.md": "Be rude."})
+    return repository
 
 
 def results(repository: Repository, name: str = "results.jsonl") -> dict[str, dict[str, object]]:
@@ -95,23 +115,9 @@ def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
     ],
 )
 def test_review__every_form_of_a_rule_finds_the_agent(
-    tmp_path: Path, repository: Repository, rule: str
+    tmp_path: Path, with_links: Repository, rule: str
 ) -> None:
-    """`lib/agent` is a link to the folder `src`, `start.md` one to a file in it, `vendor/tools` a
-    submodule that changes with them."""
-    tools = Repository.create(tmp_path / "tools", {"run.py": "1"})
-    repository.git("checkout", "--quiet", "main")
-    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add")
-    repository.git(*add, str(tools.path), "vendor/tools")
-    (repository.path / "lib").mkdir()
-    (repository.path / "lib/agent").symlink_to("../src")
-    (repository.path / "start.md").symlink_to("lib/agent/prompt.md")
-    repository.commit("links", {"src/prompt.md": "Be polite."})
-    repository.git("checkout", "--quiet", "-B", "change")
-    submodule = Repository(repository.path / "vendor/tools")
-    submodule.commit("tools", {"run.py": "2"})
-    repository.commit("a ruder prompt", {"src/prompt.md": "Be rude."})
-    done = review(repository, "--watch", rule)
+    done = review(with_links.copy(tmp_path / "copy"), "--watch", rule)
     assert done.code == 0, done.out + done.err
     assert "2 tests in 1 suite, all pass" in done.out
     assert "has no effect" not in done.out

@@ -89,6 +89,8 @@ class Repository:
     def head(self) -> str:
         """SHA of HEAD."""
         metadata = self.path / ".git"
+        if metadata.is_file():  # a submodule
+            return self.git("rev-parse", "HEAD")
         head = (metadata / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
             return head

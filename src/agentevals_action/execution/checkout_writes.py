@@ -32,6 +32,7 @@ class CheckoutWrites:
         self._notice, self._environ, self._seconds = notice, environ, seconds
         self.ignored = {path.resolve() for path in ignored}
         self._before: dict[Path, asyncio.Task[frozenset[str]]] = {}
+        self._repositories: dict[Path, GitRepository] = {}
 
     async def watch(self, tree: Path) -> None:
         """Notes what differs from the commit of a tree, once."""
@@ -53,7 +54,8 @@ class CheckoutWrites:
                 self._notice(_sentence(sorted(new)))
 
     def _list(self, tree: Path) -> frozenset[str]:
-        repository = GitRepository(tree, environ=self._environ, seconds=self._seconds)
+        opened = GitRepository(tree, environ=self._environ, seconds=self._seconds)
+        repository = self._repositories.setdefault(tree, opened)
         try:
             root = repository.root
         except GitError:  # no repository: nobody asked for a clean one

@@ -31,6 +31,7 @@ _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _PASSED_ON = re.compile(
     r"PATH|HOME|XDG_CONFIG_HOME|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_FILE|SSL_CERT_DIR"
 )
+_SHA = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _PROXIES = re.compile(r"(?i:http|https|all|no)_(?:proxy|PROXY)")
 
 _CONFIG = (
@@ -83,6 +84,7 @@ class GitRepository:
     ) -> None:
         self.path, self.token, self.server_url = path, token, server_url
         self.environ, self.seconds = environ or {}, seconds
+        self._commits: dict[str, Sequence[str]] = {}
 
     @cached_property
     def root(self) -> Path:
@@ -122,12 +124,14 @@ class GitRepository:
         """SHA of the commit that a revision names; None if it is not in the repository."""
         if not revision or revision.startswith("-"):
             return None
+        if revision == "HEAD" or _SHA.fullmatch(revision):
+            return next(iter(self._read_commit(revision)), "").removeprefix("commit ") or None
         done = self._call("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
         return done.stdout.decode("ascii").strip() if done.returncode == 0 else None
 
     def has(self, sha: str) -> bool:
         """Whether the repository contains the commit."""
-        return self._call("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0
+        return self.resolve(sha) is not None
 
     def parents(self, sha: str) -> tuple[str, ...]:
         """SHAs of the parents that a commit names. A shallow clone has the names, but not the
@@ -143,8 +147,23 @@ class GitRepository:
         raise GitError(f"the commit {sha} has no date")
 
     def _commit_headers(self, sha: str) -> Sequence[str]:
-        text = self._read("cat-file", "-p", f"{sha}^{{commit}}").decode("utf-8", "replace")
-        return text.partition("\n\n")[0].split("\n")
+        if headers := self._read_commit(sha):
+            return headers
+        raise GitError(f"{sha} is no commit of the repository")
+
+    def _read_commit(self, revision: str) -> Sequence[str]:
+        """The line `commit SHA` and the headers of a commit, as they are stored; empty if the
+        repository does not contain it."""
+        if revision not in self._commits:
+            options = ("--no-walk", "--format=raw")
+            done = self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
+            if done.returncode != 0:
+                return ()
+            text = done.stdout.decode("utf-8", "replace")
+            headers = text.partition("\n\n")[0].split("\n")
+            self._commits[headers[0].removeprefix("commit ")] = headers
+            return headers
+        return self._commits[revision]
 
     def is_shallow(self) -> bool:
         """Whether the history is cut off."""
