@@ -512,8 +512,39 @@ tests:
     done = command.run(repository.path, "validate")
 
     assert done.code == 2
-    advice = f"correct the path: the judge runs in {repository.path}/evals/judges"
+    at, advice = "evals/judges", "correct the path, or `cwd`, where it starts"
     assert done.out.splitlines() == [
-        f"evals/EVAL.yaml:6:9: the judge `gone` runs gone.py, which does not exist; {advice}",
-        f"evals/EVAL.yaml:9:22: the judge `inside` runs gone, which does not exist; {advice}",
+        f"evals/EVAL.yaml:6:9: the judge `gone` runs {at}/gone.py, which does not exist; {advice}",
+        f"evals/EVAL.yaml:9:22: the judge `inside` runs {at}/gone, which does not exist; {advice}",
     ]
+
+
+def test_judge__a_path_from_the_root_is_explained(tmp_path: Path) -> None:
+    suite = """\
+name: one
+tests:
+  - id: a
+    input: q
+    assert:
+      - {type: code_judge, name: kept, script: [node, ./judge.mjs], cwd: ./tools/evals}
+      - {type: code_judge, name: built, script: [node, tools/dist/judge.js]}
+"""
+    files = {
+        "tools/evals/EVAL.yaml": suite,
+        "tools/evals/judge.mjs": "",
+        ".gitignore": "/tools/dist/\n",
+        ".agentv/targets.yaml": "[{name: default, provider: cli, command: [cat]}]\n",
+    }
+    repository = Repository.create(tmp_path / "repository", files)
+
+    done = command.run(repository.path, "validate")
+
+    assert done.code == 2
+    assert [line.partition("; ")[2] for line in done.out.splitlines()] == [
+        "it starts in the suite's folder: write `cwd: /tools/evals` for a path from the root",
+        "it starts in the suite's folder: write `cwd: /` for a path from the root",
+    ]
+    written = suite.replace("./tools/evals", "/tools/evals")
+    written = written.replace("tools/dist/judge.js]", "tools/dist/judge.js], cwd: /")
+    repository.write({"tools/evals/EVAL.yaml": written})
+    assert command.run(repository.path, "validate").code == 0

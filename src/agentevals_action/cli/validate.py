@@ -1,6 +1,7 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.errors import ExitCode
 from agentevals_action.evaluators.base import EvaluatorOptions, walk
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
@@ -96,10 +98,25 @@ def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
             continue
         script = evaluator.options.missing_script()
         if script is not None and not _is_ignored(script, loaded):
-            problem = f"the judge `{evaluator.name}` runs {script.name}, which does not exist"
-            advice = f"correct the path: the judge runs in {script.parent}"
+            path = os.path.relpath(script, suite.root)
+            problem = f"the judge `{evaluator.name}` runs {path}, which does not exist"
+            advice = _advice_for_script(script, evaluator.options, suite, loaded)
             found[Diagnostic(evaluator.location, problem, advice)] = None
     return tuple(found)
+
+
+def _advice_for_script(
+    script: Path, options: EvaluatorOptions, suite: Suite, loaded: LoadedSuites
+) -> str:
+    """What to write where AgentV is started in the root, so that paths of suites begin there."""
+    from_root = suite.root / os.path.relpath(script, suite.folder)
+    if from_root.is_relative_to(suite.root) and (
+        from_root.exists() or _is_ignored(from_root, loaded)
+    ):
+        cwd = options.cwd if isinstance(options, CodeJudge) and options.cwd else ""
+        start = f"`cwd: /{cwd.removeprefix('./')}`"
+        return f"it starts in the suite's folder: write {start} for a path from the root"
+    return "correct the path, or `cwd`, where it starts"
 
 
 def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:

@@ -212,7 +212,7 @@ WORKSPACE = model_shape(
         ),
         "docker": (
             _UNSUPPORTED,
-            "run the agent in the container through a target of provider `cli`",
+            "let the judge's command start the container (`docker run -i IMAGE …`)",
         ),
         "env": (_UNSUPPORTED, "check for programs in a hook `before_all`"),
         "workspace": (

@@ -391,14 +391,24 @@ class TargetUse:
         if name is None:
             findings.add(self.farther)
             problem = f"no target is named, and {self.file.path} has none called `default`"
-            advice = f"write `execution: {{target: …}}` with {self._known()}"
-            findings.error(self.suite, problem, advice)
+            findings.error(self.suite, problem, self._advice_for_default())
             return None
         if self.table.agent_override:
             return self._use(name, self.suite, "the input `target` names", findings)
         if not wanted or not location:
             location = self.default_location or self.suite
         return self._use(name, location, _MISSING, findings)
+
+    def _advice_for_default(self) -> str:
+        """What to write: the target that can be meant, if it is the only one."""
+        judges = {target.judge_target for target in self.table.targets.values()}
+        agents = sorted(self.table.targets.keys() - judges) or sorted(self.table.targets)
+        line = f"`execution: {{target: {agents[0] if agents else '…'}}}`"
+        if not agents:
+            line += f" with {self._known()}"
+        elif agents[1:]:
+            line += f" (or {one_of(agents[1:])})"
+        return f"write {line} in the suite, or call a target `default`"
 
     def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
         """Adds an error when an evaluator that asks a judge has none."""

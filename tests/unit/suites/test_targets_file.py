@@ -387,13 +387,37 @@ def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
     ]
 
 
-def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: one, provider: mock, responses: []}"}
-    )
+@pytest.mark.parametrize(
+    ("targets", "advice"),
+    [
+        (
+            "- {name: one, provider: mock, responses: []}",
+            "write `execution: {target: one}` in the suite, or call a target `default`",
+        ),
+        (
+            "- {name: judge, provider: mock, responses: []}\n"
+            "- {name: two, provider: mock, responses: [], judge_target: judge}\n",
+            "write `execution: {target: two}` in the suite, or call a target `default`",
+        ),
+        (
+            "- {name: b, provider: mock, responses: []}\n"
+            "- {name: a, provider: mock, responses: []}\n"
+            "- {name: pi, provider: pi}\n",
+            "write `execution: {target: a}` (or `b`) in the suite, or call a target `default`",
+        ),
+        (
+            "- {name: pi, provider: pi}",
+            "write `execution: {target: …}` with `pi` in the suite, or call a target `default`",
+        ),
+    ],
+)
+def test_target__without_a_default_the_error_says_what_to_write(
+    tmp_path: Path, targets: str, advice: str
+) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: targets})
 
     assert suites.errors(tmp_path) == [
-        f"EVAL.yaml:1:1: no target is named, and {TARGETS} has none called `default`; write `execution: {{target: …}}` with `one`"
+        f"EVAL.yaml:1:1: no target is named, and {TARGETS} has none called `default`; {advice}"
     ]
 
 
