@@ -271,6 +271,29 @@ def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_pa
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "code", "found"),
+    [
+        ("chat", 0, "/v1/chat/completions"),
+        ("responses", 0, "/v1/responses"),
+        ("chatty", 3, "`api_format`: write `chat` or `responses`"),
+    ],
+)
+def test_target__its_api_format_is_in_a_variable(
+    tmp_path: Path, value: str, code: int, found: str
+) -> None:
+    with OpenAIServer(otherwise="{}") as server:
+        fields = {"model": "m", "base_url": server.url, "api_key": "k", "config": {"top_p": 1}}
+        name = "${{ OPENAI_API_FORMAT }}"
+        one_suite(tmp_path)
+        define(tmp_path, {"name": "default", "provider": "openai", "api_format": name, **fields})
+
+        done = command.run(tmp_path, "run", env={"OPENAI_API_FORMAT": value})
+
+    assert done.code == code, done.err
+    assert found in " ".join([done.out, done.err, *(one.path for one in server.requests)])
+
+
 def test_targets__a_variable_that_is_not_set_is_no_fault_of_a_list(folder: Path) -> None:
     done = command.run(folder, "targets")
     assert done.code == 0

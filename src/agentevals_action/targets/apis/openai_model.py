@@ -3,19 +3,30 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.formatting import one_of
+from agentevals_action.model.file_model import expected
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import openai_chat, openai_responses
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.model_api import ModelApi, WireFormat
 from agentevals_action.targets.base import Request
+from agentevals_action.targets.variables import names_in
 
-ApiFormat = Literal["chat", "responses"]
+
+def _check_format(name: str) -> str:
+    if name not in FORMATS and not names_in(name):
+        raise expected(one_of(FORMATS))
+    return name
+
+
+#: The name of a format, or a `${{ VARIABLE }}` with it.
+ApiFormat = Annotated[str, AfterValidator(_check_format)]
 Config = Annotated[
     dict[str, Any],
     Field(
@@ -39,7 +50,7 @@ class OpenAIFormat:
     read: Callable[[Any], Trace]
 
 
-FORMATS: Mapping[ApiFormat, OpenAIFormat] = {
+FORMATS: Mapping[str, OpenAIFormat] = {
     "chat": OpenAIFormat(
         path="chat/completions",
         reserved={

@@ -78,8 +78,9 @@ class Azure(ProviderOptions):
     @field_validator("config")
     @classmethod
     def _check_config(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        api_format: ApiFormat = info.data.get("api_format", "chat")
-        reserved = {**FORMATS[api_format].reserved, "model": "use the field `deployment`"}
+        # A variable has no value yet.
+        api_format = FORMATS.get(info.data.get("api_format", "chat"), FORMATS["chat"])
+        reserved = {**api_format.reserved, "model": "use the field `deployment`"}
         return model_api.check_config(config, reserved)
 
     def variables(self) -> Sequence[str]:

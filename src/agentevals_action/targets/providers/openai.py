@@ -28,8 +28,9 @@ class OpenAI(model_api.ModelOptions):
     @field_validator("config")
     @classmethod
     def _check_config(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        api_format: ApiFormat = info.data.get("api_format", "chat")
-        return model_api.check_config(config, FORMATS[api_format].reserved)
+        # A variable has no value yet.
+        api_format = FORMATS.get(info.data.get("api_format", "chat"), FORMATS["chat"])
+        return model_api.check_config(config, api_format.reserved)
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
