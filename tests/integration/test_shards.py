@@ -384,6 +384,42 @@ def test_plan__a_change_that_affects_no_suite_needs_one_shard(tmp_path: Path) ->
     assert merge(made)[0] == 0
 
 
+def test_plan__names_the_suite_that_is_invalid(tmp_path: Path) -> None:
+    """The others run, as on one machine, and the outcome is invalid."""
+    bad = suite("Bob", 6).replace("contains", "contain")
+    made = make(tmp_path / "r", {"agent.sh": AGENT + "# same\n", "evals/two/EVAL.yaml": bad})
+    done = command.run(made.path, *PLAN, "--max", "1")
+    assert (done.code, json.loads(done.out)) == (0, {"shard": ["1/1"]})
+    assert "no shard runs this suite, and the outcome is invalid" in done.err
+    assert "evals/two/EVAL.yaml:" in done.err
+    assert run_shard(made, "1/1").code == 0
+    code, summary = merge(made)
+    assert (code, summary["outcome"]) == (2, "invalid")
+    assert summary["changes"]["unchanged"] == 8
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason", "codes"),
+    [
+        (suite("Bob", 6).replace("contains", "contain"), "the evaluator type `contain`", {2}),
+        (None, "8 tests of it cannot be found", {2}),
+        (suite("Bob", 5), "1 test of it cannot be found", {0}),  # base has it: it may be removed
+    ],
+)
+def test_shards__a_suite_that_lacks_tests_in_one_job_is_invalid(
+    shards: Repository, edit: str | None, reason: str, codes: set[int]
+) -> None:
+    """Accident: a step of one job changes a suite, whose tests would be skipped. Attack: an install
+    script removes a test in the job that merges."""
+    shards.write({"evals/two/EVAL.yaml": edit})
+    lacks = "`evals/two/EVAL.yaml` has not all tests of the plan in this job: "
+    merged = command.run(shards.path, "merge", "--base", "main")
+    assert (merged.code, lacks in merged.err, reason in merged.err) == (2, True, True)
+    ran = [run_shard(shards, shard) for shard in ("1/2", "2/2")]
+    assert {one.code for one in ran} == codes
+    assert all((lacks in one.err) == (one.code == 2) for one in ran)
+
+
 @pytest.mark.slow
 def test_shard__a_killed_shard_keeps_what_it_has(tmp_path: Path) -> None:
     """The agent of the last test waits until it is killed."""

@@ -1,6 +1,6 @@
 """The merge of the results of all shards into one review, as if one machine had run the tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -21,7 +21,12 @@ from agentevals_action.results.shard_files import read_base_results, read_fragme
 from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.pipeline import Request, compare_sides, open_change
-from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
+from agentevals_action.review.sharding.plan import (
+    RunIdentity,
+    check_plan,
+    check_tests,
+    refuse_committed,
+)
 from agentevals_action.review.workspace import SHARDS
 from agentevals_action.settings import Settings
 
@@ -43,6 +48,7 @@ def merge_shards(request: Request, run: RunIdentity) -> Review:
     workspace = replace(workspace, settings=_remaining_budget(workspace.settings, fragments))
     with open_change(replace(request, workspace=workspace)) as change:
         check_plan(plan, change, run)
+        check_tests(_tests_on_head(fragments), change)
         results = _Results(plan, fragments, change.engine.fingerprints)
 
         def around(name: str, source: Baseline) -> Baseline:
@@ -69,6 +75,15 @@ def _find_files(request: Request) -> ShardFiles:
         return ShardFolder(folder)
     found = request.github.shard_artifacts()
     return ShardArchives(PLAN_ARTIFACT, found.archives, found.problems)
+
+
+def _tests_on_head(fragments: Fragments) -> Mapping[str, Collection[str]]:
+    """The tests that the shards ran on head, by the path of the suite."""
+    found: dict[str, set[str]] = {}
+    for fragment in fragments.by_shard.values():
+        for path, test in fragment.results.get("head", ()):
+            found.setdefault(path, set()).add(test)
+    return found
 
 
 def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:

@@ -1,13 +1,14 @@
 """The plan of the shards of a review."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from agentevals_action.baselines.base import Baseline, split_selections
 from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.formatting import counted, list_paths
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.history import SuiteHistory
@@ -23,6 +24,7 @@ from agentevals_action.review.sharding.durations import Durations, collect_durat
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests
 from agentevals_action.review.workspace import HEAD_RESULTS, SHARDS, Workspace
 from agentevals_action.settings import Settings
+from agentevals_action.suites.checkout import distinct_errors
 from agentevals_action.system.git import GitRepository
 
 #: The inputs that decide which tests run and how: all shards must have them in common.
@@ -68,6 +70,7 @@ def plan_shards(request: Request, run: RunIdentity) -> ShardPlan:
         ]
         assignment = _assign(suites, settings, durations, plan.head.values())
         keys = [suite.keys_of(test.id) for suite in suites for test in suite.head]
+        note = durations.note(keys)
         base_results = encode_base_results(sources.recorded)
         shard_plan = ShardPlan(
             version=1,
@@ -77,10 +80,16 @@ def plan_shards(request: Request, run: RunIdentity) -> ShardPlan:
             reruns=tuple(sources.reruns),
             base_results=digest_of(base_results),
             shards=tuple(map(_tests_by_suite, assignment.shards)),
-            notes=(*assignment.notes, *filter(None, [durations.note(keys), problem])),
+            notes=(*_errors(change), *assignment.notes, *filter(None, [note, problem])),
         )
         write_plan(workspace.shards, shard_plan, base_results)
         return shard_plan
+
+
+def _errors(change: OpenChange) -> Iterator[str]:
+    """What the merge will find invalid, in sentences."""
+    for error in distinct_errors(change.decisive.selected.broken):
+        yield f"{error}: no shard runs this suite, and the outcome is invalid"
 
 
 def origin_of(change: OpenChange, run: RunIdentity) -> Origin:
@@ -117,6 +126,31 @@ def check_plan(plan: ShardPlan, change: OpenChange, run: RunIdentity) -> None:
             f"the inputs of this job differ from those of the plan: {', '.join(different)}",
             "give the same inputs to the jobs that plan, run and merge shards",
         )
+
+
+def check_tests(
+    tests: Mapping[str, Collection[str]], change: OpenChange, reruns: Collection[str] = ()
+) -> None:
+    """Raises InvalidInput if a suite of head lacks tests (by its path) in this job, with the errors
+    of the suite. Tests of base alone are known for the suites that run on base, `reruns`.
+
+    Accident: a step of this job made a suite invalid, and its tests would be skipped. Attack: an
+    install script of the change removes a test in the job that merges."""
+    head, base = change.decisive.plan.head, change.decisive.plan.base
+    for path, names in tests.items():
+        if path in head and path in reruns and path not in base:
+            continue  # base could not be read, and the tests that are not on head may be there
+        suites = [head[path]] if path in head else []
+        suites += [base[path]] if path in head and path in reruns else []
+        found = {test.id for suite in suites for test in suite.tests}
+        if missing := set(names) - found:
+            broken = [one for one in change.decisive.selected.broken if one.path == path]
+            reason = "; ".join(map(str, distinct_errors(broken)))
+            raise InvalidInput(
+                f"{list_paths([path])} has not all tests of the plan in this job: "
+                + (reason or f"{counted(len(missing), 'test')} of it cannot be found"),
+                "give every job the same files before the action runs",
+            )
 
 
 def _describe(origin: Origin) -> str:

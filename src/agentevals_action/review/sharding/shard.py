@@ -21,7 +21,12 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.pipeline import OpenChange, Request, open_change
-from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
+from agentevals_action.review.sharding.plan import (
+    RunIdentity,
+    check_plan,
+    check_tests,
+    refuse_committed,
+)
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.settings import Settings
 
@@ -97,6 +102,7 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
             check_plan(plan, change, run)
             if missing := change.decisive.plan.missing:
                 raise InvalidInput("; ".join(map(str, missing)))
+            check_tests(plan.shards[shard.number - 1], change, plan.reruns)
             part = _part_of(plan, plan.shards[shard.number - 1], change)
             try:
                 base_problem = change.run(_run(change, part))
