@@ -63,6 +63,22 @@ def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
     assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
 
 
+def test_judge__that_a_hook_names_too_runs_as_it_was(tmp_path: Path) -> None:
+    """Attack: the change names the judge's script in a hook, so that it counts as the hook's."""
+    hook = "{command: [test, -f, judges/check.py]}"
+    files: Files = {
+        "evals/EVAL.yaml": f"workspace: {{hooks: {{before_each: {hook}}}}}\n{SUITE}",
+        ".agentv/targets.yaml": "targets: [{name: default, provider: cli, command: [python3, "
+        "agent.py], cwd: /}]\n",
+    }
+    agent = "import pathlib\njudge = pathlib.Path('evals/judges/check.py')\n"
+    agent += f"judge.write_text({GENEROUS!r})\nprint('bad')\n"
+    made = change(tmp_path, agent, files)
+    done = review(made)
+    (result,) = results(made)
+    assert (done.code, result["verdict"], result["gatesFailed"]) == (1, "fail", ["check"])
+
+
 def test_judge__that_the_agent_changes_and_restores_is_noticed(tmp_path: Path) -> None:
     agent = (
         "import pathlib\n"

@@ -78,7 +78,8 @@ class LoadedFiles:
         """Records the files of a suite, before the first program starts. `tracked` are the paths
         that git tracks in its repository. OSError when a script cannot be copied."""
         root = suite.root
-        scripts = {file.path for file in suite.files if file.role == _SCRIPT} & set(tracked)
+        # Not by the roles of the suite's files: a hook may name the same file.
+        scripts = {file.path for one in suite.programs for file in one.files} & set(tracked)
         parents = {PurePosixPath(path).parent for path in scripts}
         folders = tuple(f"{folder}/" for folder in parents if folder.name == "judges")
         scripts.update(path for path in (tracked if folders else ()) if path.startswith(folders))
