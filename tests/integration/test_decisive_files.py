@@ -253,9 +253,12 @@ def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) 
 def test_judge__whose_command_the_agent_rewrites_is_an_error(
     tmp_path: Path, restores: bool
 ) -> None:
-    """Attack: the judge of an `llm_judge` is a program of the repository."""
+    """Attack: the judge of an `llm_judge` is a program of the repository. What the agent wrote there
+    would run with the rights of judges."""
+    ran = tmp_path / "ran"
     agent = "import pathlib\npath = pathlib.Path('../judge.py')\nbefore = path.read_text()\n"
-    agent += f"path.write_text({GENEROUS!r})\n"
+    rewritten = f"open({str(ran)!r}, 'w').close()\n{GENEROUS}"
+    agent += f"path.write_text({rewritten!r})\n"
     agent += "path.write_text(before)\n" * restores + "print('bad')\n"
     declared = TARGETS.replace("/agent.py", "../agent.py").replace(
         "}]", "}, {name: judge, provider: cli, command: [python3, ../judge.py]}]"
@@ -270,6 +273,7 @@ def test_judge__whose_command_the_agent_rewrites_is_an_error(
     assert done.code == 3, done.out + done.err
     (result,) = results(made)
     assert result["error"]["message"].startswith("judge.py was changed ")
+    assert not ran.exists()
 
 
 def test_judge__imports_modules_as_they_were(tmp_path: Path) -> None:

@@ -81,11 +81,21 @@ class Engine:
         self._budget = Budget(settings.max_cost_usd)
         keys = self._cache_keys(workspace, allowed)
         self._cache = self._open_cache(workspace)
+        self.loaded = LoadedFiles(scratch / "judges")
         # Those of head and of base: each may use as many as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
         self.calls = TargetClient(
             self._variables,
-            ProviderContext({}, environment, allowed, withheld, scratch, isolation, workers),
+            ProviderContext(
+                {},
+                environment,
+                allowed,
+                withheld,
+                scratch,
+                isolation,
+                workers,
+                self.loaded.copy_of,
+            ),
             budget=self._budget,
             cache=self._cache,
             keys=keys if self._cache else None,
@@ -98,7 +108,6 @@ class Engine:
             cassettes = CassetteFolder(workspace, folder)
             self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
         self._linking = asyncio.Lock()
-        self.loaded = LoadedFiles(scratch / "judges")
         self.fingerprints = Fingerprints(settings.watch_rules, self._variables, self.loaded.digests)
         options = RunOptions(
             settings.samples,

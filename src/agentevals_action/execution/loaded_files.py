@@ -18,11 +18,11 @@ from agentevals_action.system.regular_files import digest_of, read_regular
 
 log = logging.getLogger(__name__)
 
-_SCRIPT = "judge script"
+_SCRIPT, _COMMAND = "judge script", "judge's command"
 #: Roles of the files that each test of a suite depends on.
-_SHARED = frozenset({"suite", "sidecar", "configuration", "targets file", "judge's command"})
+_SHARED = frozenset({"suite", "sidecar", "configuration", "targets file", _COMMAND})
 #: Roles of programs. A build may write those that git does not track.
-_PROGRAMS = frozenset({_SCRIPT, "judge's command", "workspace hook"})
+_PROGRAMS = frozenset({_SCRIPT, _COMMAND, "workspace hook"})
 #: The agent itself: a build may write it, and it decides nothing.
 _AGENT = "target's command"
 #: Files next to a script that its interpreter may load: copied, up to so many bytes of each.
@@ -84,7 +84,8 @@ class LoadedFiles:
         folders = tuple(f"{folder}/" for folder in parents if folder.name == "judges")
         scripts.update(path for path in (tracked if folders else ()) if path.startswith(folders))
         imported = [file for file in imported_files(suite) if file.path in tracked]
-        copied = scripts | {file.path for file in imported}
+        commands = {file.path for file in suite.files if file.role == _COMMAND} & set(tracked)
+        copied = scripts | commands | {file.path for file in imported}
         above = {folder for path in copied for folder in PurePosixPath(path).parents}
         copied.update(
             path for folder in above for name in _LOADED if (path := f"{folder / name}") in tracked
@@ -104,9 +105,9 @@ class LoadedFiles:
             if file.role != _AGENT and not is_built:
                 self.record(root / file.path, file.path)
         self._watch_folders(root)
-        self._shared[root, suite.path] = tuple(
-            root / file.path for file in suite.files if file.role in _SHARED
-        )
+        shared = [root / file.path for file in suite.files if file.role in _SHARED]
+        copied_commands = (copy for path in commands if (copy := copies[path]))
+        self._shared[root, suite.path] = (*shared, *copied_commands)
 
     def _watch_folders(self, root: Path) -> None:
         """Attack: an agent moves a folder away, puts one with other files there while its answer is
