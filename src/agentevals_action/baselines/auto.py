@@ -7,12 +7,7 @@ from typing import ClassVar
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.formatting import counted
-from agentevals_action.model.baseline import (
-    BaselineInfo,
-    BaselineOrigin,
-    BaseRun,
-    IncompleteSource,
-)
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, BaseRun, IncompleteSource
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import Selection
 

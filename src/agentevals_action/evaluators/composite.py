@@ -25,14 +25,7 @@ from agentevals_action.evaluators.base import (
 )
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import (
-    FileModel,
-    ListOf,
-    NonEmpty,
-    Steps,
-    Weight,
-    errors_at,
-)
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, Steps, Weight, errors_at
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
     PASS_SCORE,

@@ -18,13 +18,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import (
-    Case,
-    EvaluatorOptions,
-    folder_of,
-    is_given,
-    require,
-)
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, is_given, require
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.file_model import Steps, errors_at

@@ -1,7 +1,7 @@
 """Pydantic models of replies, and the error for a reply with an unexpected structure."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     AliasPath,
@@ -18,7 +18,6 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 
 Item = TypeVar("Item")
-Model = TypeVar("Model", bound="ReplyModel")
 
 
 class ReplyModel(BaseModel):
@@ -27,6 +26,22 @@ class ReplyModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="ignore", allow_inf_nan=False, defer_build=True
     )
+
+    @classmethod
+    def parse(cls, data: Any, name: str) -> Self:
+        """The model of a reply, which `name` describes with its article; ValueError with the first
+        error if it is not one."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            first = field_errors(error, data)[0]
+            field = f"`{dotted(first.steps)}`" if first.steps else "it"
+            problem = f"{field} is not {' or '.join(first.expected) or 'valid'}"
+            if first.is_missing:
+                problem = f"{field} is missing"
+            elif first.message:
+                problem = f"{field}: {first.message}" if first.steps else first.message
+            raise ValueError(f"the reply is not {name}: {problem}") from None
 
 
 def _none_if_invalid(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -92,19 +107,3 @@ class ModelReply(ReplyModel):
             model=self.model,
             cost_usd=None if self.router_usage is None else self.router_usage.cost_usd,
         )
-
-
-def validate_reply(model: type[Model], data: Any, name: str) -> Model:
-    """The model of a reply, which `name` describes with its article; ValueError with the first
-    error if it is not one."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = field_errors(error, data)[0]
-        field = f"`{dotted(first.steps)}`" if first.steps else "it"
-        problem = f"{field} is not {' or '.join(first.expected) or 'valid'}"
-        if first.is_missing:
-            problem = f"{field} is missing"
-        elif first.message:
-            problem = f"{field}: {first.message}" if first.steps else first.message
-        raise ValueError(f"the reply is not {name}: {problem}") from None

@@ -19,7 +19,7 @@ from agentevals_action.targets.apis.openai_chat import chat_messages
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.replies.envelope import read_reply
-from agentevals_action.targets.reply_model import ReplyModel, validate_reply
+from agentevals_action.targets.reply_model import ReplyModel
 
 _SHOWN = 200  # characters of a line that is not an answer
 _MAX_VALUES = 1_000_000  # objects and lists of an answer: 10 MB of `{},` would be 250 MB
@@ -96,7 +96,7 @@ class Answers:
             problem = f"the worker wrote an answer with more than {_MAX_VALUES:,} values"
             raise self._runner.error(problem, worker.errors)
         try:
-            answer = validate_reply(_Answer, parse_json(text), "an answer of a worker")
+            answer = _Answer.parse(parse_json(text), "an answer of a worker")
         except ValueError as error:
             problem = f"the worker wrote {cut_line(text, _SHOWN)!r} to its standard output: {error}"
             raise self._runner.error(problem, worker.errors) from None

@@ -14,21 +14,8 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents.stream import (
-    Event,
-    Failure,
-    Finished,
-    Outcome,
-    Severity,
-    activity,
-    add_answer,
-    add_results,
-    calls_of,
-    failure,
-    last,
-    milliseconds,
-    milliseconds_between,
-)
+from agentevals_action.targets.agents import stream
+from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Severity
 
 #: The values of an assistant message's `error` if the API refused the call.
 _REFUSALS: Mapping[str, Severity] = {
@@ -56,18 +43,18 @@ _TOKENS_IN = (
 
 def read(events: Sequence[Event]) -> Outcome:
     """The outcome of a run."""
-    result = last(events, "result")
+    result = stream.last(events, "result")
     denials = (result or Event(None)).objects("permission_denials")
     results = _results(events, {denial.text("tool_use_id") for denial in denials})
-    spoken = add_results(_messages(events), results)
-    doing = activity(events, calls_of(spoken), results, _retry(events))
+    spoken = stream.add_results(_messages(events), results)
+    doing = stream.activity(events, stream.calls_of(spoken), results, _retry(events))
     if result is None:
-        trace = Trace(spoken, calls_of(spoken))
+        trace = Trace(spoken, stream.calls_of(spoken))
         return Outcome(trace, ended=False, failure=_refusal(events), activity=doing)
-    messages = add_answer(spoken, result.text("result"))
+    messages = stream.add_answer(spoken, result.text("result"))
     trace = Trace(
         messages=messages,
-        tool_calls=calls_of(messages),
+        tool_calls=stream.calls_of(messages),
         cost_usd=result.amount("total_cost_usd"),
         duration_ms=result.amount("duration_ms"),
     )
@@ -82,7 +69,7 @@ def fatal(event: Event) -> Failure | None:
     status, error = event.count("error_status"), event.text("error")
     if status not in (401, 403) and _REFUSALS.get(error) != "dead":
         return None
-    return failure(f"the API refused the call ({_cause(event)})", severity="dead")
+    return stream.failure(f"the API refused the call ({_cause(event)})", severity="dead")
 
 
 def _cause(retry: Event) -> str:
@@ -92,7 +79,7 @@ def _cause(retry: Event) -> str:
 
 def _retry(events: Sequence[Event]) -> str:
     """The retry that the CLI waits for at the end of the events; empty if there is none."""
-    latest = last(events, "system", "assistant", "user", "result")
+    latest = stream.last(events, "system", "assistant", "user", "result")
     if latest is None or latest.text("subtype") != "api_retry":
         return ""
     attempt, most = latest.count("attempt"), latest.count("max_retries")
@@ -181,8 +168,8 @@ def _results(events: Sequence[Event], denied: Collection[str]) -> Mapping[str, F
             own_id, output = block.text("tool_use_id"), _output(block)
             took = _reported_duration(event) if len(results) == 1 else None
             if took is None and (start := started.get(own_id)):
-                took = milliseconds(start.value("timestamp"), event.value("timestamp"))
-                took = milliseconds_between(start, event) if took is None else took
+                took = stream.milliseconds(start.value("timestamp"), event.value("timestamp"))
+                took = stream.milliseconds_between(start, event) if took is None else took
             refused = own_id in denied or str(output).startswith(_UNKNOWN_TOOL)
             finished[own_id] = Finished(output, took, refused)
     return finished
@@ -211,16 +198,16 @@ def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
     errors = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
     message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
     if any(words in message.lower() for words in (*_NO_LOGIN, *_NO_CREDIT)):
-        return failure(message, severity="dead")
+        return stream.failure(message, severity="dead")
     if (refusal := _refusal(events)) is not None:
-        return failure(message, severity=refusal.severity)
-    return failure(message, result.count("api_error_status"))
+        return stream.failure(message, severity=refusal.severity)
+    return stream.failure(message, result.count("api_error_status"))
 
 
 def _refusal(events: Sequence[Event]) -> Failure | None:
-    event = last(events, "assistant") or Event(None)
+    event = stream.last(events, "assistant") or Event(None)
     error = event.text("error")
     if not error:
         return None
     message = str(_message(event.object("message"), None).content) or error
-    return failure(message, severity=_REFUSALS.get(error))
+    return stream.failure(message, severity=_REFUSALS.get(error))

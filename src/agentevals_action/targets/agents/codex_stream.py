@@ -14,16 +14,8 @@ from typing import Any
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents.stream import (
-    Event,
-    Failure,
-    Outcome,
-    activity,
-    calls_of,
-    failure,
-    last,
-    milliseconds_between,
-)
+from agentevals_action.targets.agents import stream
+from agentevals_action.targets.agents.stream import Event, Failure, Outcome
 
 #: The tools whose calls are part of shell commands.
 HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
@@ -54,13 +46,13 @@ def read(events: Sequence[Event]) -> Outcome:
         for event in ended
         for message in _messages(event, started.get(event.object("item").text("id")))
     )
-    completed = last(events, "turn.completed")
+    completed = stream.last(events, "turn.completed")
     usage = (completed or Event(None)).object("usage")  # of the thread, without its sub-agents
-    if any(call.name == "Agent" for call in calls_of(messages)):
+    if any(call.name == "Agent" for call in stream.calls_of(messages)):
         usage = Event(None)
     trace = Trace(
         messages=messages,
-        tool_calls=calls_of(messages),
+        tool_calls=stream.calls_of(messages),
         input_tokens=usage.count("input_tokens"),
         output_tokens=usage.count("output_tokens"),
         cached_tokens=usage.count("cached_input_tokens"),
@@ -91,7 +83,7 @@ def _messages(event: Event, started: Event | None) -> Iterator[Message]:
         yield Message("assistant", item.text("text"))
     elif calls := tuple(_calls(item)):
         refused = item.text("status") == "declined"
-        took = None if refused else milliseconds_between(started, event)
+        took = None if refused else stream.milliseconds_between(started, event)
         calls = tuple(replace(call, duration_ms=took, refused=refused) for call in calls)
         yield Message("assistant", "", tool_calls=calls)
 
@@ -137,13 +129,15 @@ def _activity(events: Sequence[Event], started: Mapping[str, Event], ended: Sequ
     calls = [call for event in started.values() for call in _calls(event.object("item"))]
     finished = {call.id for event in ended for call in _calls(event.object("item")) if call.id}
     retry = events[-1].text("message") if events and events[-1].type == "error" else ""
-    return activity(events, calls, finished, f"it was waiting for the model: {retry}" * bool(retry))
+    return stream.activity(
+        events, calls, finished, f"it was waiting for the model: {retry}" * bool(retry)
+    )
 
 
 def _failure(events: Sequence[Event]) -> Failure | None:
     """A failed turn, or an error that no turn followed: while it reconnects, the CLI reports errors
     from which it recovers."""
-    end = last(events, "turn.completed", "turn.failed", "error")
+    end = stream.last(events, "turn.completed", "turn.failed", "error")
     if end is None or end.type == "turn.completed":
         return None
     return _classify((end.object("error") if end.type == "turn.failed" else end).text("message"))
@@ -152,11 +146,11 @@ def _failure(events: Sequence[Event]) -> Failure | None:
 def _classify(message: str) -> Failure:
     message, status = _unwrap(message)
     if _DEAD.search(message):
-        return failure(message, status, "dead")
+        return stream.failure(message, status, "dead")
     if _LIMITED.search(message):
-        return failure(message, severity="limited")
+        return stream.failure(message, severity="limited")
     transient = status is None and _TRANSIENT.search(message)
-    return failure(message, status, "transient" if transient else None)
+    return stream.failure(message, status, "transient" if transient else None)
 
 
 def _unwrap(message: str) -> tuple[str, int | None]:

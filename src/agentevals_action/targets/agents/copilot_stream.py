@@ -12,21 +12,8 @@ from typing import Any
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents.stream import (
-    Event,
-    Failure,
-    Finished,
-    Outcome,
-    Severity,
-    activity,
-    add_results,
-    calls_of,
-    failure,
-    is_refusal,
-    last,
-    milliseconds,
-    renamed,
-)
+from agentevals_action.targets.agents import stream
+from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Severity
 
 _NAMES: Mapping[str, str] = {
     "bash": "Bash",
@@ -59,25 +46,25 @@ _NOTHING = Event(None)
 def read(events: Sequence[Event]) -> Outcome:
     """The outcome of a run. It is paid for in requests, so that its cost is unknown."""
     results = _results(events)
-    messages = add_results(list(_messages(events)), results)
-    result = last(events, "result")
+    messages = stream.add_results(list(_messages(events)), results)
+    result = stream.last(events, "result")
     tokens_in, tokens_out, cached = _tokens(events)
     calls = _model_calls(events)
     trace = Trace(
         messages=messages,
-        tool_calls=calls_of(messages),
+        tool_calls=stream.calls_of(messages),
         llm_call_count=calls,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cached_tokens=cached,
         duration_ms=(result or _NOTHING).object("usage").amount("sessionDurationMs"),
     )
-    shut_down = last(events[-3:], "session.shutdown", "session.idle") is not None
+    shut_down = stream.last(events[-3:], "session.shutdown", "session.idle") is not None
     return Outcome(
         trace,
         ended=result is not None or shut_down,
         failure=_failure(events, result),
-        activity=activity(events, trace.tool_calls or (), results, _retry(events)),
+        activity=stream.activity(events, trace.tool_calls or (), results, _retry(events)),
     )
 
 
@@ -91,7 +78,9 @@ def _model_calls(events: Sequence[Event]) -> int | None:
 
 def _retry(events: Sequence[Event]) -> str:
     """The retry in which the events end; empty if there is none."""
-    latest = last(events, "assistant.turn_retry", "assistant.message", "tool.execution_start")
+    latest = stream.last(
+        events, "assistant.turn_retry", "assistant.message", "tool.execution_start"
+    )
     if latest is None or latest.type != "assistant.turn_retry":
         return ""
     return f"it was trying the model again after {latest.object('data').text('reason')}"
@@ -129,7 +118,7 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
     if request.text("mcpServerName") and request.text("mcpToolName"):
         name = f"mcp__{request.text('mcpServerName')}__{request.text('mcpToolName')}"
     name = _NAMES.get(name, name)
-    arguments = renamed(arguments, _ARGUMENTS.get(name, {}))
+    arguments = stream.renamed(arguments, _ARGUMENTS.get(name, {}))
     return ToolCall(name, arguments, id=request.text("toolCallId") or None)
 
 
@@ -147,8 +136,8 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
                 output = output.get("content", output)
             error = data.object("error")
             message = error.text("message")
-            refused = is_refusal(error.text("code"), message)
-            took = milliseconds(started.get(own_id), timestamp)
+            refused = stream.is_refusal(error.text("code"), message)
+            took = stream.milliseconds(started.get(own_id), timestamp)
             finished[own_id] = Finished(message or output, took, refused)
     return finished
 
@@ -157,7 +146,7 @@ def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None
     """Tokens in, out and cached: of the session's end, else of each call of a model, else only
     those out, of each message. A sum is unknown if one of its counts is missing; a call without
     cached tokens does not report them."""
-    end = (last(events, "session.shutdown") or _NOTHING).object("data")
+    end = (stream.last(events, "session.shutdown") or _NOTHING).object("data")
     usages = [model.object("usage") for model in end.objects("modelMetrics")]
     usages = usages or [event.object("data") for event in events if event.type == "assistant.usage"]
 
@@ -175,14 +164,14 @@ def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None
 def _failure(events: Sequence[Event], result: Event | None) -> Failure | None:
     """The error of a run that ended badly, or ended with an error; not an error from which the
     agent recovered."""
-    end = last(events, "session.error", "assistant.message", "assistant.turn_end")
+    end = stream.last(events, "session.error", "assistant.message", "assistant.turn_end")
     code = None if result is None else result.value("exitCode")
     if code in (None, 0) and (end is None or end.type != "session.error"):
         return None
-    data = (last(events, "session.error") or _NOTHING).object("data")
+    data = (stream.last(events, "session.error") or _NOTHING).object("data")
     message = data.text("message") or f"it ended with exit code {code}"
     severity = _REFUSALS.get(data.text("errorType"))
-    call = (last(events, "model.call_failure") or _NOTHING).object("data")
+    call = (stream.last(events, "model.call_failure") or _NOTHING).object("data")
     if severity is None and call.text("failureKind") == "transport":  # it has no status
         severity = "transient"
-    return failure(message, data.count("statusCode"), severity)
+    return stream.failure(message, data.count("statusCode"), severity)

@@ -10,19 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents.stream import (
-    Event,
-    Failure,
-    Finished,
-    Outcome,
-    activity,
-    add_results,
-    calls_of,
-    failure,
-    last,
-    milliseconds,
-    renamed,
-)
+from agentevals_action.targets.agents import stream
+from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome
 
 _NAMES: Mapping[str, str] = {
     "run_shell_command": "Bash",
@@ -59,12 +48,12 @@ RETRYING = re.compile(r"^Attempt \d+ failed with status \d+", re.MULTILINE)
 def read(events: Sequence[Event]) -> Outcome:
     """The outcome of a run."""
     results = _results(events)
-    messages = add_results(list(_messages(events)), results)
-    result = last(events, "result")
+    messages = stream.add_results(list(_messages(events)), results)
+    result = stream.last(events, "result")
     stats = (result or _NOTHING).object("stats")
     trace = Trace(
         messages=messages,
-        tool_calls=calls_of(messages),
+        tool_calls=stream.calls_of(messages),
         input_tokens=stats.count("input_tokens"),
         output_tokens=_output_tokens(stats),
         cached_tokens=stats.count("cached"),
@@ -74,7 +63,7 @@ def read(events: Sequence[Event]) -> Outcome:
         trace,
         ended=result is not None,
         failure=_failure(result) if result else None,
-        activity=activity(events, trace.tool_calls or (), results),
+        activity=stream.activity(events, trace.tool_calls or (), results),
     )
 
 
@@ -105,7 +94,7 @@ def _call(event: Event) -> ToolCall:
     if mcp := _MCP.fullmatch(name):
         name = f"mcp__{mcp[1]}__{mcp[2]}"
     name = _NAMES.get(name, name)
-    arguments = renamed(event.value("parameters"), _ARGUMENTS.get(name, {}))
+    arguments = stream.renamed(event.value("parameters"), _ARGUMENTS.get(name, {}))
     return ToolCall(name, arguments, id=event.text("tool_id") or None)
 
 
@@ -115,7 +104,7 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
     for event in (event for event in events if event.type == "tool_result"):
         own_id, error = event.text("tool_id"), event.object("error")
         begun = started.get(own_id, _NOTHING).value("timestamp")
-        took = milliseconds(begun, event.value("timestamp"))
+        took = stream.milliseconds(begun, event.value("timestamp"))
         output = error.text("message") or event.value("output")
         finished[own_id] = Finished(output, took, error.text("type") in _REFUSED)
     return finished
@@ -133,6 +122,6 @@ def _failure(result: Event) -> Failure | None:
         error = _NOTHING
     shown, status = error.text("message") or message, error.count("code")
     if _DEAD.search(message):
-        return failure(shown, severity="dead")
+        return stream.failure(shown, severity="dead")
     dropped = status is None and _DROPPED.search(message)
-    return failure(shown, status, "transient" if dropped else None)
+    return stream.failure(shown, status, "transient" if dropped else None)

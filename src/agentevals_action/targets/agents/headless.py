@@ -26,13 +26,7 @@ from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.targets.agents import command as agent_command
-from agentevals_action.targets.agents.stream import (
-    Event,
-    Failure,
-    Lines,
-    Outcome,
-    StreamReader,
-)
+from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, StreamReader
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import content_text, prompt_text
 

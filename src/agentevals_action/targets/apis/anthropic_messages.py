@@ -10,14 +10,7 @@ from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 
@@ -100,7 +93,7 @@ class AssistantMessage(ModelReply):
 def read_message(data: Any) -> Trace:
     """The trace of a message without its thinking, with the tools that the vendor ran as tool
     calls; ValueError if it is not a message, was refused or paused, or has no content."""
-    message = validate_reply(AssistantMessage, data, "a message")
+    message = AssistantMessage.parse(data, "a message")
     reason = message.stop_reason
     if reason == "refusal":
         details = (f": {part}" for part in (message.category, message.explanation) if part)

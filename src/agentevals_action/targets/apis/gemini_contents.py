@@ -17,14 +17,7 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 #: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
 #: it in a history that the model did not produce.
@@ -132,7 +125,7 @@ class _GeneratedContent(ModelReply):
 def read_content(data: Any) -> Trace:
     """The trace of generated content without its thoughts, with the code that the vendor ran as
     tool calls; ValueError if it is not that, was blocked or stopped, or has no content."""
-    reply = validate_reply(_GeneratedContent, data, "generated content")
+    reply = _GeneratedContent.parse(data, "generated content")
     candidate = _candidate(reply)
     reason = candidate.finish_reason
     parts = [part for part in (candidate.content or _Content()).parts if not part.thought]

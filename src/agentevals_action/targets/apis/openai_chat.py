@@ -11,14 +11,7 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 
 class EmptyReply(ValueError):
@@ -131,7 +124,7 @@ class _Completion(ModelReply):
 def read_completion(data: Any) -> Trace:
     """The trace of a chat completion; ValueError if it is not one or was filtered, EmptyReply if it
     has no content."""
-    completion = validate_reply(_Completion, data, "a chat completion")
+    completion = _Completion.parse(data, "a chat completion")
     choice = completion.choices[0]
     if choice.finish_reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")

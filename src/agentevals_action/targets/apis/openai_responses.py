@@ -15,14 +15,7 @@ from agentevals_action.targets.apis.openai_chat import (
     decode_arguments,
     encode_arguments,
 )
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 _COMPLETED = (None, "completed", "incomplete")
@@ -114,7 +107,7 @@ class _Response(ModelReply):
 def read_response(data: Any) -> Trace:
     """The trace of a response without its reasoning: each message has the calls that follow it.
     ValueError if it is not one, failed or was filtered; EmptyReply; TemporaryFailure."""
-    response = validate_reply(_Response, data, "a response")
+    response = _Response.parse(data, "a response")
     reason = response.incomplete_reason
     if response.error is not None or response.status not in _COMPLETED:
         code = response.error_code
@@ -139,7 +132,7 @@ def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
     for item in items:
         item_type = str(item.get("type"))
         if item_type == "message":
-            text = validate_reply(_MessageItem, item, "a response with a valid message").text
+            text = _MessageItem.parse(item, "a response with a valid message").text
             messages.append((text, []))
         elif item_type.endswith("_call"):
             if not messages:
@@ -154,7 +147,7 @@ def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 
 def read_call(item_type: str, item: Mapping[str, Any]) -> ToolCall:
     """The call in an item of a type that ends with `_call`; ValueError if it has no name."""
-    call = validate_reply(_CallItem, item, "a response with a valid call")
+    call = _CallItem.parse(item, "a response with a valid call")
     if call.name is None and item_type in ("function_call", "custom_tool_call", "mcp_call"):
         raise ValueError(f"a {item_type} of the reply has no name")
     if "arguments" in item:

@@ -19,12 +19,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.system.rendering import render
 from agentevals_action.targets import variables
-from agentevals_action.targets.apis.http_client import (
-    HttpClient,
-    HttpReply,
-    check_url,
-    origin_of,
-)
+from agentevals_action.targets.apis.http_client import HttpClient, HttpReply, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text

@@ -24,7 +24,7 @@ from agentevals_action.targets.base import Provider, ProviderContext, ProviderOp
 from agentevals_action.targets.otel.otlp.spans import SpanReader
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, incomplete
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace, without_trace
-from agentevals_action.targets.reply_model import ReplyModel, validate_reply
+from agentevals_action.targets.reply_model import ReplyModel
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 #: Seconds that an import may take. It does not end with the time-out of the test that waits for
@@ -171,7 +171,7 @@ class _Connected(Provider):
         try:
             async with asyncio.timeout(_IMPORT_SECONDS):
                 line = await worker.next_line()
-            ready = validate_reply(_Ready, parse_json(line.decode()), "of a Python worker")
+            ready = _Ready.parse(parse_json(line.decode()), "of a Python worker")
         except TimeoutError:
             problem = f"the import of {target} took over {_IMPORT_SECONDS:g} s"
             raise self._runner.error(problem, worker.errors) from None

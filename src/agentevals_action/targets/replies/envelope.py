@@ -13,7 +13,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.replies.conversations import read_conversation
 from agentevals_action.targets.replies.usage import Usage, read_usage
-from agentevals_action.targets.reply_model import ReplyModel, validate_reply
+from agentevals_action.targets.reply_model import ReplyModel
 
 _ANSWER = frozenset({"output", "text", "messages"})
 Figure = TypeVar("Figure", int, float)
@@ -67,7 +67,7 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     unknown = [name for name in data if name not in fields]
     if unknown and not _has_answer(data, question):
         return plain
-    envelope = validate_reply(_Envelope, data, "a valid envelope")
+    envelope = _Envelope.parse(data, "a valid envelope")
     trace = _answer(envelope, question)
     own, usage = envelope.token_usage or _TokenUsage(), read_usage(envelope.usage)
     calls = envelope.llm_call_count

@@ -14,7 +14,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.openai_chat import read_completion
 from agentevals_action.targets.replies.formats.base import joined_text
-from agentevals_action.targets.reply_model import IfValid, ReplyModel, validate_reply
+from agentevals_action.targets.reply_model import IfValid, ReplyModel
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _DONE = "[DONE]"
@@ -151,7 +151,7 @@ def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
     texts, refusals, calls = list[str](), list[str](), dict[int, dict[str, Any]]()
     finish = None
     for one in chunks:
-        chunk = validate_reply(_Chunk, one, "a valid chunk of a chat completion")
+        chunk = _Chunk.parse(one, "a valid chunk of a chat completion")
         for choice in (chunk.choices or ())[:1]:
             finish = choice.finish_reason or finish
             delta = choice.delta or _Delta()

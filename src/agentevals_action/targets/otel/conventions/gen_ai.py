@@ -9,16 +9,8 @@ from typing import Any
 
 from agentevals_action.model.json_values import amount
 from agentevals_action.model.suite import Message
-from agentevals_action.targets.otel.conventions.base import (
-    Step,
-    StepType,
-    decoded,
-    first_count,
-    message,
-    text,
-    texts,
-    tool_call,
-)
+from agentevals_action.targets.otel.conventions import base
+from agentevals_action.targets.otel.conventions.base import Step, StepType
 from agentevals_action.targets.otel.otlp.spans import Span
 
 _TYPES: Mapping[str, StepType] = {
@@ -41,19 +33,19 @@ def read(span: Span) -> Step:
         type=step_type,
         input=_messages(attributes.get("gen_ai.input.messages"), "user"),
         output=_messages(attributes.get("gen_ai.output.messages"), "assistant"),
-        finish=texts(attributes.get("gen_ai.response.finish_reasons")),
-        tool=text(attributes.get("gen_ai.tool.name")),
-        arguments=decoded(attributes.get("gen_ai.tool.call.arguments")),
+        finish=base.texts(attributes.get("gen_ai.response.finish_reasons")),
+        tool=base.text(attributes.get("gen_ai.tool.name")),
+        arguments=base.decoded(attributes.get("gen_ai.tool.call.arguments")),
         result=attributes.get("gen_ai.tool.call.result"),
-        call_id=text(attributes.get("gen_ai.tool.call.id")),
+        call_id=base.text(attributes.get("gen_ai.tool.call.id")),
         input_tokens=_tokens(attributes, "input_tokens", "prompt_tokens"),
         output_tokens=_tokens(attributes, "output_tokens", "completion_tokens"),
         cached_tokens=_tokens(attributes, "cache_read.input_tokens", "cache_read_input_tokens"),
         cache_write_tokens=_tokens(
             attributes, "cache_creation.input_tokens", "cache_creation_input_tokens"
         ),
-        model=text(attributes.get("gen_ai.response.model"))
-        or text(attributes.get("gen_ai.request.model")),
+        model=base.text(attributes.get("gen_ai.response.model"))
+        or base.text(attributes.get("gen_ai.request.model")),
         cost_usd=next(
             filter(
                 lambda cost: cost is not None,
@@ -76,12 +68,12 @@ def _type_of(attributes: Mapping[str, Any]) -> StepType | None:
 def _tokens(attributes: Mapping[str, Any], *names: str) -> int | None:
     """A number of tokens. pydantic-ai gives the sums of an agent under a name of its own."""
     scopes = ("gen_ai.usage", "gen_ai.aggregated_usage")
-    return first_count(attributes, *(f"{scope}.{name}" for scope in scopes for name in names))
+    return base.first_count(attributes, *(f"{scope}.{name}" for scope in scopes for name in names))
 
 
 def _messages(value: Any, role: str) -> tuple[Message, ...] | None:
     """Messages of parts; exporters write them as JSON, or as lists and maps."""
-    items = decoded(value)
+    items = base.decoded(value)
     if not isinstance(items, list):
         return None
     messages: list[Message] = []
@@ -98,18 +90,20 @@ def _message(item: Mapping[str, Any], role: str) -> list[Message]:
     results = [part for part in parts if part.get("type") == "tool_call_response"]
     contents = [part.get("content") for part in parts if part.get("type") == "text"]
     calls = [
-        tool_call(part.get("name"), part.get("arguments"), part.get("id"))
+        base.tool_call(part.get("name"), part.get("arguments"), part.get("id"))
         for part in parts
         if part.get("type") == "tool_call"
     ]
     answers = [
-        message("tool", _result_text(part.get("response", part.get("result"))), (), part.get("id"))
+        base.message(
+            "tool", _result_text(part.get("response", part.get("result"))), (), part.get("id")
+        )
         for part in results
     ]
     if results and not calls and not contents:
         return answers
     joined = "\n".join(content for content in contents if isinstance(content, str))
-    return [message(item.get("role") or role, joined, calls), *answers]
+    return [base.message(item.get("role") or role, joined, calls), *answers]
 
 
 def _result_text(value: Any) -> str:

@@ -8,16 +8,8 @@ from typing import Any
 
 from agentevals_action.model.json_values import amount
 from agentevals_action.model.suite import Message
-from agentevals_action.targets.otel.conventions.base import (
-    Step,
-    StepType,
-    decoded,
-    first_count,
-    message,
-    numbered,
-    text,
-    tool_call,
-)
+from agentevals_action.targets.otel.conventions import base
+from agentevals_action.targets.otel.conventions.base import Step, StepType
 from agentevals_action.targets.otel.otlp.spans import Span
 
 _TYPES: Mapping[str, StepType] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
@@ -30,51 +22,53 @@ def read(span: Span) -> Step:
     if step_type is None:
         return Step()
     is_tool = step_type == "tool"
-    finish = text(attributes.get("llm.finish_reason"))
+    finish = base.text(attributes.get("llm.finish_reason"))
     return Step(
         type=step_type,
         input=_messages(attributes, "llm.input_messages"),
         output=_messages(attributes, "llm.output_messages"),
         finish=(finish,) if finish else None,
-        tool=text(attributes.get("tool.name")) or span.name if is_tool else None,
+        tool=base.text(attributes.get("tool.name")) or span.name if is_tool else None,
         arguments=_tool_value(attributes, "input") if is_tool else None,
         result=_result(_tool_value(attributes, "output")) if is_tool else None,
-        call_id=text(attributes.get("tool_call.id")) or text(attributes.get("tool.id")),
-        input_tokens=first_count(attributes, "llm.token_count.prompt"),
-        output_tokens=first_count(attributes, "llm.token_count.completion"),
-        cached_tokens=first_count(attributes, "llm.token_count.prompt_details.cache_read"),
-        cache_write_tokens=first_count(attributes, "llm.token_count.prompt_details.cache_write"),
-        model=text(attributes.get("llm.model_name")),
+        call_id=base.text(attributes.get("tool_call.id")) or base.text(attributes.get("tool.id")),
+        input_tokens=base.first_count(attributes, "llm.token_count.prompt"),
+        output_tokens=base.first_count(attributes, "llm.token_count.completion"),
+        cached_tokens=base.first_count(attributes, "llm.token_count.prompt_details.cache_read"),
+        cache_write_tokens=base.first_count(
+            attributes, "llm.token_count.prompt_details.cache_write"
+        ),
+        model=base.text(attributes.get("llm.model_name")),
         cost_usd=amount(attributes.get("llm.cost.total")),
     )
 
 
 def _messages(attributes: Mapping[str, Any], prefix: str) -> tuple[Message, ...] | None:
-    items = numbered(attributes, prefix)
+    items = base.numbered(attributes, prefix)
     return tuple(_message(item) for item in items) if items else None
 
 
 def _message(item: Mapping[str, Any]) -> Message:
-    content = text(item.get("message.content"))
+    content = base.text(item.get("message.content"))
     if content is None:
-        parts = numbered(item, "message.contents")
-        found = (text(part.get("message_content.text")) for part in parts)
+        parts = base.numbered(item, "message.contents")
+        found = (base.text(part.get("message_content.text")) for part in parts)
         content = "\n".join(filter(None, found))
     calls = [
-        tool_call(
+        base.tool_call(
             call.get("tool_call.function.name"),
             call.get("tool_call.function.arguments"),
             call.get("tool_call.id"),
         )
-        for call in numbered(item, "message.tool_calls")
+        for call in base.numbered(item, "message.tool_calls")
     ]
-    return message(item.get("message.role"), content, calls, item.get("message.tool_call_id"))
+    return base.message(item.get("message.role"), content, calls, item.get("message.tool_call_id"))
 
 
 def _tool_value(attributes: Mapping[str, Any], name: str) -> Any:
     value = attributes.get(f"{name}.value")
     is_json = attributes.get(f"{name}.mime_type") == "application/json"
-    return decoded(value) if is_json else value
+    return base.decoded(value) if is_json else value
 
 
 def _result(value: Any) -> Any:

@@ -9,14 +9,8 @@ from typing import Any
 
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.apis.anthropic_messages import AssistantMessage
-from agentevals_action.targets.replies.formats.base import (
-    Item,
-    Turn,
-    joined_text,
-    optional_text,
-    output_text,
-)
-from agentevals_action.targets.reply_model import validate_reply
+from agentevals_action.targets.replies.formats import base
+from agentevals_action.targets.replies.formats.base import Item, Turn
 
 _BLOCKS = ("tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "thinking")
 
@@ -48,12 +42,12 @@ def _turns(item: Item) -> Iterator[Turn]:
     blocks = _blocks(item)
     if item["role"] == "assistant":
         fields = {**item, "content": blocks}
-        reply = validate_reply(AssistantMessage, fields, "a list of messages of Anthropic")
+        reply = AssistantMessage.parse(fields, "a list of messages of Anthropic")
         yield Turn(Message("assistant", reply.text, tool_calls=reply.calls), reply.figures)
         return
     for block in blocks:
         if block.get("type") == "tool_result":
-            text, call_id = output_text(block.get("content")), block.get("tool_use_id")
-            yield Turn(Message("tool", text, tool_call_id=optional_text(call_id)))
-    if text := joined_text([block for block in blocks if block.get("type") == "text"]):
+            text, call_id = base.output_text(block.get("content")), block.get("tool_use_id")
+            yield Turn(Message("tool", text, tool_call_id=base.optional_text(call_id)))
+    if text := base.joined_text([block for block in blocks if block.get("type") == "text"]):
         yield Turn(Message("user", text))

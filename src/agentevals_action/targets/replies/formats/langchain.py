@@ -11,21 +11,9 @@ from pydantic import Field
 
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.targets.apis.openai_chat import decode_arguments
-from agentevals_action.targets.replies.formats.base import (
-    Item,
-    Turn,
-    joined_text,
-    optional_text,
-    output_text,
-)
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.replies.formats import base
+from agentevals_action.targets.replies.formats.base import Item, Turn
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 _ROLES: Mapping[str, Role | Literal[""]] = {
     "human": "user",
@@ -77,10 +65,10 @@ def _turns(item: Item) -> Sequence[Turn]:
     if not role:
         return ()
     if role == "tool":
-        name, call_id = (optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
-        return (Turn(Message("tool", output_text(fields.get("content")), name, call_id)),)
+        name, call_id = (base.optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
+        return (Turn(Message("tool", base.output_text(fields.get("content")), name, call_id)),)
     if role != "assistant":
-        return (Turn(Message(role, joined_text(fields.get("content")))),)
-    reply = validate_reply(_Reply, fields, "a list of valid messages of LangChain")
+        return (Turn(Message(role, base.joined_text(fields.get("content")))),)
+    reply = _Reply.parse(fields, "a list of valid messages of LangChain")
     calls = tuple(call.read() for call in (*reply.tool_calls, *reply.invalid_tool_calls))
-    return (Turn(Message(role, joined_text(reply.content), tool_calls=calls), reply),)
+    return (Turn(Message(role, base.joined_text(reply.content), tool_calls=calls), reply),)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentevals_action.model import messages
-from agentevals_action.targets.replies.formats.base import Item, Turn, joined_text
+from agentevals_action.targets.replies.formats import base
+from agentevals_action.targets.replies.formats.base import Item, Turn
 
 _ROLES = {role: role for role in messages.ROLES} | {"developer": "system", "function": "tool"}
 
@@ -28,7 +29,7 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
 def _plain(item: Item) -> Mapping[str, Any]:
     content, refusal = item.get("content"), item.get("refusal")
     if isinstance(content, list) and not all(map(_is_block, content)):
-        content = joined_text(content)
+        content = base.joined_text(content)
     return {
         **item,
         "role": _ROLES[item["role"]],

@@ -9,13 +9,8 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.targets.apis.openai_responses import read_call
-from agentevals_action.targets.replies.formats.base import (
-    Item,
-    Turn,
-    joined_text,
-    optional_text,
-    output_text,
-)
+from agentevals_action.targets.replies.formats import base
+from agentevals_action.targets.replies.formats.base import Item, Turn
 
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
 
@@ -35,7 +30,7 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
             if kind.endswith("_call"):
                 calls.append(read_call(kind, item))
             elif role == "assistant":
-                texts.append(joined_text(item.get("content")))
+                texts.append(base.joined_text(item.get("content")))
             continue
         turns += _reply_turn(reply)
         reply = None
@@ -62,8 +57,10 @@ def _reply_turn(reply: tuple[list[str], list[ToolCall]] | None) -> Sequence[Turn
 
 def _input(kind: str, role: Any, item: Item) -> Message | None:
     if kind.endswith("_call_output"):
-        call_id = optional_text(item.get("call_id"))
-        return Message("tool", output_text(item.get("output")), tool_call_id=call_id)
+        call_id = base.optional_text(item.get("call_id"))
+        return Message("tool", base.output_text(item.get("output")), tool_call_id=call_id)
     if role in ("user", "system", "developer"):
-        return Message("user" if role == "user" else "system", joined_text(item.get("content")))
+        return Message(
+            "user" if role == "user" else "system", base.joined_text(item.get("content"))
+        )
     return None

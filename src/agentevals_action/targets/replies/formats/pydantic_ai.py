@@ -10,21 +10,9 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.targets.apis.openai_chat import decode_arguments
-from agentevals_action.targets.replies.formats.base import (
-    Item,
-    Turn,
-    joined_text,
-    optional_text,
-    output_text,
-)
-from agentevals_action.targets.reply_model import (
-    IfValid,
-    ModelReply,
-    ReplyModel,
-    Tokens,
-    at,
-    validate_reply,
-)
+from agentevals_action.targets.replies.formats import base
+from agentevals_action.targets.replies.formats.base import Item, Turn
+from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 _UNKNOWN_TOOL = "Unknown tool name: "
 
@@ -55,7 +43,7 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
     kinds = ("request", "response")
     if not all(item.get("kind") in kinds and isinstance(item.get("parts"), list) for item in items):
         return None
-    entries = [validate_reply(_Entry, item, "a list of messages of pydantic-ai") for item in items]
+    entries = [_Entry.parse(item, "a list of messages of pydantic-ai") for item in items]
     return [turn for entry in entries for turn in _turns(entry)]
 
 
@@ -68,7 +56,7 @@ def _turns(entry: _Entry) -> Iterator[Turn]:
     for part in entry.parts:
         arguments = decode_arguments(part.args)
         if part.part_kind == "text":
-            texts.append(joined_text(part.content))
+            texts.append(base.joined_text(part.content))
         elif part.part_kind.endswith("tool-call") and part.tool_kind == "output":
             # The answer is structured data, which the framework asks for as a call.
             texts.append(json.dumps(arguments, ensure_ascii=False))
@@ -103,8 +91,8 @@ def _is_refused(part: _Part) -> bool:
 
 def _input(part: _Part) -> Message:
     if _is_return(part) or _is_retry(part):
-        name, call_id = optional_text(part.tool_name), part.tool_call_id
-        return Message("tool", output_text(part.content), name, call_id)
+        name, call_id = base.optional_text(part.tool_name), part.tool_call_id
+        return Message("tool", base.output_text(part.content), name, call_id)
     return Message(
-        "system" if part.part_kind == "system-prompt" else "user", joined_text(part.content)
+        "system" if part.part_kind == "system-prompt" else "user", base.joined_text(part.content)
     )
