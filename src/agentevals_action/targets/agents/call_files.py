@@ -12,7 +12,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.targets.agents import placeholders
 
 #: The files by the placeholder that stands for their path.
-NAMES = {
+FILE_NAMES = {
     "PROMPT_FILE": "prompt.txt",
     "MESSAGES_FILE": "messages.json",
     "OUTPUT_FILE": "output.txt",
@@ -30,7 +30,7 @@ class CallFiles:
 
     def path(self, placeholder: str) -> Path:
         """The path of a file."""
-        return self.folder / NAMES[placeholder]
+        return self.folder / FILE_NAMES[placeholder]
 
     def read(self, placeholder: str, limit: int) -> bytes | None:
         """The content of a file, up to `limit` bytes; None if there is none. The command can put
@@ -38,7 +38,7 @@ class CallFiles:
         `target` for anything else, and for a larger file."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            file = os.open(NAMES[placeholder], flags, dir_fd=self.descriptor)
+            file = os.open(FILE_NAMES[placeholder], flags, dir_fd=self.descriptor)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -56,7 +56,7 @@ class CallFiles:
 
 def needs_folder(command: placeholders.Command) -> bool:
     """Whether a command uses files."""
-    return any(placeholders.uses(command, name) for name in (*NAMES, "FILES"))
+    return any(placeholders.uses(command, name) for name in (*FILE_NAMES, "FILES"))
 
 
 @contextmanager

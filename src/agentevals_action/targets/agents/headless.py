@@ -78,10 +78,6 @@ class Telemetry:
     add: Callable[[Trace, bytes], Trace]
 
 
-def _never_fatal(event: Event) -> Failure | None:  # noqa: ARG001  # of the interface
-    return None
-
-
 @dataclass(frozen=True)
 class Product:
     """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
@@ -96,7 +92,7 @@ class Product:
     read: Callable[[Sequence[Event]], Outcome]
     words: tuple[str, ...]
     last: tuple[str, ...] = ()
-    fatal: Callable[[Event], Failure | None] = _never_fatal
+    fatal: Callable[[Event], Failure | None] = lambda _: None
     retrying: re.Pattern[str] | None = None
     refused: re.Pattern[str] | None = None
     telemetry: Telemetry | None = None

@@ -150,7 +150,9 @@ def rename_files(command: Command, rename: Callable[[str], str]) -> str | tuple[
         if index == script:
             word = _rename_in_script(word, rename)
         elif index or "/" in word:
-            word = _rename_word(word, rename)
+            option, sign, name = word.rpartition("=")
+            new = rename(word)
+            word = new if new != word or not sign else f"{option}={rename(name)}"
         renamed.append(word)
     return tuple(renamed)
 
@@ -171,12 +173,6 @@ def _rename_in_script(script: str, rename: Callable[[str], str]) -> str:
             parts += [script[end:start], shlex.quote(new)]
             end = stop
     return "".join([*parts, script[end:]])
-
-
-def _rename_word(word: str, rename: Callable[[str], str]) -> str:
-    option, sign, name = word.rpartition("=")
-    new = rename(word)
-    return new if new != word or not sign else f"{option}={rename(name)}"
 
 
 def _is_plain(name: str, value: str) -> bool:

@@ -140,8 +140,8 @@ class HttpClient:
         except _UnreadableBody as error:
             raise self.reply_error(error) from None
         if response.is_success:
-            cost, is_stream = _stated_cost(response), _is_event_stream(response)
-            return HttpReply(response.status_code, body, cost, is_stream)
+            cost = amount_in(response.headers.get("x-litellm-response-cost", ""))
+            return HttpReply(response.status_code, body, cost, _is_event_stream(response))
         raise refusal(self.service, response, body)
 
     async def close(self) -> None:
@@ -179,10 +179,6 @@ class HttpClient:
         if (url.scheme, url.netloc) != (server.scheme, server.netloc):  # it must not get the key
             raise AttemptError("target", f"the URL leads to another server, {host(url)}")
         return url
-
-
-def _stated_cost(response: httpx.Response) -> float | None:
-    return amount_in(response.headers.get("x-litellm-response-cost", ""))
 
 
 def _is_event_stream(response: httpx.Response) -> bool:

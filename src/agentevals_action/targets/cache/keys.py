@@ -18,7 +18,7 @@ from agentevals_action.targets.cache.file_digests import CacheFiles
 #: send the same request differently.
 FORMAT = 1
 #: Fields of options that a successful reply does not depend on. (`api_key` is the key of the HMAC.)
-_IRRELEVANT = frozenset({"api_key", "healthcheck", "timeout_seconds"})
+_IRRELEVANT = {"api_key", "healthcheck", "timeout_seconds"}
 
 
 class CacheKeys:
@@ -54,9 +54,7 @@ class CacheKeys:
             return None
         if not options.is_defined and (not target.cache_key or request.conversation_id is not None):
             return None
-        fields = {
-            name: value for name, value in options.model_dump().items() if name not in _IRRELEVANT
-        }
+        fields = options.model_dump(exclude=_IRRELEVANT)
         try:
             parts = {
                 "format": FORMAT,
@@ -92,11 +90,7 @@ class CacheKeys:
             raise ValueError("the agent works in a workspace, whose files are not in the request")
         if not options.is_defined and not target.cache_key:
             raise ValueError("its definition does not contain its code; name it in `cache_key`")
-        fields = {
-            name: value
-            for name, value in options.model_dump(exclude_defaults=True).items()
-            if name not in _IRRELEVANT
-        }
+        fields = options.model_dump(exclude=_IRRELEVANT, exclude_defaults=True)
         if "headers" in fields:
             fields["headers"] = sorted(fields["headers"])
         try:
@@ -143,16 +137,15 @@ class CacheKeys:
         return [block.type, block.value, digest]
 
     def _behind(self, target: Target, fields: Mapping[str, Any], request: Request) -> Any:
+        """The agent's code and the variables that it sees, in the order of all stored keys."""
         named = fields.get("env")
         names = self._allowed if named is None else named
         code = self._code_behind(target, request)
+        files = {name: code.pop(name) for name in ("files", "command")}
         return {
-            "files": code["files"],
-            "command": code["command"],
+            **files,
             "variables": {name: self._allowed.get(name) for name in sorted(names)},
-            "folder": code["folder"],
-            "eval_id": code["eval_id"],
-            "metadata": code["metadata"],
+            **code,
         }
 
     def _code_behind(self, target: Target, request: Request) -> dict[str, Any]:

@@ -87,12 +87,10 @@ class SpanReceiver:
         def read() -> Trace | None:
             reader = SpanReader()
             for path, is_protobuf, body in self._bodies:
-                if not is_protobuf:
-                    reader.read_json(body)
-                elif path == _LOGS:
-                    reader.read_protobuf_logs(body)
+                if is_protobuf:
+                    reader.read_protobuf(body, logs=path == _LOGS)
                 else:
-                    reader.read_protobuf(body)
+                    reader.read_json(body)
             reader.read_lines(lines)
             return read_trace(reader.spans)
 

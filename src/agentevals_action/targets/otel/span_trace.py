@@ -103,7 +103,12 @@ class _Figures:
 
     def __init__(self, models: Sequence[_Node], nodes: Sequence[_Node]) -> None:
         # A call that failed was not paid for.
-        models = [node for node in models if not node.span.failed or _has_tokens(node.step)]
+        models = [
+            node
+            for node in models
+            if not node.span.failed
+            or (node.step.input_tokens, node.step.output_tokens) != (None, None)
+        ]
         agents = [node for node in nodes if node.step.type == "agent" and not node.in_agent]
         self._sources = [[node.step for node in source] for source in (models, agents)]
 
@@ -158,15 +163,11 @@ def _tree(spans: Sequence[Span]) -> list[_Node]:
         owner = key if key in nodes else owners.get(key)
         owners |= dict.fromkeys(path, owner)
         if owner is not None:
-            _attach(node, nodes[owner])
+            node.parent = parent = nodes[owner]
+            node.outer_tool = parent if parent.step.type == "tool" else parent.outer_tool
+            node.in_agent = parent.in_agent or parent.step.type == "agent"
+            parent.model_children += node.step.type == "model"
     return list(nodes.values())
-
-
-def _attach(node: _Node, parent: _Node) -> None:
-    node.parent = parent
-    node.outer_tool = parent if parent.step.type == "tool" else parent.outer_tool
-    node.in_agent = parent.in_agent or parent.step.type == "agent"
-    parent.model_children += node.step.type == "model"
 
 
 def _model_calls(nodes: Sequence[_Node]) -> list[_Node]:
@@ -379,10 +380,6 @@ def _took(span: Span) -> float | None:
     if not 0 < span.start <= span.end:
         return None
     return round((span.end - span.start) / _MILLISECOND, 3)
-
-
-def _has_tokens(step: Step) -> bool:
-    return step.input_tokens is not None or step.output_tokens is not None
 
 
 def _duration(spans: Sequence[Span], nodes: Sequence[_Node]) -> float | None:

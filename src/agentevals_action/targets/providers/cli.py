@@ -25,7 +25,12 @@ from agentevals_action.system.programs import missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.answers import Answers
-from agentevals_action.targets.agents.call_files import CallFiles, call_files, needs_folder
+from agentevals_action.targets.agents.call_files import (
+    FILE_NAMES,
+    CallFiles,
+    call_files,
+    needs_folder,
+)
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
@@ -236,15 +241,8 @@ class _Connected(Provider):
         if needs_folder(command):
             give_folder(files.folder, self._runner.user_of(request))
         has_prompt = any(placeholders.uses(command, name) for name in _PROMPTS)
-        values = {
-            "PROMPT": prompt,
-            "PROMPT_FILE": str(prompt_file),
-            "MESSAGES_FILE": str(messages_file),
-            "OUTPUT_FILE": str(files.path("OUTPUT_FILE")),
-            "TRACE_FILE": str(files.path("TRACE_FILE")),
-            "EVAL_ID": request.eval_id,
-            "ATTEMPT": str(request.attempt),
-        }
+        values = {name: str(files.path(name)) for name in FILE_NAMES}
+        values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
         words, variables = _fill(
             command, values, placeholders.file_words(options.files_format, paths)
         )
@@ -298,15 +296,8 @@ class _Connected(Provider):
     async def _run_healthcheck(
         self, command: Command, check: Healthcheck, request: Request
     ) -> None:
-        values = {
-            "PROMPT": "",
-            "PROMPT_FILE": os.devnull,
-            "MESSAGES_FILE": os.devnull,
-            "OUTPUT_FILE": os.devnull,
-            "TRACE_FILE": os.devnull,
-            "EVAL_ID": "healthcheck",
-            "ATTEMPT": "0",
-        }
+        values = dict.fromkeys(FILE_NAMES, os.devnull)
+        values |= {"PROMPT": "", "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
         folder = agent_command.declared_folder(request, check.cwd or self._options.cwd)
         words, variables = _fill(command, values)
         done = await self._start(words, request, folder, check.timeout_seconds, variables=variables)
@@ -331,10 +322,7 @@ def _program(command: str | Sequence[str]) -> str:
     """The program that a command begins with; `sh` if only a shell can find it."""
     if not isinstance(command, str):
         return command[0]
-    try:
-        words = shlex.split(command, comments=True)
-    except ValueError:
-        return "sh"
+    words = _split(command)
     programs = (word for word in words if "=" not in word and not word.startswith(("(", "{")))
     return next(programs, "sh")
 
@@ -346,8 +334,12 @@ def _words(command: str | Sequence[str]) -> Sequence[str]:
         return command
     if re.search(r"[;&|<>()`\n]|\bcd\b", command):
         return ["sh"]
+    return list(dropwhile(lambda word: "=" in word, _split(command))) or ["sh"]
+
+
+def _split(script: str) -> list[str]:
+    """The words of a script; none if only a shell understands its quotes."""
     try:
-        words = shlex.split(command, comments=True)
+        return shlex.split(script, comments=True)
     except ValueError:
-        return ["sh"]
-    return list(dropwhile(lambda word: "=" in word, words)) or ["sh"]
+        return []

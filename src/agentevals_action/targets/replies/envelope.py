@@ -124,12 +124,8 @@ def trace_of(messages: Sequence[Message]) -> Trace:
     return Trace(
         messages=tuple(messages),
         tool_calls=tuple(call for message in messages for call in message.tool_calls),
-        llm_call_count=_llm_calls(messages),
+        llm_call_count=sum(message.role == "assistant" for message in messages),
     )
-
-
-def _llm_calls(messages: Sequence[Message]) -> int:
-    return sum(message.role == "assistant" for message in messages)
 
 
 def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:

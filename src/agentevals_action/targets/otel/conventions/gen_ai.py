@@ -29,6 +29,7 @@ def read(span: Span) -> Step:
     step_type = _type_of(attributes)
     if step_type is None:
         return Step()
+    costs = (amount(attributes.get(name)) for name in ("gen_ai.usage.cost", "operation.cost"))
     return Step(
         type=step_type,
         input=_messages(attributes.get("gen_ai.input.messages"), "user"),
@@ -46,13 +47,7 @@ def read(span: Span) -> Step:
         ),
         model=base.text(attributes.get("gen_ai.response.model"))
         or base.text(attributes.get("gen_ai.request.model")),
-        cost_usd=next(
-            filter(
-                lambda cost: cost is not None,
-                (amount(attributes.get(name)) for name in ("gen_ai.usage.cost", "operation.cost")),
-            ),
-            None,
-        ),
+        cost_usd=next((cost for cost in costs if cost is not None), None),
     )
 
 
@@ -94,17 +89,12 @@ def _message(item: Mapping[str, Any], role: str) -> list[Message]:
         for part in parts
         if part.get("type") == "tool_call"
     ]
-    answers = [
-        base.message(
-            "tool", _result_text(part.get("response", part.get("result"))), (), part.get("id")
-        )
-        for part in results
-    ]
+    answers = []
+    for part in results:
+        text = part.get("response", part.get("result"))
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        answers.append(base.message("tool", text, (), part.get("id")))
     if results and not calls and not contents:
         return answers
     joined = "\n".join(content for content in contents if isinstance(content, str))
     return [base.message(item.get("role") or role, joined, calls), *answers]
-
-
-def _result_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -111,15 +111,10 @@ _LOG_REQUEST: Mapping[int, _Field] = {
 }
 
 
-def read_request(body: bytes, budget: Budget) -> Mapping[str, Any]:
-    """An `ExportTraceServiceRequest`; ValueError for bytes that are not one, and for more messages
-    than the budget has."""
-    return _read(memoryview(body), _REQUEST, budget, 0)
-
-
-def read_log_request(body: bytes, budget: Budget) -> Mapping[str, Any]:
-    """An `ExportLogsServiceRequest`; ValueError as in `read_request`."""
-    return _read(memoryview(body), _LOG_REQUEST, budget, 0)
+def read_request(body: bytes, budget: Budget, *, logs: bool = False) -> Mapping[str, Any]:
+    """An `ExportTraceServiceRequest`, or with `logs` an `ExportLogsServiceRequest`; ValueError for
+    bytes that are not one, and for more messages than the budget has."""
+    return _read(memoryview(body), _LOG_REQUEST if logs else _REQUEST, budget, 0)
 
 
 def _read(

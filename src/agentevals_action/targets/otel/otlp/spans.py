@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentevals_action.model.json_values import count, count_values, members, parse_json
-from agentevals_action.targets.otel.otlp.protobuf import Budget, read_log_request, read_request
+from agentevals_action.targets.otel.otlp.protobuf import Budget, read_request
 
 #: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests
 #: and of the texts in them that may be JSON.
@@ -68,13 +68,9 @@ class SpanReader:
             for span in spans
         )
 
-    def read_protobuf(self, body: bytes) -> None:
-        """Reads a request of `http/protobuf` with spans."""
-        self._add_request(read_request(body, self._budget))
-
-    def read_protobuf_logs(self, body: bytes) -> None:
-        """Reads a request of `http/protobuf` with logs."""
-        self._add_request(read_log_request(body, self._budget))
+    def read_protobuf(self, body: bytes, *, logs: bool = False) -> None:
+        """Reads a request of `http/protobuf`, with spans or with logs."""
+        self._add_request(read_request(body, self._budget, logs=logs))
 
     def read_json(self, body: bytes) -> None:
         """Reads a request of `http/json`, with spans or logs."""
@@ -139,7 +135,7 @@ class SpanReader:
         if span.key in self._spans:
             return
         # Conventions parse these texts: 16 MB of `[{},{},…]` would be objects of 400 MB.
-        texts = filter(_may_be_json, _texts(span.attributes))
+        texts = (text for text in _texts(span.attributes) if text.lstrip().startswith(("{", "[")))
         self._budget.take(sum(map(count_values, texts)))
         self._spans[span.key] = span
         if len(self._spans) > MAX_SPANS:
@@ -172,10 +168,6 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-
-
-def _may_be_json(text: str) -> bool:
-    return text.lstrip().startswith(("{", "["))
 
 
 def _objects(data: Any, name: str) -> list[Mapping[str, Any]]:

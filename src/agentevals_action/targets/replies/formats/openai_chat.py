@@ -28,14 +28,8 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
 
 def _plain(item: Item) -> Mapping[str, Any]:
     content, refusal = item.get("content"), item.get("refusal")
-    if isinstance(content, list) and not all(map(_is_block, content)):
+    if isinstance(content, list) and not all(
+        isinstance(part, Mapping) and part.get("type") in messages.BLOCK_TYPES for part in content
+    ):
         content = base.joined_text(content)
-    return {
-        **item,
-        "role": _ROLES[item["role"]],
-        "content": content or refusal or "",
-    }
-
-
-def _is_block(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") in messages.BLOCK_TYPES
+    return {**item, "role": _ROLES[item["role"]], "content": content or refusal or ""}

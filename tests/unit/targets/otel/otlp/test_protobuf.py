@@ -120,7 +120,7 @@ def test_read__the_same_log_events_as_the_official_package_encodes(
     spans = json.dumps(request_of([span], bytes.hex)).encode()
     binary, text = SpanReader(), SpanReader()
     binary.read_json(spans)
-    binary.read_protobuf_logs(message.SerializeToString())
+    binary.read_protobuf(message.SerializeToString(), logs=True)
     text.read_json(spans)
     text.read_json(json.dumps(logs_of(bytes.hex)).encode())
     assert binary.spans == text.spans
