@@ -81,6 +81,11 @@ class AttemptError(AgentEvalsError):
         #: The `Trace` of the part before the failure, which has a cost; None if unknown.
         self.spent: Any = None
 
+    def copy(self) -> "AttemptError":
+        """The same error for another call: an exception keeps the frames of the call that raised
+        it."""
+        return AttemptError(self.kind, str(self), self.hint)
+
 
 class TransientError(AttemptError):
     """A failure of a target that is retried: connection, 408, 409, 429, 5xx. `retry_after` is in

@@ -11,9 +11,7 @@ from agentevals_action.baselines.base import (
     EarlierRuns,
     Found,
     StoredBaseline,
-    origin_of,
 )
-from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.errors import HostError
 from agentevals_action.model.suite import Suite
 
@@ -89,21 +87,10 @@ class ArtifactBaseline(StoredBaseline):
         for path, suite in suites.items():
             if isinstance(report, str):
                 yield path, report
-                continue
-            given = complete_run(
-                suite, report.results.get(suite.path, ()), self.tree.expected(suite)
-            )
-            if isinstance(given, str):
-                yield path, given
             else:
                 distance = self.ancestry.lineage.distances[run.commit]
-                yield (
-                    path,
-                    (
-                        given,
-                        origin_of(self.source, given, run.commit, distance, self.freshness),
-                    ),
-                )
+                results = report.results.get(suite.path, ())
+                yield path, self._complete(suite, results, run.commit, distance)
 
     def _report(self, run: EarlierRun, suites: set[str]) -> ReportArchive | str:
         """The first readable report of the run, else the problem of its first artifact."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Protocol
 
+from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.errors import HostError
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, BaseRun
 from agentevals_action.model.history import Remembered
-from agentevals_action.model.result import Fingerprint, SuiteRun
+from agentevals_action.model.result import Fingerprint, SuiteRun, TestResult
 from agentevals_action.model.review import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 
@@ -224,6 +225,15 @@ class StoredBaseline(ABC):
             problems={path: given for path, given in found.items() if isinstance(given, str)},
             origins={path: origin for path, (_, origin) in stored.items()},
         )
+
+    def _complete(
+        self, suite: Suite, results: Sequence[TestResult], commit: str | None, distance: int | None
+    ) -> Found:
+        """The results of a commit, `distance` commits before the base, as a run of the base."""
+        run = complete_run(suite, results, self.tree.expected(suite))
+        if isinstance(run, str):
+            return run
+        return run, origin_of(self.source, run, commit, distance, self.freshness)
 
     @abstractmethod
     def _find(self, suites: Mapping[str, Suite]) -> Mapping[str, Found]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agentevals_action.baselines import baseline_file_format
-from agentevals_action.baselines.base import Found, StoredBaseline, origin_of
-from agentevals_action.baselines.stored_run import complete_run
+from agentevals_action.baselines.base import Found, StoredBaseline
 from agentevals_action.model.suite import Suite
 
 _BYTES = 64 * 1024 * 1024
@@ -31,12 +30,10 @@ class FileBaseline(StoredBaseline):
         return {path: self._of(suite, stored.get(suite.path)) for path, suite in suites.items()}
 
     def _of(self, suite: Suite, stored: baseline_file_format.StoredSuite | None) -> Found:
-        results = stored.results if stored else ()
-        run = complete_run(suite, results, self.tree.expected(suite))
-        if isinstance(run, str) or stored is None:
-            return f"`{self.path}` on base: {run}"
-        distance = 0 if stored.commit == self.tree.info.commit else None
-        return run, origin_of(self.source, run, stored.commit or None, distance, self.freshness)
+        results, commit = (stored.results, stored.commit) if stored else ((), "")
+        distance = 0 if commit == self.tree.info.commit else None
+        found = self._complete(suite, results, commit or None, distance)
+        return f"`{self.path}` on base: {found}" if isinstance(found, str) else found
 
     def _read(self) -> dict[str, baseline_file_format.StoredSuite] | str:
         """The suites of the file, or the reason why it cannot be used."""

@@ -162,14 +162,9 @@ def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _E
     for name in names:
         if name in known:
             entries[name] = known[name]
-        elif name.startswith("suites/") and (found := _entry_of(name, read(name))):
-            entries[name] = found
+        elif name.startswith("suites/") and (kept := _history_of(name, read(name))):
+            entries[name] = _entry(kept)
     return entries
-
-
-def _entry_of(name: str, text: str) -> _Entry | None:
-    kept = _history_of(name, text)
-    return _entry(kept) if kept else None
 
 
 def _history_of(name: str, text: str) -> SuiteHistory | None:
@@ -186,16 +181,15 @@ def _history_of(name: str, text: str) -> SuiteHistory | None:
 def _entry(kept: SuiteHistory) -> _Entry:
     samples = kept.samples()
     latest = max(samples, key=lambda sample: sample.at)
-    found = {
-        "suite": kept.path,
-        "name": kept.name,
-        "tests": len(kept.tests),
-        "samples": len(samples),
-        "answers": sum(any(series.answer for series in several) for several in kept.tests.values()),
-        "commit": latest.commit,
-        "time": latest.time,
-    }
-    return _Entry.model_validate(found)
+    return _Entry(
+        suite=kept.path,
+        name=kept.name,
+        tests=len(kept.tests),
+        samples=len(samples),
+        answers=sum(any(series.answer for series in several) for several in kept.tests.values()),
+        commit=latest.commit,
+        time=latest.time,
+    )
 
 
 def _readme(entries: Collection[_Entry]) -> str:

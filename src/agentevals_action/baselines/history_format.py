@@ -200,31 +200,21 @@ def _text(kept: SuiteHistory) -> str:
 
 
 def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    rows = [_row(sample, numbers) for sample in series.samples]
     data: dict[str, Any] = {
         **to_jsonable_python(series.fingerprint),
         "used": series.used,
-        "samples": rows,
+        "samples": [_row(sample, numbers) for sample in series.samples],
     }
     if answer := series.answer:
         time, commit, index = answer.at
-        figures = _known(answer.trace_summary) if answer.trace_summary else None
+        figures = answer.trace_summary and _known(to_jsonable_python(answer.trace_summary))
         values = {
             "messages": answer.output_messages,
             "trace": figures,
             "changes": answer.file_changes,
         }
-        data["answer"] = {
-            "r": numbers[time, commit],
-            "n": index,
-            **{key: value for key, value in values.items() if value is not None},
-        }
+        data["answer"] = {"r": numbers[time, commit], "n": index, **_known(values)}
     return data
-
-
-def _known(figures: TraceSummary) -> dict[str, Any]:
-    values = to_jsonable_python(figures)
-    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
 def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
@@ -235,12 +225,16 @@ def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str
         "v": sample.verdict,
     }
     more = {
-        "g": list(sample.gates_failed) or None,
+        "g": list(sample.gates_failed),
         "c": sample.cost_usd,
         "t": sample.duration_ms,
         "k": sample.cached or None,
     }
-    return row | {key: value for key, value in more.items() if value is not None}
+    return row | _known(more)
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
 def json_text(data: Any) -> str:

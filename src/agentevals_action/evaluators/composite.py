@@ -329,21 +329,17 @@ class Composite(EvaluatorOptions):
             known=all(result.best is None for result in results),
         )
 
-    @property
-    def _least_fraction(self) -> float | None:
-        """The fraction of the evaluators that must pass, if that decides."""
-        return self.aggregator.threshold if self.aggregator.type == "threshold" else self.threshold
-
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:
         """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
         is_known = len(scores) == len(results)
-        if (least := self._least_fraction) is not None:
+        rule = self.aggregator
+        least = rule.threshold if rule.type == "threshold" else self.threshold
+        if least is not None:
             passed = sum(result.passed is True for result in results)
             value = float(reaches(passed / len(results), least)) if is_known else None
             wanted = f"a fraction of {least:g} is required"
             return value, f"{passed} of {len(results)} pass; {wanted}"
-        rule = self.aggregator
         at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""
         parts = [
             _name_and_score(result) + (f" × {result.weight:g}" if rule.type in _WEIGHTED else "")

@@ -86,13 +86,13 @@ class Fingerprints:
             ],
             "kept": [workspace.per_test, workspace.reset_before, workspace.reset],
             "files": sorted(
-                [_path_in_template(suite, workspace, path), self._asked_content(suite, path)]
+                [
+                    _path_in_template(suite, workspace, path),
+                    _WATCHED if self._is_watched(suite, path) else self.content(suite.root / path),
+                ]
                 for path in _workspace_files(test)
             ),
         }
-
-    def _asked_content(self, suite: Suite, path: str) -> str:
-        return _WATCHED if self._is_watched(suite, path) else self.content(suite.root / path)
 
     def _grading(self, suite: Suite, test: Test, agent: Target | None) -> Any:
         evaluators = [

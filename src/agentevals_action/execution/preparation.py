@@ -64,8 +64,8 @@ class Preparation:
                     )
                 give_new_files(self.isolation, started)
                 self._setup_done = True
-        if error := self._setup_error:
-            raise AttemptError(error.kind, str(error), error.hint)
+        if self._setup_error:
+            raise self._setup_error.copy()
         if self.prepare is None:
             return
         async with self._tree_locks.setdefault(tree, asyncio.Lock()):
@@ -73,7 +73,7 @@ class Preparation:
                 user = self.isolation.user_of(tree)
                 self._prepared[tree] = await self._run("prepare", self.prepare, tree, user=user)
         if error := self._prepared[tree]:
-            raise AttemptError(error.kind, str(error), error.hint)
+            raise error.copy()
 
     async def _run(
         self,

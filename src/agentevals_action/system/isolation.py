@@ -166,7 +166,9 @@ def _kill_all(find: Callable[[], Collection[int]]) -> None:
         _signal(fresh or running, signal.SIGSTOP if fresh else signal.SIGKILL)
         stopped |= fresh
         if not fresh:
-            _reap(running)
+            for pid in running:
+                with contextlib.suppress(ChildProcessError):  # another process is its parent
+                    os.waitpid(pid, os.WNOHANG)
             time.sleep(_PAUSE)
     if left := find():
         _signal(left, signal.SIGKILL)
@@ -177,12 +179,6 @@ def _signal(pids: Collection[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-def _reap(pids: Collection[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ChildProcessError):  # another process is its parent
-            os.waitpid(pid, os.WNOHANG)
 
 
 def _adopts_orphans() -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from html.entities import html5
+from itertools import chain
 from operator import is_
 from typing import Any, TypeVar
 
@@ -279,7 +280,8 @@ class _RecordRedaction:
             return value if all(map(is_, items, value)) else type(value)(items)
         if isinstance(value, Mapping):
             pairs = [(self.apply(key), self.apply(item)) for key, item in value.items()]
-            unchanged = all(map(is_, (part for pair in pairs for part in pair), _flat(value)))
+            flat = chain.from_iterable
+            unchanged = all(map(is_, flat(pairs), flat(value.items())))
             return value if unchanged else dict(pairs)
         if isinstance(value, BaseModel):
             changed = self._changes(value, type(value).model_fields)
@@ -293,8 +295,3 @@ class _RecordRedaction:
         before = {name: getattr(value, name) for name in names}
         after = {name: self.apply(part) for name, part in before.items()}
         return {name: part for name, part in after.items() if part is not before[name]}
-
-
-def _flat(mapping: Mapping[Any, Any]) -> Iterator[Any]:
-    for pair in mapping.items():
-        yield from pair

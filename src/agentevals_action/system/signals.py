@@ -70,7 +70,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         with asyncio.Runner(loop_factory=_Loop) as runner:
             return runner.run(_run_until_signal(main))
     except BaseExceptionGroup as group:
-        error = _first(group.subgroup(Interrupted)) or _first_user_error(group)
+        matched, others = group.split(AgentEvalsError)
+        error = _first(group.subgroup(Interrupted)) or (None if others else _first(matched))
         if error is not None:
             raise error from group
         raise
@@ -94,11 +95,6 @@ class _Loop(asyncio.SelectorEventLoop):
         for thread in threading.enumerate():
             if thread.name.startswith(_WORKER):
                 thread.join(max(0.0, deadline - time.monotonic()))
-
-
-def _first_user_error(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    matched, others = group.split(AgentEvalsError)
-    return None if others else _first(matched)
 
 
 def _first(error: BaseException | None) -> BaseException | None:

@@ -225,7 +225,7 @@ class Workers:
                 return worker
             await self._end(worker)
         if group.failure is not None:
-            raise _copy(group.failure)
+            raise group.failure.copy()
         future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
         group.waiting.append(future)
         task = asyncio.create_task(self._start(program, group, open_worker))
@@ -308,11 +308,6 @@ def _fail(group: _Group, error: Exception) -> None:
     if isinstance(error, AttemptError) and not group.works:
         group.failure = error
         for future in waiting:
-            future.set_exception(_copy(error))
+            future.set_exception(error.copy())
     elif waiting:
         waiting[0].set_exception(error)
-
-
-def _copy(error: AttemptError) -> AttemptError:
-    """The same error for another call: an exception keeps the frames of the call that raised it."""
-    return AttemptError(error.kind, str(error), error.hint)

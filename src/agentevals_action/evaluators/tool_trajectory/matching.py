@@ -136,9 +136,13 @@ class Plan:
         ]
         return min(found, key=lambda one: one[0], default=(0, ""))[1]
 
-    def is_refused(self, expected: Expectation, calls: Sequence[ToolCall]) -> bool:
-        """Whether the expected call was refused."""
-        return any(call.refused and fits(expected, call, self.args_match) for call in calls)
+    def why_unmatched(self, expected: Expectation, calls: Sequence[ToolCall], limit: str) -> str:
+        """Why the expected call is none of these, as an ending of `did not call it`: `limit` if one
+        of them is, but satisfies another item; empty if there is none."""
+        found = [call for call in calls if fits(expected, call, self.args_match)]
+        if any(not call.refused for call in found):
+            return limit
+        return _REFUSED if found else ""
 
     def values(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """The value of each call for each item: first as many items as possible, then as many
@@ -244,9 +248,8 @@ class _Tally:
         )
 
 
-def _tally_items(
-    plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, why: Callable[[Expectation], str]
-) -> _Tally:
+def _tally_items(plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, limit: str) -> _Tally:
+    """Counts the items with their calls; `limit` is what a call that fits did not keep."""
     tally = _Tally()
     others = [call for index, call in enumerate(calls) if index not in pairs]
     for item, index in zip(plan.expected, pairs, strict=True):
@@ -254,7 +257,7 @@ def _tally_items(
         called = item.describe()
         if call is not None:
             text = f"called {called}"
-        elif reason := why(item):
+        elif reason := plan.why_unmatched(item, calls, limit):
             text = f"did not call {called}{reason}"
         elif nearest := plan.nearest(item, others):
             text = f"called {quoted(item.tool)} {nearest}"
@@ -276,13 +279,7 @@ def _called(calls: Iterable[ToolCall]) -> str:
 def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     counts = Counter(call.name for call in calls if not call.refused)
     refused = Counter(call.name for call in calls if call.refused)
-
-    def why(item: Expectation) -> str:
-        if any(plan.fits(item, call) for call in calls):
-            return " often enough"
-        return _REFUSED if plan.is_refused(item, calls) else ""
-
-    tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), why)
+    tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), " often enough")
     for tool, least in plan.minimums.items():
         holds = counts[tool] >= least
         relation = "at least" if holds else "fewer than the"
@@ -303,13 +300,7 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
         order = ", ".join(quoted(item.tool) for item in plan.expected)
         miss = f"all the expected tools were called, but not in the order {order}; {_called(calls)}"
         return Score(0.0, misses=(miss,))
-
-    def why(item: Expectation) -> str:
-        if any(plan.fits(item, call) for call in calls):
-            return " in this order"
-        return _REFUSED if plan.is_refused(item, calls) else ""
-
-    return _tally_items(plan, calls, pairs, why).score()
+    return _tally_items(plan, calls, pairs, " in this order").score()
 
 
 def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:

@@ -60,8 +60,8 @@ class Folder:
     async def make(self) -> None:
         """Makes the folder if it does not exist. Raises AttemptError, and the same again after a
         first failure."""
-        if error := self._error:
-            raise AttemptError(error.kind, str(error), error.hint)
+        if self._error:
+            raise self._error.copy()
         if self.diff and self.path.is_dir() and not self.path.is_symlink():
             return
         try:

@@ -26,7 +26,7 @@ from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.targets.agents import command as agent_command
-from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, StreamReader
+from agentevals_action.targets.agents.stream import Event, Failure, Outcome, StreamReader
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import content_text, prompt_text
 
@@ -166,27 +166,25 @@ class _Agent(Provider):
     async def complete(self, request: Request) -> Trace:
         with self._telemetry_file(request) as telemetry:
             run = await self._run(request, telemetry)
-            lines = run.reader.end()
-            outcome = self._product.read(lines.events)
+            run.reader.end()
+            outcome = self._product.read(run.reader.events)
             if telemetry is not None and self._product.telemetry is not None:
                 trace = self._product.telemetry.add(outcome.trace, _read_telemetry(telemetry))
                 outcome = replace(outcome, trace=trace)
-        if error := self._find_error(run, lines, outcome, request.timeout):
+        if error := self._find_error(run, outcome, request.timeout):
             error.spent = outcome.trace
             raise error
         refused = self._product.refused.findall(run.done.stderr) if self._product.refused else ()
         warnings = [f"the agent refused a call: {cut_line(each, _SHOWN)}" for each in refused]
         return replace(outcome.trace, warnings=tuple(dict.fromkeys(warnings)))
 
-    def _find_error(
-        self, run: "_Run", lines: Lines, outcome: Outcome, timeout: float
-    ) -> AttemptError | None:
-        done, name = run.done, self._product.name
+    def _find_error(self, run: "_Run", outcome: Outcome, timeout: float) -> AttemptError | None:
+        done, reader, name = run.done, run.reader, self._product.name
         if run.fatal:
             return self._stream_error(run.fatal)
         if done.timed_out:
             # Signals make an agent write more: that it stopped its tools.
-            before = [event for event in lines.events if (event.arrived or 0) <= run.deadline]
+            before = [event for event in reader.events if (event.arrived or 0) <= run.deadline]
             doing = self._product.read(before).activity
             if retrying := self._product.retrying and self._product.retrying.findall(done.stderr):
                 doing = f"it was trying the model again ({retrying[-1]})"
@@ -197,8 +195,9 @@ class _Agent(Provider):
             return self._runner.error(problem, done.stderr)
         if outcome.failure:
             return self._stream_error(outcome.failure)
-        if problem := _find_problem(done, lines, outcome):
-            return self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
+        if problem := _find_problem(done, reader, outcome):
+            output = "\n".join([*reader.text, done.stderr])
+            return self._command_error(problem, done.returncode, output)
         return None
 
     async def _run(self, request: Request, telemetry: Path | None) -> "_Run":
@@ -321,14 +320,14 @@ def _read_telemetry(path: Path) -> bytes:
         return b""
 
 
-def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:
+def _find_problem(done: process.Completed, reader: StreamReader, outcome: Outcome) -> str:
     """The reason why a stream is not a complete run; empty if it is."""
     if done.returncode:
         return f"the command {agent_command.describe_end(done.returncode)}"
-    if lines.broken:
-        return lines.broken
+    if reader.broken:
+        return reader.broken
     if not outcome.ended:
-        return "its stream ended before the run did" if lines.events else "it wrote no JSON stream"
+        return "its stream ended before the run did" if reader.events else "it wrote no JSON stream"
     if not outcome.trace.has_answer:
         return "it succeeded without an answer"
     return ""

@@ -95,24 +95,15 @@ class Outcome:
     activity: str = ""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The events of a stream, the text between them, and a description of the first line that is
-    neither valid JSON nor text."""
-
-    events: tuple[Event, ...]
-    text: str = ""
-    broken: str = ""
-
-
 class StreamReader:
-    """Reads a stream as it arrives: one JSON object with a `type` a line, or text of the program. A
-    line that begins like an object and is not valid JSON is broken."""
+    """Reads a stream as it arrives: one JSON object with a `type` a line (`events`), or lines of
+    text of the program. `broken` describes the first line that begins like an object and is not
+    valid JSON."""
 
     def __init__(self) -> None:
-        self._events: list[Event] = []
-        self._text: list[str] = []
-        self._broken = ""
+        self.events: list[Event] = []
+        self.text: list[str] = []
+        self.broken = ""
         self._numbered = 0
         self._partial = bytearray()
 
@@ -123,33 +114,32 @@ class StreamReader:
             complete[0] = bytes(self._partial) + complete[0]
             self._partial.clear()
         self._partial += rest
-        known = len(self._events)
+        known = len(self.events)
         for line in complete:
             self._add_line(line)
-        return self._events[known:]
+        return self.events[known:]
 
-    def end(self) -> Lines:
-        """All lines, with a last one that has no end."""
+    def end(self) -> None:
+        """Takes the last line, which may have no end."""
         if self._partial:
             self._add_line(bytes(self._partial))
             self._partial.clear()
-        return Lines(tuple(self._events), "\n".join(self._text), self._broken)
 
     def _add_line(self, data: bytes) -> None:
         self._numbered += 1
         line = data.decode("utf-8", "replace")
         if not line.lstrip().startswith("{"):
-            self._text += [line] if line.strip() else []
+            self.text += [line] if line.strip() else []
             return
         try:
             event = Event(parse_json(line), time.monotonic() * 1000)
         except ValueError:
             shown = cut_line(line, _LINE_SHOWN)
             problem = f"line {self._numbered} of its stream is not valid JSON: {shown}"
-            self._broken = self._broken or problem
+            self.broken = self.broken or problem
             return
         if isinstance(event.value("type"), str):
-            self._events.append(event)
+            self.events.append(event)
 
 
 def last(events: Sequence[Event], *types: str) -> Event | None:

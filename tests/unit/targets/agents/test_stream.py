@@ -6,23 +6,24 @@ from agentevals_action.targets.agents import stream as agent_stream
 from agentevals_action.targets.agents.stream import Severity
 
 
-def lines(text: str) -> agent_stream.Lines:
+def read_text(text: str) -> agent_stream.StreamReader:
     reader = agent_stream.StreamReader()
     reader.add(text.encode())
-    return reader.end()
+    reader.end()
+    return reader
 
 
 def test_stream_reader__separates_events_text_and_broken_lines() -> None:
-    read = lines(
+    read = read_text(
         'hello\r\n{"type": "a"}\r\n  {"type": "b", "x": "\\u2028"}\n{"no": "type"}\n{"type": 5}\n{"type": "c"\n{x}\n[1]'
     )
     assert [event.type for event in read.events] == ["a", "b"]
-    assert read.text == "hello\r\n[1]"
+    assert read.text == ["hello\r", "[1]"]
     assert read.broken == 'line 6 of its stream is not valid JSON: {"type": "c"'
 
 
 def test_stream_reader__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
-    assert lines('{"type":' + "[" * 100_000).broken.startswith("line 1 of its stream")
+    assert read_text('{"type":' + "[" * 100_000).broken.startswith("line 1 of its stream")
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -34,11 +35,11 @@ def test_stream_reader__lines_may_arrive_in_pieces(size: int) -> None:
         for start in range(0, len(data), size)
         for event in reader.add(data[start : start + size])
     ]
-    read = reader.end()
+    reader.end()
     assert early == ["a"]
-    assert [event.type for event in read.events] == ["a", "b"]
-    assert (read.events[0].text("x"), read.text, read.broken) == ("é€", "text", "")
-    assert read.events[0].arrived is not None
+    assert [event.type for event in reader.events] == ["a", "b"]
+    assert (reader.events[0].text("x"), reader.text, reader.broken) == ("é€", ["text"], "")
+    assert reader.events[0].arrived is not None
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,8 @@ READERS: Mapping[str, Callable[[Sequence[StreamEvent]], Outcome]] = {
 def activity(name: str, *events: Event) -> str:
     reader = StreamReader()
     reader.add(agent_programs.lines(*events).encode())
-    return READERS[name](reader.end().events).activity
+    reader.end()
+    return READERS[name](reader.events).activity
 
 
 @each
