@@ -209,18 +209,12 @@ def _target(choice: Choice, reason: str, suite: Suite) -> ExplainedTarget:
 
 
 def _judge(evaluator: Evaluator, suite: Suite, agent: str | None) -> ExplainedTarget | None:
-    if not _options(evaluator).needs_judge():
+    if not evaluator.options.needs_judge():
         return None
     choice = suite.targets.judge_choice(evaluator.target, agent)
     reasons = {**_JUDGE_REASONS, "judge_target": f"`judge_target` of `{agent}`"}
     unnamed = "no judge is named, and the agent is not a model"
     return _target(choice, reasons.get(choice.reason, unnamed), suite)
-
-
-def _options(evaluator: Evaluator) -> base.EvaluatorOptions:
-    if not isinstance(evaluator.options, base.EvaluatorOptions):
-        raise TypeError(f"{evaluator.type} has no evaluator")
-    return evaluator.options
 
 
 def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> ExplainedEvaluator:
@@ -235,7 +229,7 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> Explain
         threshold=evaluator.threshold,
         negate=evaluator.negate,
         judge=_judge(evaluator, suite, agent),
-        children=tuple(_evaluator(child, suite, agent) for child in _options(evaluator).children()),
+        children=tuple(_evaluator(child, suite, agent) for child in evaluator.options.children()),
     )
 
 

@@ -14,7 +14,6 @@ from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Price, Target
-from agentevals_action.targets.base import ProviderOptions
 from agentevals_action.targets.prices.cost import known_price
 
 #: Options that identify an agent or a model; the first one that is set is shown.
@@ -162,7 +161,7 @@ def _note_uses(suite: Suite, own: Mapping[str, FoundTarget]) -> None:
 
 def _judges(suite: Suite, test: Test, agent: str | None) -> Iterator[str]:
     for evaluator in (inner for declared in test.evaluators for inner in base.walk(declared)):
-        if isinstance(evaluator.options, base.EvaluatorOptions) and evaluator.options.needs_judge():
+        if evaluator.options.needs_judge():
             name = suite.targets.judge(evaluator.target, agent)
             if name is not None:
                 yield name
@@ -193,10 +192,9 @@ def list_target(found: FoundTarget, variables: Mapping[str, Mapping[str, str]]) 
 
 def limits_of(target: Target) -> dict[str, Any]:
     """The fields of Limits."""
-    options = target.options
-    model = options.priced_model() if isinstance(options, ProviderOptions) else None
+    model = target.options.priced_model()
     price, source = known_price(target, [model] if model else [])
-    is_free = isinstance(options, ProviderOptions) and options.deterministic
+    is_free = target.options.deterministic
     fields = {name: getattr(target, name, None) for name in Limits.model_fields}
     return fields | {"price": price, "price_source": source or ("" if is_free else "reply")}
 

@@ -19,12 +19,12 @@ from agentevals_action.cli.options import (
     paths_argument,
 )
 from agentevals_action.errors import ExitCode
-from agentevals_action.evaluators.base import EvaluatorOptions, walk
+from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
 from agentevals_action.reports import summary_json
 from agentevals_action.reports.terminal import printable
 from agentevals_action.suites import ignored_fields
@@ -94,8 +94,6 @@ def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
     for evaluator in (one for test in suite.tests for own in test.evaluators for one in walk(own)):
-        if not isinstance(evaluator.options, EvaluatorOptions):
-            continue
         script = evaluator.options.missing_script()
         if script is not None and not _is_ignored(script, loaded):
             path = os.path.relpath(script, suite.root)
@@ -106,7 +104,7 @@ def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
 
 
 def _advice_for_script(
-    script: Path, options: EvaluatorOptions, suite: Suite, loaded: LoadedSuites
+    script: Path, options: EvaluatorTraits, suite: Suite, loaded: LoadedSuites
 ) -> str:
     """What to write where AgentV is started in the root, so that paths of suites begin there."""
     from_root = suite.root / os.path.relpath(script, suite.folder)

@@ -12,9 +12,8 @@ from pydantic import ValidationInfo
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
-from agentevals_action.model.suite import Evaluator, Message, NamedFile, Test
+from agentevals_action.model.suite import Evaluator, EvaluatorTraits, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.isolation import ChildUser
@@ -68,30 +67,16 @@ class Case:
     results: Mapping[str, Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True)
-class Mismatch:
-    """A reason why an evaluator's options do not fit a test."""
-
-    location: Location | None
-    problem: str
-    advice: str
-
-
-class EvaluatorOptions(FileModel):
+class EvaluatorOptions(EvaluatorTraits):
     """The fields of one evaluator type. A subclass sets `type` and implements `evaluate`.
 
     `aliases` are other names of the type (`-` and `_` are equal already), `spellings` other names
-    of a field (`{"script": ("command",)}`). `deterministic` types give the same score for the same
-    answer. With `asks_judge`, the common field `target` names a judge. `children_field` is the
-    field that holds other evaluators: the loader builds them first. With `passes_fields`, fields
-    that are not known are part of `config`."""
+    of a field (`{"script": ("command",)}`). With `passes_fields`, unknown fields are part of
+    `config`. The loader builds the evaluators in `children_field` first."""
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    deterministic: ClassVar[bool] = True
-    asks_judge: ClassVar[bool] = False
-    children_field: ClassVar[str] = ""
     passes_fields: ClassVar[bool] = False
 
     @abstractmethod
@@ -103,28 +88,8 @@ class EvaluatorOptions(FileModel):
         value = getattr(self, "value", "")
         return value if isinstance(value, str) else "-".join(value)
 
-    def needs_judge(self) -> bool:
-        """Whether these options need a judge target."""
-        return self.asks_judge
-
-    def judge_temperature(self) -> float | None:
-        """The temperature that the judge is asked with; None for the target's own."""
-        return None
-
-    def missing_script(self) -> Path | None:
-        """The program or script that these options run as a file and that does not exist."""
-        return None
-
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Probable mistakes: the field, a phrase that follows its name, the advice."""
-        return ()
-
-    def check(self, test: Test) -> Sequence[Mismatch]:
-        """Reasons why these options, not those of inner evaluators, do not fit a test."""
-        return ()
-
-    def children(self) -> Sequence[Evaluator]:
-        """The evaluators directly inside this one, in suite order."""
         return ()
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
@@ -165,9 +130,8 @@ def folder_of(info: ValidationInfo) -> Folder:
 def walk(evaluator: Evaluator) -> Iterator[Evaluator]:
     """An evaluator and all evaluators inside it, at any depth, in suite order."""
     yield evaluator
-    if isinstance(evaluator.options, EvaluatorOptions):
-        for child in evaluator.options.children():
-            yield from walk(child)
+    for child in evaluator.options.children():
+        yield from walk(child)
 
 
 def gate_path(name: str, inner: str) -> str:

@@ -27,7 +27,7 @@ from agentevals_action.suites.cassette_file import (
 from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.system.tree_files import OutputFolder
-from agentevals_action.targets.base import Calls, ProviderOptions, Request
+from agentevals_action.targets.base import Calls, Request
 from agentevals_action.targets.cache.keys import CacheKeys
 
 #: Cassettes in memory at once.
@@ -48,18 +48,14 @@ class _Requests:
     def describe(self, target: Target, request: Request) -> dict[str, Any]:
         """The request as JSON data. ValueError with the reason if it cannot be described."""
         described = self._keys.describe(target, request)
-        options, name = target.options, request.conversation_id
-        if name is not None and isinstance(options, ProviderOptions) and not options.is_defined:
+        name = request.conversation_id
+        if name is not None and not target.options.is_defined:
             before = self._before.get(name)
             if before is not None:
                 described["after"] = before
             digest = hashlib.sha256(json.dumps(described).encode("ascii")).hexdigest()
             self._before[name] = digest[:16]
         return described
-
-
-def _is_deterministic(target: Target) -> bool:
-    return isinstance(target.options, ProviderOptions) and target.options.deterministic
 
 
 @dataclass
@@ -86,7 +82,7 @@ class RecordedCalls(Calls):
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target without secrets, as it is recorded: what judges are asked about it
         is the same in the replay. Raises AttemptError."""
-        if _is_deterministic(target):
+        if target.options.deterministic:
             return await self._calls.complete(target, request)
         try:
             described = self._requests.describe(target, request)
@@ -165,7 +161,7 @@ class ReplayedCalls(Calls):
     async def complete(self, target: Target, request: Request) -> Trace:
         """The recorded answer. Raises NotRecorded, and AttemptError of kind `configuration` for a
         cassette that is not valid."""
-        if _is_deterministic(target):
+        if target.options.deterministic:
             return await self._calls.complete(target, request)
         try:
             return replace(self._find(target, request), cached=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.targets.base import ProviderOptions
 
 #: A conversation: the path of its suite and its id.
 Conversation = tuple[str, str]
@@ -13,10 +12,7 @@ def may_remember(suite: Suite, test: Test) -> bool:
     """Whether the agent of a test may know more than it is sent. A model does not, and an agent
     that always gives the same answer does not show it."""
     target = suite.targets.targets.get(suite.target_of(test) or "")
-    options = target.options if target else None
-    return not (
-        isinstance(options, ProviderOptions) and (options.is_defined or options.deterministic)
-    )
+    return target is None or not (target.options.is_defined or target.options.deterministic)
 
 
 def remembered_conversation(suite: Suite, test: Test) -> Conversation | None:

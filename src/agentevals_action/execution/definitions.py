@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.execution.fingerprint import NAMING, Fingerprints
 from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
@@ -99,14 +98,13 @@ class Definitions:
     ) -> EvaluatorDefinition:
         options = evaluator.options
         judge = self._fingerprints.judge(suite, evaluator, agent)
-        hidden = {options.children_field} if isinstance(options, EvaluatorOptions) else None
         fields = {
             "type": evaluator.type,
             "required": evaluator.threshold or False,
             "negate": evaluator.negate,
             "weight": evaluator.weight,
             "config": dict(evaluator.config),
-            **options.model_dump(exclude=hidden),
+            **options.model_dump(exclude={options.children_field}),
         }
         named = {
             file.path: self._fingerprints.content(suite.root / file.path)
@@ -160,16 +158,13 @@ def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Iterator[tuple[st
     for evaluator in evaluators:
         path = f"{above}{evaluator.name}"
         yield path, evaluator
-        if isinstance(evaluator.options, EvaluatorOptions):
-            yield from _walk(evaluator.options.children(), f"{path}/")
+        yield from _walk(evaluator.options.children(), f"{path}/")
 
 
 def _reads_criteria(evaluator: Evaluator) -> bool:
     """Whether an evaluator reads the criteria and the note of a test: a model or a program does."""
     options = evaluator.options
-    return isinstance(options, EvaluatorOptions) and not (
-        options.deterministic and not options.needs_judge()
-    )
+    return not options.deterministic or options.needs_judge()
 
 
 def _json(value: Any, root: Path) -> str:

@@ -125,11 +125,6 @@ class Fingerprints:
         named: set[str] = set()
         options = _without_paths(evaluator.options.model_dump(), contents, named, suite.root)
         judge = self.judge(suite, evaluator, agent)
-        inside = (
-            evaluator.options.children()
-            if isinstance(evaluator.options, base.EvaluatorOptions)
-            else ()
-        )
         return {
             "name": evaluator.name,
             "type": evaluator.type,
@@ -144,13 +139,14 @@ class Fingerprints:
                 if path not in named
             ),
             "judge": self._target(suite, judge) if judge else None,
-            "evaluators": [self._evaluator(suite, child, agent) for child in inside],
+            "evaluators": [
+                self._evaluator(suite, child, agent) for child in evaluator.options.children()
+            ],
         }
 
     def judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
         """The target that judges for an evaluator; None where it needs none, or there is none."""
-        options = evaluator.options
-        if not (isinstance(options, base.EvaluatorOptions) and options.needs_judge()):
+        if not evaluator.options.needs_judge():
             return None
         name = suite.targets.judge(evaluator.target, agent.name if agent else None)
         return suite.targets.targets.get(name) if name else None

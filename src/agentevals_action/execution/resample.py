@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import EvaluatorOptions, walk
+from agentevals_action.evaluators.base import walk
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.system.redaction import Redactor, redact_record
-from agentevals_action.targets.base import ProviderOptions
 
 #: A suite's path on head and a test's id.
 Key = tuple[str, str]
@@ -28,14 +27,11 @@ def is_deterministic(suite: Suite, test: Test) -> bool:
 
 
 def _is_target_deterministic(target: Target | None) -> bool:
-    options = target.options if target else None
-    return isinstance(options, ProviderOptions) and options.deterministic
+    return target is not None and target.options.deterministic
 
 
 def _is_evaluator_deterministic(suite: Suite, agent: Target | None, evaluator: Evaluator) -> bool:
     options = evaluator.options
-    if not isinstance(options, EvaluatorOptions):
-        return False
     if not options.needs_judge():
         return options.deterministic
     judge = suite.targets.judge(evaluator.target, agent.name if agent else None)

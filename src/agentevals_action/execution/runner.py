@@ -34,7 +34,7 @@ from agentevals_action.results.build import (
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.resources import exhausted
-from agentevals_action.targets.base import Calls, ProviderOptions, Request
+from agentevals_action.targets.base import Calls, Request
 
 log = logging.getLogger(__name__)
 
@@ -280,8 +280,7 @@ class Runner:
             metadata=test.metadata,
             question=sample.fingerprint.question,
         )
-        options = target.options
-        if workspace is None and isinstance(options, ProviderOptions) and options.runs_programs:
+        if workspace is None and target.options.runs_programs:
             await self.writes.watch(sample.suite.root)
         try:
             trace = sample.tally.add(await self._calls.complete(target, request))
@@ -329,12 +328,7 @@ class Runner:
             before_scoring = self._loaded.states(sample.suite, sample.test)
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
-            options, judge = evaluator.options, _judge(sample, evaluator)
-            own = (
-                options.judge_temperature()
-                if isinstance(options, evaluators.EvaluatorOptions)
-                else None
-            )
+            judge, own = _judge(sample, evaluator), evaluator.options.judge_temperature()
             return (await self._call_judge(sample, judge, messages, temperature=own)).output
 
         case = evaluators.Case(

@@ -1,9 +1,9 @@
 """A suite without its dialect: tests, messages, evaluators, gates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel
@@ -69,6 +69,45 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Mismatch:
+    """A reason why an evaluator's options do not fit a test."""
+
+    location: Location | None
+    problem: str
+    advice: str
+
+
+class EvaluatorTraits(FileModel):
+    """What the options of every evaluator type tell about an evaluator. `deterministic` types give
+    the same score for the same answer. With `asks_judge`, the common field `target` names a judge.
+    `children_field` is the field that holds other evaluators."""
+
+    deterministic: ClassVar[bool] = True
+    asks_judge: ClassVar[bool] = False
+    children_field: ClassVar[str] = ""
+
+    def needs_judge(self) -> bool:
+        """Whether these options need a judge target."""
+        return self.asks_judge
+
+    def judge_temperature(self) -> float | None:
+        """The temperature that the judge is asked with; None for the target's own."""
+        return None
+
+    def missing_script(self) -> Path | None:
+        """The program or script that these options run as a file and that does not exist."""
+        return None
+
+    def check(self, test: "Test") -> Sequence[Mismatch]:  # noqa: ARG002  # of the interface
+        """Reasons why these options, not those of inner evaluators, do not fit a test."""
+        return ()
+
+    def children(self) -> Sequence["Evaluator"]:
+        """The evaluators directly inside this one, in suite order."""
+        return ()
+
+
+@dataclass(frozen=True)
 class Evaluator:
     """One effective evaluator of a test: the common fields resolved, the type's own in `options`.
 
@@ -78,7 +117,7 @@ class Evaluator:
 
     name: str
     type: str
-    options: FileModel
+    options: EvaluatorTraits
     origin: Origin
     location: Location
     weight: float = 1.0

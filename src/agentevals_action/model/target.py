@@ -1,11 +1,11 @@
 """Configured targets, and the choice of a target for a test or a judge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel
+from agentevals_action.model.file_model import TargetModel
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,27 @@ class Price:
     long: "Price | None" = None
 
 
+class TargetTraits(TargetModel):
+    """What the options of every provider tell about a target.
+
+    `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
+    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
+    `runs_programs`: a call runs a program in the workspace, or in the checkout without one."""
+
+    is_model: ClassVar[bool] = False
+    is_defined: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
+
+    def variables(self) -> Sequence[str]:
+        """Names of the variables that it needs in addition to those in `${{ }}`."""
+        return ()
+
+    def priced_model(self) -> str | None:
+        """The model whose price per token is that of the answers, if the definition names it."""
+        return None
+
+
 @dataclass(frozen=True)
 class Target:
     """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
@@ -36,7 +57,7 @@ class Target:
 
     name: str
     provider: str
-    options: FileModel
+    options: TargetTraits
     definition: Mapping[str, Any]
     location: Location
     is_model: bool = False

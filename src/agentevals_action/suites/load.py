@@ -333,7 +333,7 @@ class _Loader:
         if not self.catalog.strict or self._is_criteria_reported or test.criteria is None:
             return
         options = [inside.options for evaluator in test.evaluators for inside in walk(evaluator)]
-        if all(isinstance(one, EvaluatorOptions) and one.deterministic for one in options):
+        if all(one.deterministic for one in options):
             self._is_criteria_reported = True
             problem = f"no evaluator scores `criteria` of the test `{test.id}`"
             self.findings.warn(test.location, problem, "add `type: llm_judge` to score it")

@@ -199,8 +199,6 @@ def _check_options(test: Test, findings: Findings) -> None:
     """Reports the options of evaluators that do not fit the test."""
     for evaluator in test.evaluators:
         for inner in base.walk(evaluator):
-            if not isinstance(inner.options, base.EvaluatorOptions):
-                continue
             for mismatch in inner.options.check(test):
                 own = mismatch.location or inner.location
                 # An evaluator of the suite is reported at the test that it does not fit.

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from agentevals_action.model.file_model import TargetModel
 from agentevals_action.model.suite import Message
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Target, TargetTraits
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.paths import Folder
@@ -89,21 +88,14 @@ class Provider(Protocol):
         return
 
 
-class ProviderOptions(TargetModel):
+class ProviderOptions(TargetTraits):
     """The provider's own fields of a target, with `${{ NAME }}` resolved before `connect`.
 
-    `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
-    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `key_variable` is the vendor's usual variable for a key, `vendor_url` the vendor's own address.
-    `runs_programs`: a call runs a program in the workspace, or in the checkout without one.
     `aliases` are other names of the provider, `spellings` those of fields."""
 
     provider: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
-    is_model: ClassVar[bool] = False
-    is_defined: ClassVar[bool] = False
-    deterministic: ClassVar[bool] = False
-    runs_programs: ClassVar[bool] = False
     key_variable: ClassVar[str] = ""
     vendor_url: ClassVar[str] = ""
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -122,17 +114,9 @@ class ProviderOptions(TargetModel):
         """Probable mistakes: the field, the problem, the advice."""
         return ()
 
-    def variables(self) -> Sequence[str]:
-        """Names of the variables that it needs in addition to those in `${{ }}`."""
-        return ()
-
     def default_keys(self) -> Sequence[str]:
         """The vendor's usual variable, if its value is sent because no key is given."""
         return ()
-
-    def priced_model(self) -> str | None:
-        """The model whose price per token is that of the answers, if the definition names it."""
-        return None
 
     def destination(self) -> str:
         """Where a call sends the fields and the key: the origin of a server, else the name of the

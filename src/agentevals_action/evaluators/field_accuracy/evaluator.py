@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, Mismatch, require
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
 from agentevals_action.evaluators.field_accuracy.fields import (
     Aggregation,
     Comparison,
@@ -18,7 +18,7 @@ from agentevals_action.evaluators.field_accuracy.fields import (
 from agentevals_action.evaluators.judges.replies import UnreadableReply
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, Test
+from agentevals_action.model.suite import Evaluator, Mismatch, Test
 
 
 class FieldAccuracy(EvaluatorOptions):

@@ -84,8 +84,6 @@ class CacheKeys:
 
         ValueError with the reason if the reply depends on what is not part of the request."""
         options = target.options
-        if not isinstance(options, ProviderOptions):
-            raise TypeError(f"the options of {target.provider} are not those of a provider")
         if request.workspace is not None:
             raise ValueError("the agent works in a workspace, whose files are not in the request")
         if not options.is_defined and not target.cache_key:

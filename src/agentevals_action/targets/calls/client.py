@@ -36,7 +36,7 @@ Variables = Callable[[Path, Path], Mapping[str, str]]
 
 def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the variables that a target needs and that are not set, each once."""
-    own = target.options.variables() if isinstance(target.options, ProviderOptions) else ()
+    own = target.options.variables()
     needed = dict.fromkeys((*target.variables, *names_in(target.definition), *own))
     return tuple(name for name in needed if name not in variables)
 
