@@ -63,6 +63,18 @@ def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
     assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
 
 
+def test_judge__loads_no_module_that_an_agent_left_before_the_confirmation(tmp_path: Path) -> None:
+    """Attack: the fresh samples that confirm a failure are judged with a module of the agent."""
+    forged = "print('{\"score\": 1}')\nraise SystemExit\n"
+    agent = f"import pathlib\npathlib.Path('judges/json.py').write_text({forged!r})\nprint('bad')\n"
+    made = change(tmp_path, agent)
+    done = command.run(made.path, "review", "--base", "main", "--confirm", "3")
+    (result,) = results(made)
+    assert (done.code, result["verdict"], result["gatesFailed"]) == (1, "fail", ["check"]), done.out
+    assert {sample["verdict"] for sample in result["samples"]} == {"fail"}
+    assert len(result["samples"]) > 1
+
+
 def test_judge__that_a_hook_names_too_runs_as_it_was(tmp_path: Path) -> None:
     """Attack: the change names the judge's script in a hook, so that it counts as the hook's."""
     hook = "{command: [test, -f, judges/check.py]}"

@@ -65,6 +65,8 @@ class LoadedFiles:
         self._seen: dict[Path, tuple[State | None, bool]] = {}
         #: By the root of the tree, which the copies have the same paths in.
         self._copies: dict[Path, Path] = {}
+        #: The roots whose copies have links to what is next to their files.
+        self._linked: set[Path] = set()
         self._shared: dict[tuple[Path, str], tuple[Path, ...]] = {}
         #: What the programs of a suite import, and its copies.
         self._imported: dict[tuple[Path, str], tuple[Path, ...]] = {}
@@ -154,12 +156,13 @@ class LoadedFiles:
         and configuration of interpreters are copied.
 
         Attack: an agent adds a module next to a script that is imported before the real one, or a
-        configuration or compiled code that replaces modules. What appears in the tree after this
-        call is not linked, and `__pycache__` never is. Files are read with the rights of `user`,
-        whose programs may replace them by links.
+        configuration or compiled code that replaces modules. What appears in the tree after the
+        first call is not linked, and `__pycache__` never is: a tree is prepared again for fresh
+        samples, after agents ran. Files are read with the rights of `user`, whose programs may
+        replace them by links.
         OSError."""
         for root, top in self._copies.items():
-            if not tree.resolve().is_relative_to(root):
+            if root in self._linked or not tree.resolve().is_relative_to(root):
                 continue
             # Not what a judge has written there since, such as its own __pycache__.
             copies = (copy for copy in self.digests if copy.is_relative_to(top))
@@ -175,6 +178,7 @@ class LoadedFiles:
                             copy.write_bytes(content)
                         else:
                             copy.symlink_to(entry.path)
+            self._linked.add(root)
 
     def copy_of(self, path: Path) -> Path:
         """The copy of a script, or of a folder with copies, by its absolute path; the path itself

@@ -261,9 +261,12 @@ def test_copies__load_no_compiled_code_of_the_tree(root: Path) -> None:
     assert not (judges / "__pycache__").exists()
 
 
-def test_copies__are_linked_again_after_a_judge_wrote_its_cache(root: Path) -> None:
+def test_copies__what_appears_after_the_first_preparation_is_not_linked(root: Path) -> None:
     files, _ = loaded(root)
-    cache = files.copy_of(root / "evals/judges") / "__pycache__"
-    cache.mkdir()
+    judges = files.copy_of(root / "evals/judges")
+    (judges / "__pycache__").mkdir()
+    suites.write(root, {"evals/judges/json.py": "raise SystemExit", "evals/judges/yaml/x.py": ""})
     files.link_rest(root)
-    assert list(cache.iterdir()) == []
+    assert not (judges / "json.py").exists()
+    assert not (judges / "yaml").exists()
+    assert list((judges / "__pycache__").iterdir()) == []
