@@ -318,7 +318,8 @@ def test_review__base_s_program_scores_the_folder_as_head_s_agent_left_it(
     (tmp_path / "temp").mkdir()
     done = command.run(
         worked.path,
-        *("review", "--base", "main", "--samples", samples),
+        # Without users of their own, judges reach the folders of samples that run at the same time.
+        *("review", "--base", "main", "--samples", samples, "--max-concurrency", "1"),
         env={"TMPDIR": str(tmp_path / "temp")},
     )
     summary = json.loads((worked.path / "agentevals-report/summary.json").read_text())
@@ -351,7 +352,8 @@ def test_merge__base_s_program_scored_the_folders_on_the_shards(worked: Reposito
     worked.commit("broken", {"evals/check.py": FORGING, **broken})
     planned = command.run(worked.path, "shards", "--base", "main", "--max", "2")
     for shard in json.loads(planned.out)["shard"]:
-        done = command.run(worked.path, "review", "--base", "main", "--shard", shard)
+        words = ("review", "--base", "main", "--shard", shard, "--max-concurrency", "1")
+        done = command.run(worked.path, *words)
         assert done.code == 0, done.err
     merged = command.run(worked.path, "merge", "--base", "main")
     assert merged.code == 0, merged.err
