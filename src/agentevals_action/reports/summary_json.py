@@ -187,8 +187,8 @@ def read_edit(edit: Mapping[str, Any]) -> Edit:
         edit["action"],
         Location(edit["path"], edit["line"]),
         tuple(FieldEdit(one["name"], one["before"], one["after"]) for one in edit["fields"]),
-        tuple(edit["files"]),
-        tuple(edit["tests"]),
+        tuple(map(str, edit["files"])),
+        tuple(map(str, edit["tests"])),
     )
 
 

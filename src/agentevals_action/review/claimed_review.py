@@ -272,10 +272,7 @@ def _with_removed_gates(
     """The comparison with the gates of base's tests that the claimed results of head lack: the
     results that are compared have base's gates."""
     kept = {one.eval_id: {gate.name for gate in one.gates} for one in claimed.results}
-    gates = {
-        test.id: [gate.name for evaluator in test.evaluators for gate in evaluator.gates]
-        for test in (base.tests if base else ())
-    }
+    gates = {test.id: [gate.name for gate in test.gates] for test in (base.tests if base else ())}
     tests = (
         replace(
             test,
