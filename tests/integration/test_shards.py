@@ -421,6 +421,37 @@ def test_shards__a_suite_that_lacks_tests_in_one_job_is_invalid(
 
 
 @pytest.mark.slow
+def test_run__parts_of_all_machines_in_one_file_are_a_run(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    agent = f'read name; echo "$name" >> {calls}; echo "Good day, $name."\n'
+    made = make(tmp_path / "r", {"agent.sh": agent})
+    made.write({".gitignore": "/agentevals-report/\n/part*\n"})
+    made.commit("parts")
+    for number in (1, 2, 3):
+        part = command.run(
+            made.path, "run", "--shard", f"{number}/3", "--output", f"part{number}.jsonl"
+        )
+        assert part.code == 0, part.err
+    asked = calls.read_text().splitlines()
+    assert len(asked) == 16  # each test once, and no machine has all
+    parts = [(made.path / f"part{number}.jsonl").read_text() for number in (1, 2, 3)]
+    assert all(4 <= len(text.splitlines()) <= 6 for text in parts)
+    turns = [text for text in parts if '"turn0"' in text and '"one"' in text]
+    assert all('"turn1"' in text for text in turns)
+    refused = command.run(made.path, "baseline", "write", "base.jsonl", "--results", "part1.jsonl")
+    assert refused.code == 2
+    assert "shard 1/3" in refused.err
+    (made.path / "all.jsonl").write_text("".join(parts))
+    whole = command.run(made.path, "run", "--resume", "--output", "all.jsonl", "--json")
+    assert whole.code == 0, whole.err
+    assert "16 of 16 tests are kept" in whole.err
+    assert len(calls.read_text().splitlines()) == 16
+    assert json.loads(whole.out)["testGlobs"] == []
+    alone = command.run(made.path, "run", "--shard", "1/17")
+    assert (alone.code, "divided into 14 parts" in alone.err) == (2, True)
+
+
+@pytest.mark.slow
 def test_shard__a_killed_shard_keeps_what_it_has(tmp_path: Path) -> None:
     """The agent of the last test waits until it is killed."""
     slow = 'read name; case $name in Bob5) touch waits; sleep 300;; esac; echo "Good day, $name."\n'

@@ -40,6 +40,8 @@ from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_results
 from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
+from agentevals_action.review.sharding.part import part_of
+from agentevals_action.review.sharding.shard import divide_budget
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
@@ -65,6 +67,12 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     multiple=True,
     metavar="ID-GLOB",
     help="Run only tests whose id matches this glob; may be repeated.",
+)
+@click.option(
+    "--shard",
+    metavar="I/N",
+    help="Run only this one of N parts of the tests, which every machine makes alike. The results "
+    "of all parts in one file are a run: `--resume` reads them.",
 )
 @click.option(
     "--resume",
@@ -102,12 +110,18 @@ def command(
     if record is not None:
         inputs = _recording_inputs(record, inputs)
     loaded = load_suites(inputs, paths)
-    suites = loaded.all_valid()
+    suites: Sequence[Suite] = loaded.all_valid()
     for warning in (warning for suite in suites for warning in suite.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     settings, environ, folder = loaded.settings, loaded.environ, loaded.folder
     check_cache(settings, folder, environ)
     quarantines = _read_quarantines(loaded, has_all_suites=not paths)
+    selection = tests
+    if settings.shard:
+        suites = part_of(suites, settings.shard, settings.samples)
+        settings = divide_budget(settings, settings.shard.total)
+        loaded = replace(loaded, suites=tuple(suites), settings=settings)
+        selection = (*tests, f"shard {settings.shard}")
     report = folder / settings.report_dir
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
@@ -128,7 +142,7 @@ def command(
             print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
             raise
         except OutputError as error:
-            view = _decide(loaded, collected, commit, uncommitted, tests)
+            view = _decide(loaded, collected, commit, uncommitted, selection)
             raise _with_failure(error, view) from error.__cause__
         notices = list(engine.notices)
     if record is not None:
@@ -138,7 +152,7 @@ def command(
             f"{keep} contains workspaces as the agents left them, including secrets: "
             "they are not redacted, so do not upload them"
         )
-    view = _decide(loaded, collected, commit, uncommitted, tests)
+    view = _decide(loaded, collected, commit, uncommitted, selection)
     console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
     summary = run_summary(view)
     try:

@@ -74,9 +74,10 @@ class Review:
     `invalid` are errors of suites that the change affects, `warnings` errors of other suites and
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
-    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran.
-    `template` renders the comment, None is the packaged one. `replayed`: cassettes answered.
-    `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
+    `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one part
+    of them), empty if all ran. `template` renders the comment, None is the packaged one.
+    `replayed`: cassettes answered. `claims` states that an untrusted run made the results, in a
+    sentence; else it is empty."""
 
     head_sha: str
     base_sha: str | None

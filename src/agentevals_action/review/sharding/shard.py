@@ -89,7 +89,7 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
         shard=shard.number,
         shards=total,
     )
-    workspace = replace(workspace, settings=_divide_budget(workspace.settings, total))
+    workspace = replace(workspace, settings=divide_budget(workspace.settings, total))
 
     def write(results: _Results = MappingProxyType({}), **ending: str | tuple[str, ...]) -> str:
         rows = sum(map(len, results.values()))
@@ -120,7 +120,7 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
     return ShardResult(path, shard, len(head), sum(one.verdict is None for one in head))
 
 
-def _divide_budget(settings: Settings, total: int) -> Settings:
+def divide_budget(settings: Settings, total: int) -> Settings:
     """The settings with the shard's share of the budget."""
     if settings.max_cost_usd is None:
         return settings
@@ -131,9 +131,9 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
     head, base = change.decisive.plan.head, change.decisive.plan.base
     total = len(plan.shards)
     names = {path: frozenset(found) for path, found in tests.items()}
-    parts = {path: _reduce(head[path], names[path], total) for path in names if path in head}
+    parts = {path: reduce_suite(head[path], names[path], total) for path in names if path in head}
     on_base = {
-        path: _reduce(base[path], names[path], total)
+        path: reduce_suite(base[path], names[path], total)
         for path in names
         if path in base and path in plan.reruns
     }
@@ -141,14 +141,14 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
         {path: suite for path, suite in parts.items() if suite.test_count},
         {path: suite for path, suite in on_base.items() if suite.test_count},
         {
-            (path, name): (_reduce(suite, names[path], total), test)
+            (path, name): (reduce_suite(suite, names[path], total), test)
             for (path, name), (suite, test) in change.decisive.scored_in_workspaces.items()
             if name in names.get(path, ())
         },
     )
 
 
-def _reduce(suite: Suite, names: frozenset[str], total: int) -> Suite:
+def reduce_suite(suite: Suite, names: frozenset[str], total: int) -> Suite:
     """A suite with these tests alone, whose targets get a share of their requests per minute."""
     tests = tuple(test for test in suite.tests if test.id in names)
     targets = {
