@@ -19,6 +19,7 @@ from agentevals_action.system.tree_files import walk
 #: Files of a folder, and unpacked bytes of all archives, at most.
 _FILES = 10_000
 _UNPACKED = 1 << 30
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 #: The errors that a damaged ZIP raises.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
@@ -108,15 +109,23 @@ class ShardArchives:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         archive, entry = self._members[name]
         try:
-            with archive.open(entry) as file:
+            file = archive.open(entry)
+        except (*_DAMAGED, ValueError) as error:
+            raise _damaged(error) from error
+        try:
+            with file:
                 yield file
-        except _DAMAGED as error:
-            raise OSError(errno.EIO, f"the archive is damaged ({type(error).__name__})") from error
+        except _DAMAGED as error:  # not ValueError: the caller may raise it
+            raise _damaged(error) from error
 
     def describe(self, name: str) -> str:
         """The file of an artifact."""
         artifact, _, file = name.rpartition("/")
         return f"`{file}` of the artifact `{artifact or self._plan}`"
+
+
+def _damaged(error: Exception) -> OSError:
+    return OSError(errno.EIO, f"the archive is damaged ({type(error).__name__})")
 
 
 def _open_archive(content: bytes, limit: int) -> zipfile.ZipFile:
@@ -128,6 +137,8 @@ def _open_archive(content: bytes, limit: int) -> zipfile.ZipFile:
     entries = archive.infolist()
     if sum(entry.file_size for entry in entries) > limit:
         raise ValueError(f"is too large: the files of all are over {_UNPACKED >> 20:,} MiB")
+    if any(entry.compress_type not in _METHODS for entry in entries):
+        raise ValueError("is not compressed as GitHub's archives are")
     if len({entry.filename for entry in entries}) < len(entries):
         raise ValueError("contains a file twice")
     return archive
