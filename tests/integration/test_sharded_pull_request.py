@@ -49,7 +49,9 @@ class Workflow:
         self.jobs = 0
         server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
 
-    def job(self, attempt: int = 1, edits: Files | None = None, **inputs: str) -> Finished:
+    def job(
+        self, attempt: int = 1, edits: Files | None = None, action: str = "opened", **inputs: str
+    ) -> Finished:
         """The next job, with the artifacts of those before it; a step before it makes `edits`."""
         self.jobs += 1
         folder = self.folder / f"job{self.jobs}"
@@ -58,7 +60,7 @@ class Workflow:
         shared = workspace.path / "agentevals-report/shards"
         if self.downloads or "shard" in inputs:
             shutil.copytree(self.artifacts, shared)
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
+        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER, action)
         given: Mapping[str, str] = {
             **{name.replace("_", "-"): value for name, value in inputs.items()},
             "target-seconds": "1",
@@ -129,6 +131,11 @@ def test_shards__a_shard_that_is_run_again_turns_the_check_green(workflow: Workf
     assert merged.code == 0, merged.log
     assert workflow.server.check_runs[-1].conclusion == "success"
     assert "Passed" in workflow.server.comments[-1].body
+    edited = workflow.job(mode="plan", action="edited")
+    assert (edited.code, edited.outputs["outcome"]) == (0, "passed"), edited.log
+    assert "matrix" not in edited.outputs  # no shard starts
+    check = workflow.server.check_runs[-1]
+    assert (check.conclusion, check.url) == ("success", edited.outputs["check-run-url"])
 
 
 @pytest.mark.slow
@@ -267,6 +274,13 @@ def bomb(stated: int) -> bytes:
     return bytes(content)
 
 
+def renamed() -> bytes:
+    """A name in front of the file that is no text, and another one in the list of files."""
+    content = zipped({fragment(1): b"{}\n"})
+    local = b"PK\3\4" + content[4:6] + b"\0\x08" + content[8:]  # the flag of a name in UTF-8
+    return local.replace(b"shard", b"\xffhard", 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "facts", "reason"),
@@ -278,9 +292,15 @@ def bomb(stated: int) -> bytes:
             {},
             "is not used: it is too large: the files of all are over 1,024 MiB",
         ),
+        (bomb(10), {}, "is not used: it cannot be read: the archive is damaged (BadZipFile)"),
         (zipped({fragment(2): b"[" * 1000}), {}, "is not used: it is truncated"),
         (zipped({f"../{fragment(1)}": b"{}\n"}), {}, "is not used: it is not valid on line 1"),
         (zipped({"other.jsonl": b""}), {}, ""),
+        (
+            renamed(),
+            {},
+            "is not used: it cannot be read: the archive is damaged (UnicodeDecodeError)",
+        ),
         (b"", {"expired": True}, "the artifact `agentevals-shard-0-attempt-1` has expired"),
         (b"", {"size": 65 << 20}, "the artifact `agentevals-shard-0-attempt-1` is larger than 64"),
         (b"", {"of_run": RUN - 1}, ""),

@@ -66,6 +66,7 @@ def test_sharded_workflow__merges_what_was_uploaded_after_a_failed_upload() -> N
     Attack: a shard's artifact brings a file that replaces the plan where all are unpacked."""
     jobs = sharded_jobs()
     merge = jobs["merge"]
+    assert jobs["shard"]["if"] == "${{ needs.plan.outputs.matrix }}"
     assert merge["if"] == "${{ !cancelled() && needs.plan.outputs.matrix }}"
     assert merge["permissions"]["actions"] == "read"
     assert [step for step in merge["steps"] if "download-artifact" in step["uses"]] == []

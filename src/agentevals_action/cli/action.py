@@ -136,9 +136,9 @@ def command() -> int:
 
 def _passed_check(job: Job, settings: Settings, host: GitHubHost) -> CheckRun | None:
     """The check run that already answers an edit of the title or the text. A fork's run needs no
-    key, and the trusted phase needs what it leaves."""
-    is_whole = settings.mode == "auto" and not settings.shard
-    if not is_whole or not job.pull or not job.pull.is_text_edit or job.without_secrets:
+    key, and the trusted phase needs what it leaves. Without a matrix, a plan starts no shard."""
+    is_first = settings.mode in ("auto", "plan") and not settings.shard
+    if not is_first or not job.pull or not job.pull.is_text_edit or job.without_secrets:
         return None
     return host.passed_check()
 
