@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.result import TestResult
 from agentevals_action.results.jsonl import RESULT
 
@@ -53,10 +53,7 @@ def _read(archive: zipfile.ZipFile, suites: Collection[str]) -> ReportArchive | 
         return f"it contains no `{_SUMMARY}` with the commit"
     if any(entries[name].file_size > _BYTES for name in (found[0], summary_name)):
         return f"its results are larger than {_BYTES >> 20} MiB"
-    try:
-        summary = parse_json(archive.read(summary_name))
-    except ValueError:
-        summary = None
+    summary = decoded(archive.read(summary_name))
     commit = summary.get("headSha") if isinstance(summary, Mapping) else None
     if not isinstance(commit, str):
         return f"its `{_SUMMARY}` does not name the commit"

@@ -85,11 +85,10 @@ class CommitHistory(Protocol):
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """A successful run of the workflow on a commit, and its page."""
+    """A successful run of the workflow on a commit."""
 
     id: int
     commit: str
-    url: str = ""
 
 
 @dataclass(frozen=True)

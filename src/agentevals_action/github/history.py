@@ -100,9 +100,7 @@ class GitHubHistory:
 
         problem = "earlier runs of this workflow could not be read"
         found = self._ask(problem, "actions: read", read)
-        return tuple(
-            EarlierRun(run.id, run.head_sha, run.html_url) for run in found if self._is_trusted(run)
-        )
+        return tuple(EarlierRun(run.id, run.head_sha) for run in found if self._is_trusted(run))
 
     def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
         """The artifacts of a run, each downloaded when it is asked for: the most likely first."""

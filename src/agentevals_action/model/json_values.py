@@ -35,6 +35,14 @@ def parse_json(text: str | bytes) -> Any:
     return json.loads(text, parse_constant=_refuse_constant)
 
 
+def decoded(value: Any) -> Any:
+    """The value of a text, or of bytes, that is JSON; anything else as it is."""
+    try:
+        return parse_json(value) if isinstance(value, str | bytes) else value
+    except ValueError:
+        return value
+
+
 def check_depth(text: str) -> None:
     """ValueError for a JSON text of more than `MAX_DEPTH` levels."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:

@@ -48,7 +48,6 @@ class Completed:
     stderr: str
     timed_out: bool = False
     truncated: bool = False
-    duration_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,6 @@ async def run(
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
-    started = time.monotonic()
     child = _Collector(limit, on_output, done or asyncio.Event())
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
@@ -87,11 +85,10 @@ async def run(
         transport = await start(child, command, cwd, environment, feed, user)
     try:
         timed_out = not await _occurs(child.done, timeout)
-        duration_ms = (time.monotonic() - started) * 1000
     finally:
         returncode = await end(child, transport)
     stdout, stderr = (child.text(fd) for fd in _STREAMS)
-    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated), duration_ms)
+    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated))
 
 
 class Child(asyncio.SubprocessProtocol):

@@ -231,15 +231,9 @@ class OutputFolder:
 
 def write_atomically(path: Path, text: str) -> None:
     """Writes UTF-8 completely or not at all, and creates the folder; OutputError."""
-    partial = path.with_name(partial_name(path.name))
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.write(text)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    OutputFolder(path.parent, "").write(path.name, [text.encode("utf-8", "replace")])
 
 
 def partial_name(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
@@ -155,8 +155,5 @@ def _classify(message: str) -> Failure:
 
 def _unwrap(message: str) -> tuple[str, int | None]:
     """The message and the status inside a message that is the body of the API's reply."""
-    try:
-        body = Event(parse_json(message) if message.startswith("{") else None)
-    except ValueError:
-        body = Event(None)
+    body = Event(decoded(message))
     return body.object("error").text("message") or message, body.count("status")

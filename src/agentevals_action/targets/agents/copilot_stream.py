@@ -5,11 +5,10 @@ It contains the events of a session, and at the end a `result` with the exit cod
 https://docs.github.com/en/copilot/reference/copilot-cli-reference. Some versions do not report
 tokens; those that write telemetry report them there."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
@@ -111,10 +110,7 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
     name = request.text(name_field)
     if not name:
         return None
-    arguments = request.value("arguments")
-    if isinstance(arguments, str):
-        with contextlib.suppress(ValueError):  # a tool may take a text
-            arguments = parse_json(arguments)
+    arguments = decoded(request.value("arguments"))  # a tool may take a text
     if request.text("mcpServerName") and request.text("mcpToolName"):
         name = f"mcp__{request.text('mcpServerName')}__{request.text('mcpToolName')}"
     name = _NAMES.get(name, name)

@@ -7,7 +7,7 @@ does not contain: model calls, the cost, the calls that sub-agents make."""
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
@@ -116,10 +116,7 @@ def _failure(result: Event) -> Failure | None:
     message = result.object("error").text("message")
     body = _API_ERROR.fullmatch(message)
     message = body[1] if body else message
-    try:
-        error = Event(parse_json(message)).object("error")
-    except ValueError:
-        error = _NOTHING
+    error = Event(decoded(message)).object("error")
     shown, status = error.text("message") or message, error.count("code")
     if _DEAD.search(message):
         return stream.failure(shown, severity="dead")

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
@@ -61,7 +61,9 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
             raise ValueError(
                 f"the tool message for {call_id} answers no tool call before it, and has no name"
             )
-        response = _response("\n".join(str(part) for part in parts))
+        text = "\n".join(str(part) for part in parts)
+        data = decoded(text)
+        response = data if isinstance(data, dict) else {"output": text}
         yield {"functionResponse": {"id": call_id, "name": name, "response": response}}
         return
     for part in parts:
@@ -72,14 +74,6 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
     for call in message.tool_calls:
         arguments = alternating_turns.arguments(call)
         yield {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
-
-
-def _response(text: str) -> dict[str, Any]:
-    try:
-        data = parse_json(text)
-    except ValueError:
-        data = None
-    return data if isinstance(data, dict) else {"output": text}
 
 
 class _GeminiModel(ReplyModel):

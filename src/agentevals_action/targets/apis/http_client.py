@@ -39,7 +39,6 @@ class HttpReply:
     (LiteLLM) states in a header, None without it. `is_event_stream`: the body are server-sent
     events, up to `[DONE]` if they have one."""
 
-    status: int
     body: bytes
     cost_usd: float | None = None
     is_event_stream: bool = False
@@ -141,7 +140,7 @@ class HttpClient:
             raise self.reply_error(error) from None
         if response.is_success:
             cost = amount_in(response.headers.get("x-litellm-response-cost", ""))
-            return HttpReply(response.status_code, body, cost, _is_event_stream(response))
+            return HttpReply(body, cost, _is_event_stream(response))
         raise refusal(self.service, response, body)
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
@@ -57,12 +57,7 @@ def encode_arguments(call: ToolCall) -> str:
 def decode_arguments(text: Any) -> Any:
     """A tool call's arguments as data. Broken JSON is the model's error, which evaluators judge: it
     stays a text."""
-    if not isinstance(text, str):
-        return text
-    try:
-        return parse_json(text) if text.strip() else {}
-    except ValueError:
-        return text
+    return {} if isinstance(text, str) and not text.strip() else decoded(text)
 
 
 class _Function(ReplyModel):

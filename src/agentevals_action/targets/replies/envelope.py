@@ -1,13 +1,12 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.json_values import MAX_COUNT, parse_json, shown
+from agentevals_action.model.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -54,10 +53,7 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     wrong type.
 
     Of a plain text, tool calls and model calls are unknown."""
-    data = None
-    if text.lstrip().startswith(("{", "[")):
-        with contextlib.suppress(ValueError):  # text that only begins like JSON
-            data = parse_json(text)
+    data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
     if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
         return trace
     fields = _Envelope.model_fields.keys()

@@ -3,13 +3,12 @@ OpenAI's chat format.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream"""
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentevals_action.model.json_values import MISSING, look_up, parse_json, shown
+from agentevals_action.model.json_values import MISSING, decoded, look_up, shown
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.openai_chat import read_completion
@@ -51,10 +50,8 @@ def read_stream(text: str) -> Stream:
     for name, data in _events(text):
         if data.strip() == _DONE:
             return Stream(tuple(events), is_done=True)
-        value: Any = data
-        with contextlib.suppress(ValueError):  # a delta of plain text
-            parsed = parse_json(data)
-            value = parsed if isinstance(parsed, Mapping | list | str) else data
+        value = decoded(data)
+        value = value if isinstance(value, Mapping | list | str) else data  # a delta of plain text
         error = value.get("error") if isinstance(value, Mapping) else None
         if name == "error" or error:
             raise ValueError(f"the stream reports an error: {shown(error or value)}")

@@ -1,13 +1,12 @@
 """The interface of a convention: what the attributes of a span mean."""
 
-import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from agentevals_action.model import json_values
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.targets.otel.otlp.spans import Span
 
@@ -73,14 +72,6 @@ def first_count(attributes: Mapping[str, Any], *names: str) -> int | None:
     """The first of these attributes that is a count."""
     counts = (json_values.count(attributes.get(name)) for name in names)
     return next((count for count in counts if count is not None), None)
-
-
-def decoded(value: Any) -> Any:
-    """The value of a text that is JSON; anything else as it is."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            return parse_json(value)
-    return value
 
 
 def tool_call(name: Any, arguments: Any, call_id: Any) -> ToolCall | None:

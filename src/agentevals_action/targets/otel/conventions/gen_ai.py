@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentevals_action.model.json_values import amount
+from agentevals_action.model.json_values import amount, decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
 from agentevals_action.targets.otel.conventions.base import Step, StepType
@@ -36,7 +36,7 @@ def read(span: Span) -> Step:
         output=_messages(attributes.get("gen_ai.output.messages"), "assistant"),
         finish=base.texts(attributes.get("gen_ai.response.finish_reasons")),
         tool=base.text(attributes.get("gen_ai.tool.name")),
-        arguments=base.decoded(attributes.get("gen_ai.tool.call.arguments")),
+        arguments=decoded(attributes.get("gen_ai.tool.call.arguments")),
         result=attributes.get("gen_ai.tool.call.result"),
         call_id=base.text(attributes.get("gen_ai.tool.call.id")),
         input_tokens=_tokens(attributes, "input_tokens", "prompt_tokens"),
@@ -68,7 +68,7 @@ def _tokens(attributes: Mapping[str, Any], *names: str) -> int | None:
 
 def _messages(value: Any, role: str) -> tuple[Message, ...] | None:
     """Messages of parts; exporters write them as JSON, or as lists and maps."""
-    items = base.decoded(value)
+    items = decoded(value)
     if not isinstance(items, list):
         return None
     messages: list[Message] = []

@@ -6,7 +6,7 @@ https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 from collections.abc import Mapping
 from typing import Any
 
-from agentevals_action.model.json_values import amount
+from agentevals_action.model.json_values import amount, decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
 from agentevals_action.targets.otel.conventions.base import Step, StepType
@@ -68,7 +68,7 @@ def _message(item: Mapping[str, Any]) -> Message:
 def _tool_value(attributes: Mapping[str, Any], name: str) -> Any:
     value = attributes.get(f"{name}.value")
     is_json = attributes.get(f"{name}.mime_type") == "application/json"
-    return base.decoded(value) if is_json else value
+    return decoded(value) if is_json else value
 
 
 def _result(value: Any) -> Any:

@@ -6,6 +6,7 @@ https://github.com/traceloop/openllmetry"""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
 from agentevals_action.targets.otel.conventions.base import Step, StepType
@@ -64,7 +65,7 @@ def _messages(items: Sequence[Mapping[str, Any]], role: str) -> tuple[Message, .
 
 def _entity(attributes: Mapping[str, Any], name: str, *members: str) -> Any:
     """The input or output of a tool, without the object around it."""
-    value = base.decoded(attributes.get(f"traceloop.entity.{name}"))
+    value = decoded(attributes.get(f"traceloop.entity.{name}"))
     if isinstance(value, Mapping):
         return next((value[member] for member in members if member in value), value)
     return value
