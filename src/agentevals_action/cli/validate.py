@@ -28,6 +28,7 @@ from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
 from agentevals_action.reports import summary_json
 from agentevals_action.reports.terminal import printable
 from agentevals_action.suites import ignored_fields
+from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system.git import GitRepository
@@ -123,8 +124,7 @@ def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
 
 
 def _print(files: Sequence[_File]) -> None:
-    # Files that several suites share have their errors once.
-    for error in dict.fromkeys(error for file in files for error in file.errors):
+    for error in distinct(file.errors for file in files):
         print(printable(str(error), _LINE))
     for warning in dict.fromkeys(warning for file in files for warning in file.warnings):
         print(f"warning: {printable(str(warning), _LINE)}", file=sys.stderr)

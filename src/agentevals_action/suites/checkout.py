@@ -149,11 +149,14 @@ def load_all(
 
 
 def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, ...]:
-    """Each error of the suites once, in order; an error of several suites, as one in a shared file,
-    states their number."""
-    counts = Counter(
-        error for suite in suites if isinstance(suite, BrokenSuite) for error in suite.errors
-    )
+    """Each error of the suites once, in order, as `distinct`."""
+    return distinct(suite.errors for suite in suites if isinstance(suite, BrokenSuite))
+
+
+def distinct(errors: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
+    """The errors of each suite, each once; one of several suites, as one in a shared file, states
+    their number."""
+    counts = Counter(error for own in errors for error in own)
     return tuple(
         replace(error, problem=f"{error.problem} (in {count} suites)") if count > 1 else error
         for error, count in counts.items()

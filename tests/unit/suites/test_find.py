@@ -46,6 +46,16 @@ def test_default__names_and_folders(root: Path, from_git: bool) -> None:
     assert find_suites(root, root, (), walked(root) if from_git else None) == DEFAULT
 
 
+@pytest.mark.parametrize("from_git", [True, False])
+@pytest.mark.parametrize(
+    "name", ["a.EVAL.yaml", "eval.yaml", "Eval.YML", "b.Eval.yaml", "x/c.eval.YAML"]
+)
+def test_default__names_in_upper_and_lower_case(tmp_path: Path, name: str, from_git: bool) -> None:
+    suites.write(tmp_path, {name: TESTS})
+
+    assert find_suites(tmp_path, tmp_path, (), walked(tmp_path) if from_git else None) == (name,)
+
+
 def test_files__what_git_does_not_know_is_no_suite(root: Path) -> None:
     assert find_suites(root, root, (), ["a/EVAL.yml", "gone/EVAL.yaml"]) == ("a/EVAL.yml",)
 

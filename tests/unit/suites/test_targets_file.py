@@ -379,6 +379,23 @@ def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Pat
     ]
 
 
+def test_key__another_form_of_a_reference_is_reported(tmp_path: Path) -> None:
+    """`$KEY` would be sent as it is, and `secrets.KEY` never has a value."""
+    target = "- {{name: default, provider: openai, model: m, api_key: '{}'}}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: target.format("$OPENAI_API_KEY")})
+    warned = suites.load_valid(tmp_path, providers=PROVIDERS_BY_NAME).warnings
+    suites.write(tmp_path, {TARGETS: target.format("${{ secrets.OPENAI_API_KEY }}")})
+    refused = suites.errors(tmp_path, providers=PROVIDERS_BY_NAME)
+
+    assert (
+        f"{TARGETS}:1:56: `api_key` is the text '$OPENAI_API_KEY', which is not resolved; write `${{{{ OPENAI_API_KEY }}}}`"
+        in map(str, warned)
+    )
+    assert refused == [
+        f"{TARGETS}:1:56: `${{{{ secrets.OPENAI_API_KEY }}}}` is not a variable of the environment; write `${{{{ OPENAI_API_KEY }}}}`, and set OPENAI_API_KEY in the workflow's `env:`"
+    ]
+
+
 def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: vscode}"})
 
