@@ -1,5 +1,7 @@
 """The files of the repository that a command runs."""
 
+import errno
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,3 +29,31 @@ def missing_script(words: Sequence[str], folder: Path) -> str | None:
             continue
         return None if (folder / word).exists() else word
     return None
+
+
+def describe_start(error: OSError, program: str, folder: Path) -> tuple[str, str]:
+    """Why a program could not be started in a folder, and what to do if that is known."""
+    path = folder / program
+    if "/" not in program or error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC):
+        return str(error), ""
+    if not path.exists():
+        advice = "correct the command, or set `cwd` (`/` is the repository's root)"
+        return f"there is no {program!r} in {folder}, where it runs", advice
+    if not os.access(path, os.X_OK):
+        advice = "make it executable (`chmod +x`, and commit that), or name its interpreter first"
+        return f"{program!r} is not executable", advice
+    if error.errno == errno.EACCES or not path.is_file():
+        return str(error), ""
+    return _describe_first_line(path, program)
+
+
+def _describe_first_line(path: Path, program: str) -> tuple[str, str]:
+    with path.open("rb") as file:
+        first = file.readline(200)
+    if not first.startswith(b"#!"):
+        advice = "begin it with a line as `#!/bin/sh`, or name its interpreter first"
+        return f"the first line of {program!r} names no interpreter", advice
+    if first.endswith(b"\r\n"):
+        return f"{program!r} has the line ends of Windows", "save it with those of Unix (LF)"
+    interpreter = first[2:].decode("utf-8", "replace").strip()
+    return f"{program!r} needs {interpreter!r}, which does not exist", "correct its first line"

@@ -95,11 +95,11 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "wrong type": (
         suite(EVALUATOR + "{type: contains, value: 3}"),
-        "EVAL.yaml:6:33: `value` is the number 3; write a text",
+        'EVAL.yaml:6:33: `value` is the number 3; write a text, in quotes: "3"',
     ),
     "wrong type in a row": (
         rows(ROW, '{"id": "b", "input": "q", "criteria": 3}'),
-        "rows.jsonl:2:1: `criteria` is the number 3; write a text",
+        'rows.jsonl:2:1: `criteria` is the number 3; write a text, in quotes: "3"',
     ),
     "value out of range": (
         suite(EVALUATOR + "{type: is_json, weight: -1}"),

@@ -64,7 +64,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "operand of wrong type": (
         EVALUATORS + "{type: contains, value: 3}",
-        "6:33: `value` is the number 3; write a text",
+        '6:33: `value` is the number 3; write a text, in quotes: "3"',
     ),
     "operand no list": (
         EVALUATORS + "{type: contains-any, value: a}",
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "id of wrong type": (
         "name: suite\ntests:\n  - id: 3\n    input: q\n    criteria: c\n",
-        "3:9: `id` is the number 3; write a text",
+        '3:9: `id` is the number 3; write a text, in quotes: "3"',
     ),
     "no input": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n",

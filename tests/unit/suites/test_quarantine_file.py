@@ -95,7 +95,7 @@ quarantine:
         ".agentevals.yaml:2:12: `tests` is the number 5; write a text or a list",
         ".agentevals.yaml:3:12: `suites` is empty; write a text or a list",
         ".agentevals.yaml:4:12: `owner` is the text ' '; write a text that is not empty",
-        ".agentevals.yaml:5:13: `reason` is the number 3; write a text",
+        '.agentevals.yaml:5:13: `reason` is the number 3; write a text, in quotes: "3"',
         ".agentevals.yaml:6:14: `expires`: '2026-02-30' is not a valid day; write it as YYYY-MM-DD",
         ".agentevals.yaml:8:5: the field `suits` of this entry is unknown; did you mean `suites`?",
         ".agentevals.yaml:7:12: `tests` is an empty list; write a text or at least one item",

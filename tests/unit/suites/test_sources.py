@@ -285,7 +285,7 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert suites.errors(tmp_path) == [
-        "a.jsonl:1:1: `id` is the number 1; write a text",
+        'a.jsonl:1:1: `id` is the number 1; write a text, in quotes: "1"',
         "a.jsonl:2:1: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
         "a.jsonl:3:1: the evaluator type `contians` is unknown; did you mean `contains`?",
     ]
@@ -507,8 +507,8 @@ def test_ids__given_twice_are_reported_also_when_the_file_has_other_errors(tmp_p
     assert suites.errors(tmp_path) == [
         "EVAL.yaml:4:20: `input` is the number 3; write a text, an object, or a list of messages",
         "EVAL.yaml:5:5: the id `a` is taken by line 4; give each test its own",
-        "b.jsonl:1:1: `note` is the number 1; write a text",
-        "b.jsonl:2:1: `criteria` is the number 2; write a text",
+        'b.jsonl:1:1: `note` is the number 1; write a text, in quotes: "1"',
+        'b.jsonl:2:1: `criteria` is the number 2; write a text, in quotes: "2"',
         "b.jsonl:2:1: the id `b` is taken by line 1; give each test its own",
     ]
 

@@ -32,7 +32,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
-from agentevals_action.system.programs import missing_script
+from agentevals_action.system.programs import describe_start, missing_script
 
 _QUOTED_LINES = 5  # last lines of standard error that an error quotes
 _QUOTED_CHARACTERS = 1_000
@@ -234,10 +234,9 @@ class CodeJudge(EvaluatorOptions):
                 user=case.user,
             )
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise AttemptError(
-                "evaluator", f"the judge {self.script[0]!r} cannot be started ({reason})"
-            ) from None
+            reason, hint = describe_start(error, self.script[0], self._folder)
+            problem = f"the judge {self.script[0]!r} cannot be started: {reason}"
+            raise AttemptError("evaluator", problem, hint) from None
         # The program may have failed without a variable.
         hint = ""
         if case.withheld:

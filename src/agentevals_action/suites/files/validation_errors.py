@@ -39,6 +39,8 @@ def _located(error: FieldError, data: Map, what: str) -> tuple[Location, str, st
         known = (known for sign, known in _ADVICE.items() if sign in problem)
         return location, f"{name}: {problem}", advice or next(known, "correct it")
     advice = f"write {' or '.join(error.expected) or 'something else'}"
+    if error.expected == ("a text",) and isinstance(error.value, int | float):
+        advice += f', in quotes: "{str(error.value).lower()}"'
     return location, f"{name} is {describe_value(error.value)}", advice
 
 

@@ -149,6 +149,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagno
     context = f"({error.context})" if error.context else ""
     problem = " ".join(part for part in (error.problem, context) if part)
     mark = error.problem_mark or error.context_mark
+    is_open_quote = "end of stream" in problem and "quoted" in context
+    if is_open_quote:
+        mark, problem = error.context_mark, "the quotes that begin here are not closed"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     lines = text.splitlines() or [""]
     if line > len(lines):  # the end of the text: a position that an editor can open
@@ -158,6 +161,8 @@ def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagno
         words[column - 1 : column] == "\t" or "\t" in words[: len(words) - len(words.lstrip())]
     )
     advice = "correct the indentation, or put the text in quotes"
+    if is_open_quote:
+        advice = "close them"
     return Diagnostic(
         Location(source, line, column),
         f"this is not valid YAML: {problem}",

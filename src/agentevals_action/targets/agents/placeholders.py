@@ -6,6 +6,7 @@ and the placeholder becomes that variable in double quotes. `{FILES}` becomes se
 quoted."""
 
 import base64
+import difflib
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ NAMES = (
     *("PROMPT", "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE", "TRACE_FILE"),
     *("EVAL_ID", "ATTEMPT", "FILES"),
 )
+_ANY = re.compile(r"(?<![${])\{([A-Z][A-Z_]+)\}")
 _PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)}|GUIDELINES)\}}")
 _SHELLS = r"(?:ba|da|z|k|mk|a|fi)?sh"
 _INTERPRETER = (
@@ -61,6 +63,10 @@ def check(command: CommandType) -> CommandType:
             "`{GUIDELINES}` is not supported; guidelines are files of the message, which are part "
             "of the prompt and in {FILES}"
         )
+    for name in (name for word in words for name in _ANY.findall(word)):
+        meant = difflib.get_close_matches(name, NAMES, 1, 0.75)
+        if meant and name not in NAMES:
+            raise ValueError(f"`{{{name}}}` is no placeholder; did you mean `{{{meant[0]}}}`?")
     for index, word in enumerate(words):
         if index == _script_index(words):
             list(_replacements(word, {"PROMPT": "$(unsafe)"}, ("a file",)))

@@ -4,6 +4,7 @@ from each line and answers with a line."""
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
-from agentevals_action.system.programs import missing_script
+from agentevals_action.system.programs import describe_start, missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.answers import Answers
@@ -169,7 +170,9 @@ class _Connected(Provider):
         try:
             return await self._answers.answer(program, request)
         except OSError as error:
-            raise AttemptError("target", f"the command cannot be started: {error}") from None
+            reason, hint = describe_start(error, words[0], folder)
+            problem = f"the command cannot be started: {reason}"
+            raise AttemptError("target", problem, hint) from None
 
     async def close(self) -> None:
         """Ends the workers."""
@@ -271,9 +274,11 @@ class _Connected(Provider):
         try:
             return await self._runner.run(words, request, folder, timeout, **inputs)
         except OSError as error:
-            by_word = "{PROMPT}" in str(self._options.command)
-            hint = "use {PROMPT_FILE} or standard input for long prompts" if by_word else ""
-            raise AttemptError("target", f"the command cannot be started: {error}", hint) from None
+            reason, hint = describe_start(error, words[0], folder)
+            if error.errno == errno.E2BIG and "{PROMPT}" in str(self._options.command):
+                hint = "use {PROMPT_FILE} or standard input for long prompts"
+            problem = f"the command cannot be started: {reason}"
+            raise AttemptError("target", problem, hint) from None
 
     async def _check_health(self, request: Request) -> None:
         """Runs the healthcheck if it did not run yet; TargetDead if it failed."""

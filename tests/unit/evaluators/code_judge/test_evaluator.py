@@ -262,7 +262,7 @@ def test_program__missing_is_an_error(tmp_path: Path) -> None:
             "code_judge", {"script": ["./no-such-judge"]}, cases.case(root=tmp_path), negate=True
         )
     )
-    assert "'./no-such-judge' cannot be started (No such file or directory)" in message
+    assert "'./no-such-judge' cannot be started: there is no './no-such-judge' in " in message
 
 
 def test_folder__missing_is_an_error(tmp_path: Path) -> None:

@@ -163,6 +163,12 @@ def test_refused__syntax_says_where() -> None:
     assert said.endswith("; correct the indentation, or put the text in quotes")
 
 
+def test_refused__open_quotes_are_reported_where_they_begin() -> None:
+    assert refused('a: "b\nc: d\ne: [f]\n') == [
+        "x.yaml:1:4: this is not valid YAML: the quotes that begin here are not closed; close them"
+    ]
+
+
 def test_refused__tab_says_so() -> None:
     (said,) = refused("a:\n\tb: c\n")
 

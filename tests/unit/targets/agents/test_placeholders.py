@@ -191,6 +191,22 @@ def test_check__guidelines_are_refused_by_name() -> None:
         placeholders.check("agent --guide={GUIDELINES}")
 
 
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [("agent {PROMT}", "PROMPT"), (["agent", "--file={FILE}"], "FILES"), ("a {EVALID}", "EVAL_ID")],
+)
+def test_check__a_misspelled_placeholder_is_an_error(command: str | list[str], meant: str) -> None:
+    with pytest.raises(ValueError, match=rf"is no placeholder; did you mean `\{{{meant}\}}`"):
+        placeholders.check(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["echo ${PROMT}", "awk '{PRINT}'", "echo '{\"A\": {B}}' {{PROMT}}"]
+)
+def test_check__other_braces_are_none_of_ours(command: str) -> None:
+    assert placeholders.check(command) == command
+
+
 FILES = ["/r/a.md", "/r/with space/it's.md", "/r/$(touch pwned); {basename}.txt"]
 SHOW = "import sys; print('|'.join(sys.argv[1:]))"
 

@@ -93,6 +93,31 @@ def test_complete__a_megabyte_by_standard_input_and_by_file(tmp_path: Path) -> N
     assert answer(tmp_path, ["cat", "{PROMPT_FILE}"], prompt).output == prompt
 
 
+@pytest.mark.parametrize(
+    ("content", "mode", "reason", "hint"),
+    [
+        (None, 0, "there is no './agent.sh' in ", "set `cwd`"),
+        ("#!/bin/sh\ncat\n", 0o644, "'./agent.sh' is not executable", "`chmod +x`"),
+        ("#!/bin/sh\r\ncat\r\n", 0o755, "has the line ends of Windows", "those of Unix"),
+        ("#!/no/such\ncat\n", 0o755, "needs '/no/such', which does not exist", "first line"),
+        ("cat\n", 0o755, "the first line of './agent.sh' names no interpreter", "`#!/bin/sh`"),
+    ],
+)
+@pytest.mark.parametrize("serve", [False, True])
+def test_complete__a_program_that_cannot_be_started_is_explained(
+    tmp_path: Path, content: str | None, mode: int, reason: str, hint: str, serve: bool
+) -> None:
+    if content is not None:
+        (tmp_path / "agent.sh").write_bytes(content.encode())
+        (tmp_path / "agent.sh").chmod(mode)
+
+    error = refused(tmp_path, ["./agent.sh"], serve=serve)
+
+    assert str(error).startswith("the command cannot be started: ")
+    assert reason in str(error)
+    assert hint in error.hint
+
+
 def test_complete__a_megabyte_by_argument_is_an_error_with_advice(tmp_path: Path) -> None:
     for command in (["echo", "{PROMPT}"], "echo {PROMPT}"):
         error = refused(tmp_path, command, "x" * 1_048_576)
