@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.suites.cassette_file import read_cassette
+from agentevals_action.suites.files.diagnostics import Findings
 from tests.support import command
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
@@ -44,10 +46,14 @@ FILES: Files = {
 }
 
 
+def model() -> OpenAIServer:
+    """A model that is agent and judge."""
+    return OpenAIServer({"You grade": '{"score": 0.9}', "Greet": ANSWER}, key=KEY)
+
+
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
-    """A model that is agent and judge."""
-    with OpenAIServer({"You grade": '{"score": 0.9}', "Greet": ANSWER}, key=KEY) as running:
+    with model() as running:
         yield running
 
 
@@ -75,14 +81,19 @@ def replace_in(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, server: OpenAIServer) -> Repository:
-    """A repository with cassettes of two samples; the model has not been asked since."""
-    repository = Repository.create(tmp_path / "work", FILES)
-    done = record(repository.path, server, "--samples", "2")
+@pytest.fixture(scope="module")
+def first_recorded(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    repository = Repository.create(tmp_path_factory.mktemp("recorded") / "work", FILES)
+    with model() as server:
+        done = record(repository.path, server, "--samples", "2")
     assert done.code == 0, done.out + done.err
-    server.requests.clear()
     return repository
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, first_recorded: Repository) -> Repository:
+    """A repository with cassettes of two samples."""
+    return first_recorded.copy(tmp_path / "work")
 
 
 def test_replay__gives_the_same_scores_without_a_key(
@@ -360,13 +371,20 @@ def edited(text: str, old: str, new: str) -> str:
     ],
 )
 def test_cassette__that_is_not_valid_is_an_error_with_its_position(
-    recorded: Repository, old: str, new: str, problem: str
+    first_recorded: Repository, old: str, new: str, problem: str
 ) -> None:
-    replace_in(recorded.path / GREETS, old, new)
+    text = edited((first_recorded.path / GREETS).read_text(), old, new)
+    findings = Findings()
+    assert read_cassette(text.encode(), GREETS, "evals/EVAL.yaml", "greets", findings) is None
+    assert str(findings.errors[0]).startswith(f"{GREETS}:")
+    assert problem in str(findings.errors[0])
+
+
+def test_cassette__that_is_not_valid_is_an_error_of_its_test(recorded: Repository) -> None:
+    replace_in(recorded.path / GREETS, "format: 1", "format: 2")
     done = replay(recorded.path)
     assert done.code == 3, done.out
-    assert message(recorded.path, "greets").startswith(f"{GREETS}:")
-    assert problem in message(recorded.path, "greets")
+    assert message(recorded.path, "greets").startswith(f"{GREETS}:2:9: `format`")
 
 
 def test_cassette__of_any_size_is_refused_before_it_is_read(recorded: Repository) -> None:

@@ -146,19 +146,10 @@ def test_arguments__that_are_invalid_are_reported_with_exit_code_2(
 def run_into(
     folder: Path, arguments: Sequence[str], streams: tuple[int, int], *, at_once: bool
 ) -> int:
-    """The exit code with these streams; `at_once` writes without a buffer, which only a new
-    interpreter does."""
-    if not at_once:
-        with command.start_into(folder, arguments, command.environment(), streams) as process:
-            return process.wait(100)
-    return subprocess.run(
-        [*command.COMMAND, *arguments],
-        cwd=folder,
-        env=command.environment({"PYTHONUNBUFFERED": "1"}),
-        stdout=streams[0],
-        stderr=streams[1],
-        timeout=100,
-    ).returncode
+    """The exit code with these streams; `at_once` writes without a buffer."""
+    environment = command.environment({"PYTHONUNBUFFERED": "1"} if at_once else {})
+    with command.start_into(folder, arguments, environment, streams) as process:
+        return process.wait(100)
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.model.shards import Fragments
+from agentevals_action.results.shard_files import read_fragments, read_plan
+from agentevals_action.results.shard_sources import ShardFolder
 from tests.support import command
 from tests.support.repositories import Files, Repository
 
@@ -212,6 +215,12 @@ def damaged(path: Path, how: str) -> str:
     return reason
 
 
+def fragments(repository: Repository) -> Fragments:
+    files = ShardFolder(repository.path / FOLDER)
+    plan, digest = read_plan(files)
+    return read_fragments(files, plan, digest, attempt=1)
+
+
 @pytest.mark.parametrize(
     "how",
     [
@@ -219,8 +228,15 @@ def damaged(path: Path, how: str) -> str:
         *("a deep value", "link"),
     ],
 )
-def test_merge__a_damaged_fragment_is_not_used(shards: Repository, how: str) -> None:
+def test_fragment__that_is_damaged_is_not_used(shards: Repository, how: str) -> None:
     reason = damaged(fragment(shards, 1), how)
+    found = fragments(shards)
+    assert (set(found.by_shard), set(found.missing)) == ({2}, {1})
+    assert reason in found.problems[0]
+
+
+def test_merge__a_damaged_fragment_is_not_used(shards: Repository) -> None:
+    reason = damaged(fragment(shards, 1), "a row less")
     code, summary = merge(shards)
     assert (code, summary["outcome"]) == (3, "inconclusive")
     assert reason in reasons(summary), summary["reasons"]
@@ -238,15 +254,15 @@ def test_merge__a_damaged_fragment_is_not_used(shards: Repository, how: str) -> 
         ({"more": 1}, "is not valid on line 1"),
     ],
 )
-def test_merge__a_foreign_fragment_is_not_used(
+def test_fragment__that_is_foreign_is_not_used(
     shards: Repository, fields: dict[str, Any], reason: str
 ) -> None:
     """Attack: results of another commit, run or plan, or of an attempt that has not happened."""
     path = fragment(shards, 1)
     path.write_text(edit_header(path, **dict(fields)))
-    code, summary = merge(shards)
-    assert (code, summary["outcome"]) == (3, "inconclusive")
-    assert reason in reasons(summary), summary["reasons"]
+    found = fragments(shards)
+    assert 1 not in found.by_shard
+    assert reason in found.problems[0]
 
 
 def test_merge__a_foreign_fragment_beside_complete_ones_is_inconclusive(

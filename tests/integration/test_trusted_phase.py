@@ -3,6 +3,7 @@ real git over HTTP, GitHub's API over HTTP."""
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.errors import InvalidInput
+from agentevals_action.review.claims import read_claims
 from tests.support import payloads
 from tests.support.git_http import served_as_github
 from tests.support.github_history import BlobServer, zipped
@@ -373,8 +376,14 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
         (member("/etc/cron.d/x", b""), "a file that no report has"),
         (member("junit.xml", b"/etc/passwd", 0o120777), "something else than files"),
         (member("results.jsonl", b""), "a file twice"),
-        (replaced("report.html", b"0" * (40 << 20)), "compressed more than any report"),
-        (replaced("report.html", b"0" * (70 << 20)), "larger than 64 MiB"),
+        (
+            lambda report: zipped({**report, "report.html": b"0" * (40 << 20)}),
+            "compressed more than any report",
+        ),
+        (
+            lambda report: zipped({**report, "report.html": b"0" * (70 << 20)}),
+            "larger than 64 MiB",
+        ),
         (lambda report: zipped({str(one): b"" for one in range(70_000)}), "that no report has"),
         (replaced("results.jsonl", b"{}\n"), "does not have the schema"),
         (replaced("results.jsonl", b"[" * 100_000), "no valid JSON"),
@@ -423,12 +432,17 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
     ],
 )
 def test_archive__an_attack_is_refused(
-    trusted: Trusted, report: Report, pack: Callable[[Report], bytes], reason: str
+    pull: PullRequest, report: Report, pack: Callable[[Report], bytes], reason: str
 ) -> None:
-    trusted.leave(pack(report))
+    with pytest.raises(InvalidInput, match=re.escape(reason)):
+        read_claims(pack(report), pull.head)
+
+
+def test_archive__that_is_refused_is_red(trusted: Trusted, report: Report) -> None:
+    trusted.leave(member("../results.jsonl", b"")(report))
     done = trusted.publish()
     assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
-    assert reason in done.summary
+    assert "a file that no report has" in done.summary
     assert str(trusted.server.check_runs[0].title).startswith("Claims of an untrusted run")
 
 

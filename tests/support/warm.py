@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -14,6 +15,7 @@ import runpy
 import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -25,6 +27,14 @@ from typing import IO, Any
 #: Bytes of one command: its arguments and its environment.
 _LONGEST = 1 << 17
 _PACKAGE = "agentevals_action"
+#: What libraries import when it is first needed.
+_LATE = (
+    "anyio._backends._asyncio",
+    "encodings.utf_16_le",
+    "encodings.utf_8_sig",
+    "httpcore",
+    "rich._emoji_codes",
+)
 
 
 class Warm:
@@ -204,6 +214,8 @@ def _main() -> None:
     for module in pkgutil.walk_packages(agentevals_action.__path__, f"{_PACKAGE}."):
         if module.name != f"{_PACKAGE}.__main__":
             importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
     _build_what_all_use()
     gc.collect()
     gc.freeze()  # a fork that collected these objects would copy the memory of all of them
@@ -215,8 +227,13 @@ def _main() -> None:
         os.environ.update(asked["environment"])
         sys.argv[1:] = asked["arguments"]
         sys.path.insert(0, asked["folder"])
-        is_terminal = os.isatty(1)
-        sys.stdout = os.fdopen(1, "w", 1 if is_terminal else -1, "utf-8", closefd=False)
+        at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
+        sys.stdout = io.TextIOWrapper(
+            open(1, "wb", 0 if at_once else -1, closefd=False),  # noqa: SIM115
+            "utf-8",
+            line_buffering=os.isatty(1),
+            write_through=at_once,
+        )
         sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
         if asked["kilobytes"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["kilobytes"] * 1024,) * 2)
@@ -230,12 +247,13 @@ def _main() -> None:
 
 def _build_what_all_use() -> None:
     """Builds what each command would build at its first use: pydantic's validators, the packaged
-    templates and the patterns that find suites."""
+    templates, the patterns that find suites and the trusted authorities."""
     from pydantic import BaseModel
     from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 
     from agentevals_action import templating
     from agentevals_action.suites.find import find_suites
+    from agentevals_action.targets.apis import http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
         for value in list(vars(module).values()):
@@ -249,6 +267,7 @@ def _build_what_all_use() -> None:
         for name in environment.list_templates():
             environment.get_template(name)
     find_suites(Path("/"), Path("/"), (), ["EVAL.yaml"])
+    http_client._tls_context(ssl.get_default_verify_paths())
 
 
 def _exit(code: int) -> None:

@@ -19,7 +19,7 @@ _PIECES = [
 hostile = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=5)), max_size=12).map(
     "".join
 )
-many = settings(max_examples=400)
+many = settings(max_examples=4 * settings().max_examples)
 
 #: Tags that the escapers make themselves.
 _OWN = {"<p>", "</p>", "<span>", "</span>", "<code>", "</code>"}

@@ -131,7 +131,7 @@ def check(files: dict[str, str | bytes], path: str) -> None:
             assert list(suite.tests)
 
 
-@settings(max_examples=200)
+@settings(max_examples=4 * settings().max_examples)
 @given(st.binary(max_size=200))
 @example(b"\xef\xbb\xbf")
 @example(b"\x00")
@@ -141,14 +141,14 @@ def test_any_bytes__of_a_suite(data: bytes) -> None:
     check({"x.jsonl": data}, "x.jsonl")
 
 
-@settings(max_examples=200)
+@settings(max_examples=4 * settings().max_examples)
 @given(DATA)
 def test_any_data__of_a_suite(data: object) -> None:
     check({"EVAL.yaml": flow(data)}, "EVAL.yaml")
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=4 * settings().max_examples)
 @given(st.dictionaries(WORDS, DATA, max_size=6), DATA, DATA)
 def test_any_data__in_a_test_and_in_an_evaluator(
     test: dict[str, object], entry: object, targets: object
@@ -166,7 +166,7 @@ def test_any_data__in_a_test_and_in_an_evaluator(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     st.dictionaries(WORDS, DATA, max_size=6),
     st.sampled_from(["contains", "regex", "rubric", "llm_judge", "code_judge", "contains-any"]),
