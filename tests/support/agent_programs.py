@@ -2,16 +2,12 @@
 claude|codex|copilot|gemini WORDS…`, as strict with their words as they are.
 
 To `echo X` they answer X in their own stream; anything else fails as a wrong key does.
-`STAND_IN_STREAM` names a file that is printed instead, `STAND_IN_EXIT` is then the exit code and
-`STAND_IN_SAYS` what goes to standard error; with `STAND_IN_HOLDS` the program then goes on without
-a word. `STAND_IN_TELEMETRY` names a file with the telemetry that Copilot writes, `STAND_IN_SEEN` one
-that gets what the program saw."""
+`STAND_IN_STREAM` names a file that is printed instead, `STAND_IN_SEEN` one that gets what the
+program saw."""
 
 import argparse
 import json
 import os
-import shutil
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -301,16 +297,9 @@ def main(name: str, words: Sequence[str]) -> int:
                 }
             )
         )
-    if telemetry := os.environ.get("STAND_IN_TELEMETRY"):
-        shutil.copyfile(telemetry, os.environ["COPILOT_OTEL_FILE_EXPORTER_PATH"])
     if scripted := os.environ.get("STAND_IN_STREAM"):
         sys.stdout.write(Path(scripted).read_text())
-        sys.stderr.write(os.environ.get("STAND_IN_SAYS", ""))
-        if os.environ.get("STAND_IN_HOLDS"):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            signal.pause()
-        return int(os.environ.get("STAND_IN_EXIT", "0"))
+        return 0
     if prompt.startswith("echo "):
         sys.stdout.write(said(prompt.removeprefix("echo ")))
         return 0

@@ -4,8 +4,8 @@ it."""
 import asyncio
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,28 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from tests.support import agent_programs, targets
 
+#: A program that prints a stream whatever it is asked: a shell starts faster than the stand-ins. With
+#: HOLDS it then goes on without a word; TELEMETRY names a file with what Copilot writes.
+_PRINTING = """\
+cat > /dev/null
+[ -z "$STAND_IN_TELEMETRY" ] || cp "$STAND_IN_TELEMETRY" "$COPILOT_OTEL_FILE_EXPORTER_PATH"
+cat "$STAND_IN_STREAM"
+printf %s "$STAND_IN_SAYS" >&2
+[ -z "$STAND_IN_HOLDS" ] || exec sleep 600
+exit "$STAND_IN_EXIT"
+"""
+
 
 @dataclass(frozen=True)
 class AgentRun:
     """One agent (`claude`, `codex`, `copilot`, `gemini`) in a folder; `allowed` are variables that the
-    workflow lets through."""
+    workflow lets through, `command` are the words of another program than its stand-in."""
 
     name: str
     root: Path
     allowed: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
+    command: Sequence[str] = ()
 
     def answer(
         self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
@@ -33,7 +45,7 @@ class AgentRun:
         """The trace of a run; without messages the prompt is `echo hello`."""
         definition = {
             "provider": f"{self.name}-cli",
-            "command": agent_programs.program(self.name),
+            "command": self.command or agent_programs.program(self.name),
             **fields,
         }
         around = targets.context({"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld)
@@ -59,27 +71,27 @@ class AgentRun:
         path = self.root / "stream.jsonl"
         path.write_text(stream)
         script = {"STAND_IN_STREAM": str(path), "STAND_IN_EXIT": str(code), "STAND_IN_SAYS": says}
-        return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
+        return replace(self._with(script), command=("sh", "-c", _PRINTING, self.name))
 
     def holding(self) -> "AgentRun":
         """The same agent, which does not end after its stream."""
-        script = {"STAND_IN_HOLDS": "1"}
-        return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
+        return self._with({"STAND_IN_HOLDS": "1"})
 
     def reporting(self, telemetry: str) -> "AgentRun":
         """The same agent, which also writes this telemetry where it is asked to."""
         path = self.root / "telemetry.jsonl"
         path.write_text(telemetry)
-        script = {"STAND_IN_TELEMETRY": str(path)}
-        return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
+        return self._with({"STAND_IN_TELEMETRY": str(path)})
 
     def seen(
         self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
     ) -> dict[str, Any]:
         """What the program saw: its `words`, `prompt`, `cwd` and `environment`."""
         path = self.root / "seen.json"
-        AgentRun(
-            self.name, self.root, {**self.allowed, "STAND_IN_SEEN": str(path)}, self.withheld
-        ).answer(*messages, request=request, **fields)
+        stand_in = replace(self._with({"STAND_IN_SEEN": str(path)}), command=())
+        stand_in.answer(*messages, request=request, **fields)
         seen: dict[str, Any] = json.loads(path.read_text())
         return seen
+
+    def _with(self, variables: Mapping[str, str]) -> "AgentRun":
+        return replace(self, allowed={**self.allowed, **variables})
