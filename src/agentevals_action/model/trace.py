@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.suite import Message, ToolCall
 
 
 def text_of(message: Message) -> str:
@@ -65,9 +65,8 @@ class Trace:
         last = next((one for one in reversed(self.messages) if one.role == "assistant"), None)
         if self.tool_calls or last is None:
             return bool(self.tool_calls)
-        has_file = any(
-            block.type in ("image", "file") for block in last.content if isinstance(block, Block)
-        )
+        blocks = () if isinstance(last.content, str) else last.content
+        has_file = any(block.type in ("image", "file") for block in blocks)
         return has_file or bool(text_of(last).strip())
 
     @property

@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, TypeAdapter
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf
-from agentevals_action.model.suite import Block
 from agentevals_action.model.trace import Trace
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
@@ -34,7 +33,8 @@ def _read_reply(data: Any) -> Trace:
     """Attack: a block of a reply names a file of the machine, whose content a judge would get."""
     trace = _TRACE.validate_python(data)
     for message in trace.messages:
-        if any(isinstance(block, Block) and block.path for block in message.content):
+        blocks = () if isinstance(message.content, str) else message.content
+        if any(block.path for block in blocks):
             raise ValueError("a block of a reply names a file; remove its `path`")
     return trace
 
