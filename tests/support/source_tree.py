@@ -91,8 +91,8 @@ def _find_imports(node: ast.AST, late: bool) -> Iterator[tuple[str, int, bool]]:
             yield from (
                 (f"{child.module}:{alias.name}", child.lineno, late) for alias in child.names
             )
-        else:
-            function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+        elif not isinstance(child, ast.expr):  # an expression contains no import
+            function = ast.FunctionDef | ast.AsyncFunctionDef
             yield from _find_imports(child, late or isinstance(child, function))
 
 
