@@ -11,7 +11,7 @@ from tests.support.repositories import Repository
 def test_report__a_pipe_that_git_waits_for_does_not_hold_the_run(tmp_path: Path) -> None:
     made = Repository.create(tmp_path / "repository", {"agent.py": "1"})
     notices: list[str] = []
-    writes = CheckoutWrites(notices.append, {}, (), seconds=0.2)
+    writes = CheckoutWrites(notices.append, {}, (), seconds=1)
 
     async def run() -> None:
         await writes.watch(made.path)

@@ -266,8 +266,8 @@ def test_complete__a_time_out_ends_the_worker(agent: Agent) -> None:
             return str(os.getpid())
         """
     )
-    before, slow, after = agent.answers("a", "slow", "b", timeout=1.5)
-    assert slow.startswith("timeout: no answer within 1.5 s:\n")
+    before, slow, after = agent.answers("a", "slow", "b", timeout=5)
+    assert slow.startswith("timeout: no answer within 5 s:\n")
     assert before != after
     assert all(gone(int(process)) for process in slow.splitlines()[1].split())
 
