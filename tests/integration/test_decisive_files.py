@@ -2,7 +2,9 @@
 affected tests that names the file, or has no effect."""
 
 import json
+import mmap
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,62 @@ def test_judge__loads_no_module_that_an_agent_left_before_the_confirmation(tmp_p
     assert (done.code, result["verdict"], result["gatesFailed"]) == (1, "fail", ["check"]), done.out
     assert {sample["verdict"] for sample in result["samples"]} == {"fail"}
     assert len(result["samples"]) > 1
+
+
+#: They wait for the process that the agent left.
+WAITING_AGENT = """\
+open("PIPES/go", "w").close()
+open("PIPES/changed").close()
+print("bad")
+"""
+WAITING_JUDGE = """\
+import json, sys
+case = json.load(sys.stdin)
+open("PIPES/judged", "w").close()
+open("PIPES/restored").close()
+print(json.dumps({"score": float(case["answer"].strip() in case["reference_answer"])}))
+"""
+
+
+def test_reference__that_an_agent_changes_in_its_memory_is_not_used(tmp_path: Path) -> None:
+    """Attack: a process that an agent left maps the file. Its times show no later change of it,
+    until the system writes it to the disk."""
+    pipes = tmp_path / "pipes"
+    pipes.mkdir()
+    for name in ("go", "changed", "judged", "restored"):
+        os.mkfifo(pipes / name)
+    expected = "{role: assistant, content: [{type: file, value: reference.txt}]}"
+    files: Files = {
+        "evals/EVAL.yaml": SUITE.replace("input: qa", f"input: qa, expected_output: [{expected}]"),
+        "evals/reference.txt": "good",
+        "evals/judges/check.py": WAITING_JUDGE.replace("PIPES", str(pipes)),
+    }
+    made = change(tmp_path, WAITING_AGENT.replace("PIPES", str(pipes)), files)
+    file = made.path / "evals/reference.txt"
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
+        memory[:] = b"good"
+
+        def attack() -> None:
+            (pipes / "go").open().close()
+            memory[:] = b"bad "
+            (pipes / "changed").open("w").close()
+            (pipes / "judged").open().close()
+            memory[:] = b"good"
+            (pipes / "restored").open("w").close()
+
+        attacker = threading.Thread(target=attack)
+        attacker.start()
+        done = command.run(
+            made.path, "review", "--base", "main", "--baseline", "none", "--confirm", "0"
+        )
+        # The judge did not start.
+        others = [os.open(pipes / name, os.O_RDWR) for name in ("judged", "restored")]
+        attacker.join()
+        for descriptor in others:
+            os.close(descriptor)
+    (result,) = results(made)
+    assert (done.code, result["verdict"]) == (3, None), done.out
+    assert "it was changed by a program after it was loaded" in result["error"]["message"]
 
 
 def test_judge__that_a_hook_names_too_runs_as_it_was(tmp_path: Path) -> None:

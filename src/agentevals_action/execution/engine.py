@@ -37,6 +37,7 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.regular_files import expecting
 from agentevals_action.system.tree_files import output_errors
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
@@ -302,7 +303,8 @@ def open_engine(
             scratch.chmod(TRAVERSABLE)
         engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
         try:
-            yield engine
+            with expecting(engine.loaded.digests):
+                yield engine
         finally:
             end_processes(isolation)
             engine.loaded.close()

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 
 from agentevals_action.model.suite import Block, Message
-from agentevals_action.system.regular_files import open_resolved
+from agentevals_action.system.regular_files import read_resolved
 
 #: Characters of a file in a message.
 #:
 #: Attack: an agent replaces a file of a later test by an empty one of a terabyte.
 MAX_CHARACTERS = 10_000_000
+_MAX_BYTES = 4 * (MAX_CHARACTERS + 1)  # in UTF-8
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
@@ -45,7 +46,8 @@ def _block_text(block: Block) -> str:
         return json.dumps(block.value, ensure_ascii=False)
     if block.type == "file" and block.path is not None:
         try:
-            with TextIOWrapper(open_resolved(block.path), encoding="utf-8") as file:
+            data = read_resolved(block.path, _MAX_BYTES)
+            with TextIOWrapper(BytesIO(data), encoding="utf-8") as file:
                 text = file.read(MAX_CHARACTERS + 1)
         except UnicodeDecodeError as error:
             raise ValueError(
