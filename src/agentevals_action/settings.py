@@ -259,7 +259,7 @@ class Settings(BaseModel):
         "Globs of the suite files; !pattern excludes. "
         "Default: EVAL.yaml, *.eval.yaml, dataset.yaml and similar names.",
     )
-    select: Annotated[str, _choice("changed", "all")] = _input(
+    select: Annotated[Literal["changed", "all"], _choice("changed", "all")] = _input(
         "changed", "Suites that run: changed (those that the change affects) or all."
     )
     watch: _Rules = _input(

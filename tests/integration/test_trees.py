@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.github.events import Event, JobOptions, job_for
+from agentevals_action.github.events import Event, job_for
 from agentevals_action.review import base_tree
+from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from tests.support import hold_worktree
@@ -166,7 +167,7 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
     }
     job = job_for(
         Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge),
-        JobOptions(),
+        Settings(),
     )
     base = base_tree.resolve_base(workspace, job, base_tree.check_head(workspace, job))
     assert base.sha == request_.main

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.github.events import Event, JobOptions, job_for
+from agentevals_action.github.events import Event, job_for
 from agentevals_action.github.first_phase import read_completed
 from agentevals_action.github.run_requests import RunRequest, read_request
+from agentevals_action.settings import Settings
 
 pytestmark = pytest.mark.slow
 Examples = Mapping[str, Sequence[dict[str, Any]]]
@@ -59,7 +60,7 @@ def test_completed__is_read_from_a_real_payload(examples: Examples) -> None:
 def test_pull_request__is_read_from_a_real_payload(examples: Examples) -> None:
     for payload in examples["pull_request"]:
         if payload["action"] != "closed":
-            job = job_for(Event("pull_request", payload, "a" * 40), JobOptions())
+            job = job_for(Event("pull_request", payload, "a" * 40), Settings())
             assert job.check_sha == payload["pull_request"]["head"]["sha"]
             changes = payload.get("changes", {"base": None})
             assert job.pull

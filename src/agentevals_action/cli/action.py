@@ -173,15 +173,10 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
 
 def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[str]]:
     """What the event asks for, and the reasons why it is refused."""
-    options = events.JobOptions(
-        settings.select,
-        settings.fail_on,
-        settings.allow_unsafe_pull_request_target,
-    )
     event = events.Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
     try:
         event = replace(event, payload=runner.payload())
-        return events.job_for(event, options), ()
+        return events.job_for(event, settings), ()
     except InvalidInput as error:
         return events.refused_job(event), _reasons(error)
 

@@ -52,7 +52,7 @@ def command(paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: 
 def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]:
     """The reasons of each suite that the change since the revision affects."""
     repository = GitRepository(loaded.folder, environ=loaded.environ)
-    job = events.local_job(repository.head(), revision, events.JobOptions(loaded.settings.select))
+    job = events.local_job(repository.head(), revision, loaded.settings)
     base = base_tree.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None
     rules = loaded.settings.watch_rules

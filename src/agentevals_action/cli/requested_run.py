@@ -80,9 +80,8 @@ def answer(
         host.publish_comment(CommentReport(_HELP, Outcome.PASSED, wanted=True))
         _print(host.notices)
         return None
-    options = events.JobOptions(settings.select, settings.fail_on, trust_head=settings.trust_head)
     sides = Pull(pull.number, pull.head_sha, pull.base_ref, pull.base_sha, merge_sha=pull.merge_sha)
-    job = events.requested_job(event, sides, command.part, options)
+    job = events.requested_job(event, sides, command.part, settings)
     samples = {"samples": command.samples} if command.samples else {}
     return job, settings.model_copy(update=samples)
 

@@ -83,8 +83,7 @@ def open_folder(
     """The review of the repository that contains a folder."""
     settings = Settings.from_environ(inputs)
     repository = GitRepository(folder, environ=environ)
-    options = events.JobOptions(settings.select, settings.fail_on)
-    job = events.local_job(repository.head(), base, options)
+    job = events.local_job(repository.head(), base, settings)
     return Request(job, Workspace(repository.root, settings, environ), repository, Host())
 
 

@@ -65,8 +65,7 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
     doubts = doubts_about_run(run, sides, checks)
     event = Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
     pull = Pull(sides.number, sides.head_sha, sides.base_ref, sides.base_sha)
-    options = events.JobOptions(settings.select, settings.fail_on)
-    return Claimed(events.published_job(event, pull, options), run, phase, doubts)
+    return Claimed(events.published_job(event, pull, settings), run, phase, doubts)
 
 
 def review(

@@ -2,14 +2,14 @@
 the commit that gets the check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.settings import Settings
 
-Select = Literal["changed", "all"]
 Sha = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 P = TypeVar("P", bound="_Payload")
 
@@ -30,16 +30,6 @@ class Event:
     sha: str
     ref: str = ""
     actor: str = ""
-
-
-@dataclass(frozen=True)
-class JobOptions:
-    """The inputs that shape a job; `fail_on` None means the event's default."""
-
-    select: str = "changed"
-    fail_on: frozenset[str] | None = None
-    allow_unsafe_pull_request_target: bool = False
-    trust_head: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class Job:
     apply to head."""
 
     event: str
-    select: Select
+    select: Literal["changed", "all"]
     head_sha: str
     heads: tuple[str, ...]
     base: BaseRule
@@ -149,14 +139,14 @@ class _Push(_Payload):
     )
 
 
-def job_for(event: Event, options: JobOptions) -> Job:
+def job_for(event: Event, settings: Settings) -> Job:
     """The job of an event. InvalidInput if the event is refused or its payload is invalid."""
     if event.name in ("pull_request", "pull_request_target"):
-        return _pull_request(event, options)
+        return _pull_request(event, settings)
     if event.name == "merge_group":
-        return _merge_group(event, options)
+        return _merge_group(event, settings)
     if event.name == "push" and event.payload.get("deleted") is not True:
-        return _push(event, options)
+        return _push(event, settings)
     known = event.name in _BY_TIME_OR_HAND
     return Job(
         event=event.name,
@@ -164,41 +154,23 @@ def job_for(event: Event, options: JobOptions) -> Job:
         head_sha=event.sha,
         heads=(event.sha,),
         base=BaseRule("none", reason=f"the event `{event.name}` has no base to compare with"),
-        fail_on=options.fail_on or _ELSEWHERE,
+        fail_on=settings.fail_on or _ELSEWHERE,
         check_sha=event.sha if known else None,
         without_secrets=_without_secrets(event),
         is_default_branch=event.name == "schedule",
     )
 
 
-def requested_job(event: Event, pull: Pull, part: Part, options: JobOptions) -> Job:
+def requested_job(event: Event, pull: Pull, part: Part, settings: Settings) -> Job:
     """The job that a maintainer requests for the head of a pull request."""
-    return Job(
-        event=event.name,
-        select=_select(options),
-        head_sha=pull.head_sha,
-        heads=(pull.head_sha,),
-        base=BaseRule("pull", pull.base_sha),
-        fail_on=options.fail_on or _ON_A_CHANGE,
-        check_sha=pull.head_sha,
-        pull=pull,
-        part=part,
-        trusts_head=options.trust_head,
-    )
+    job = _change_job(event.name, pull.head_sha, BaseRule("pull", pull.base_sha), settings)
+    return replace(job, pull=pull, part=part, trusts_head=settings.trust_head)
 
 
-def published_job(event: Event, pull: Pull, options: JobOptions) -> Job:
+def published_job(event: Event, pull: Pull, settings: Settings) -> Job:
     """The job that reports what an untrusted run claims about the head of a pull request."""
-    return Job(
-        event=event.name,
-        select=_select(options),
-        head_sha=pull.head_sha,
-        heads=(),
-        base=BaseRule("commit", pull.base_sha),
-        fail_on=options.fail_on or _ON_A_CHANGE,
-        check_sha=pull.head_sha,
-        pull=pull,
-    )
+    job = _change_job(event.name, pull.head_sha, BaseRule("commit", pull.base_sha), settings)
+    return replace(job, heads=(), pull=pull)
 
 
 def refused_job(event: Event) -> Job:
@@ -224,21 +196,28 @@ def refused_job(event: Event) -> Job:
     )
 
 
-def local_job(head_sha: str, revision: str, options: JobOptions) -> Job:
+def local_job(head_sha: str, revision: str, settings: Settings) -> Job:
     """The job of a review of the working tree, uncommitted changes included, against a revision."""
+    job = _change_job("local", head_sha, BaseRule("fork-point", revision), settings)
+    return replace(job, check_sha=None)
+
+
+def _change_job(event: str, head_sha: str, base: BaseRule, settings: Settings) -> Job:
+    """The job of a change whose head gets the check."""
     return Job(
-        event="local",
-        select=_select(options),
+        event=event,
+        select=settings.select,
         head_sha=head_sha,
         heads=(head_sha,),
-        base=BaseRule("fork-point", revision),
-        fail_on=options.fail_on or _ON_A_CHANGE,
+        base=base,
+        fail_on=settings.fail_on or _ON_A_CHANGE,
+        check_sha=head_sha,
     )
 
 
-def _pull_request(event: Event, options: JobOptions) -> Job:
+def _pull_request(event: Event, settings: Settings) -> Job:
     unsafe = event.name == "pull_request_target"
-    if unsafe and not options.allow_unsafe_pull_request_target:
+    if unsafe and not settings.allow_unsafe_pull_request_target:
         raise InvalidInput(
             "the event `pull_request_target` is refused: it runs a stranger's suites and judges "
             "with access to the repository's secrets",
@@ -253,16 +232,12 @@ def _pull_request(event: Event, options: JobOptions) -> Job:
             "remove `closed` from the workflow's `types`",
         )
     payload = _read(_PullRequest, event)
-    return Job(
-        event=event.name,
-        select=_select(options),
-        head_sha=payload.head_sha,
+    base = BaseRule("pull", payload.base_sha)
+    return replace(
+        _change_job(event.name, payload.head_sha, base, settings),
         # With pull_request_target, GITHUB_SHA is the base branch: as the head, it would be compared
         # with itself.
         heads=(payload.head_sha,) if unsafe else (event.sha, payload.head_sha),
-        base=BaseRule("pull", payload.base_sha),
-        fail_on=options.fail_on or _ON_A_CHANGE,
-        check_sha=payload.head_sha,
         pull=Pull(
             payload.number,
             payload.head_sha,
@@ -275,21 +250,17 @@ def _pull_request(event: Event, options: JobOptions) -> Job:
     )
 
 
-def _merge_group(event: Event, options: JobOptions) -> Job:
+def _merge_group(event: Event, settings: Settings) -> Job:
     payload = _read(_MergeGroup, event)
-    return Job(
-        event=event.name,
-        select=_select(options),
-        head_sha=payload.head_sha,
+    base = BaseRule("commit", payload.base_sha)
+    return replace(
+        _change_job(event.name, payload.head_sha, base, settings),
         heads=tuple(dict.fromkeys((payload.head_sha, event.sha))),
-        base=BaseRule("commit", payload.base_sha),
-        fail_on=options.fail_on or _ON_A_CHANGE,
-        check_sha=payload.head_sha,
         without_secrets=_without_secrets(event),
     )
 
 
-def _push(event: Event, options: JobOptions) -> Job:
+def _push(event: Event, settings: Settings) -> Job:
     payload = _read(_Push, event)
     # `after` of an annotated tag is the tag object, which cannot be checked out or have a check.
     after = event.sha if event.ref.startswith("refs/tags/") else payload.after
@@ -299,19 +270,15 @@ def _push(event: Event, options: JobOptions) -> Job:
         base = BaseRule("none", reason="the branch is new: there is nothing to compare with")
     return Job(
         event=event.name,
-        select="all" if is_new else _select(options),
+        select="all" if is_new else settings.select,
         head_sha=after,
         heads=tuple(dict.fromkeys((after, event.sha))),
         base=base,
-        fail_on=options.fail_on or _ELSEWHERE,
+        fail_on=settings.fail_on or _ELSEWHERE,
         check_sha=after,
         without_secrets=_without_secrets(event),
         is_default_branch=event.ref == f"refs/heads/{payload.default_branch}",
     )
-
-
-def _select(options: JobOptions) -> Select:
-    return "all" if options.select == "all" else "changed"
 
 
 def _without_secrets(event: Event, is_fork: bool = False) -> str:

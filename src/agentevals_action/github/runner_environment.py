@@ -44,20 +44,8 @@ class RunnerEnvironment(BaseModel):
     actor: str = Field("", alias="GITHUB_ACTOR")
     output_path: Path | None = Field(None, alias="GITHUB_OUTPUT")
     summary_path: Path | None = Field(None, alias="GITHUB_STEP_SUMMARY")
-    actions: str = Field("", alias="GITHUB_ACTIONS")
-    runner_debug: str = Field("", alias="RUNNER_DEBUG")
     results_url: str = Field("", alias="ACTIONS_RESULTS_URL")
     runtime_token: str = Field("", alias="ACTIONS_RUNTIME_TOKEN", repr=False)
-
-    @property
-    def in_actions(self) -> bool:
-        """Whether a job of GitHub Actions runs the program."""
-        return self.actions == "true"
-
-    @property
-    def debug(self) -> bool:
-        """Whether the job was started with debug logging."""
-        return self.runner_debug == "1"
 
     @property
     def run_url(self) -> str | None:

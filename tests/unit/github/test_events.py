@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.events import BaseRule, Event, Job, JobOptions, job_for, local_job
+from agentevals_action.github.events import BaseRule, Event, Job, job_for, local_job
+from agentevals_action.settings import Settings
 
 MERGE, HEAD, TIP, BEFORE = "1" * 40, "2" * 40, "3" * 40, "4" * 40
 ZEROS = "0" * 40
@@ -30,7 +31,7 @@ def asked(
     ref: str = "",
     **options: Any,
 ) -> Job:
-    return job_for(Event(name, payload, sha, ref, actor), JobOptions(**options))
+    return job_for(Event(name, payload, sha, ref, actor), Settings(**options))
 
 
 def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> None:
@@ -172,7 +173,7 @@ def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> N
 
 
 def test_local_job__as_a_pull_request_would_be() -> None:
-    job = local_job(HEAD, "main", JobOptions())
+    job = local_job(HEAD, "main", Settings())
     assert (job.select, job.base, job.check_sha, job.fail_on) == (
         "changed",
         BaseRule("fork-point", "main"),

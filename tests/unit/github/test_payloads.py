@@ -4,7 +4,8 @@ them."""
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.events import Event, JobOptions, job_for
+from agentevals_action.github.events import Event, job_for
+from agentevals_action.settings import Settings
 from tests.support import payloads
 
 HEAD, BASE = "a" * 40, "b" * 40
@@ -15,7 +16,7 @@ def test_pull_request__names_number_and_commits() -> None:
         Event(
             "pull_request", payloads.pull_request_event(HEAD, BASE, number=9), "d" * 40, actor="ada"
         ),
-        JobOptions(),
+        Settings(),
     )
     assert job.pull is not None
     assert (job.pull.number, job.pull.head_sha, job.pull.base_sha, job.pull.base_ref) == (
@@ -35,7 +36,7 @@ def test_pull_request__of_a_fork_has_no_secrets() -> None:
             "d" * 40,
             actor="mallory",
         ),
-        JobOptions(),
+        Settings(),
     )
     assert "fork" in job.without_secrets
 
@@ -43,7 +44,7 @@ def test_pull_request__of_a_fork_has_no_secrets() -> None:
 def test_pull_request__of_dependabot_has_no_secrets() -> None:
     payload = payloads.pull_request_event(HEAD, BASE, dependabot=True)
     job = job_for(
-        Event("pull_request", payload, "d" * 40, actor=payload["sender"]["login"]), JobOptions()
+        Event("pull_request", payload, "d" * 40, actor=payload["sender"]["login"]), Settings()
     )
     assert "Dependabot" in job.without_secrets
 
@@ -52,22 +53,22 @@ def test_pull_request__that_is_closed_is_known_by_its_action() -> None:
     with pytest.raises(InvalidInput, match="closed"):
         job_for(
             Event("pull_request", payloads.pull_request_event(HEAD, BASE, action="closed"), HEAD),
-            JobOptions(),
+            Settings(),
         )
 
 
 def test_merge_group__names_both_commits() -> None:
-    job = job_for(Event("merge_group", payloads.merge_group_event(HEAD, BASE), HEAD), JobOptions())
+    job = job_for(Event("merge_group", payloads.merge_group_event(HEAD, BASE), HEAD), Settings())
     assert (job.check_sha, job.base.revision) == (HEAD, BASE)
 
 
 def test_push__names_both_commits_and_new_branches() -> None:
     assert (
-        job_for(Event("push", payloads.push_event(BASE, HEAD), HEAD), JobOptions()).base.revision
+        job_for(Event("push", payloads.push_event(BASE, HEAD), HEAD), Settings()).base.revision
         == BASE
     )
     assert (
-        job_for(Event("push", payloads.push_event("0" * 40, HEAD), HEAD), JobOptions()).base.kind
+        job_for(Event("push", payloads.push_event("0" * 40, HEAD), HEAD), Settings()).base.kind
         == "none"
     )
 
@@ -80,5 +81,5 @@ def test_push__names_both_commits_and_new_branches() -> None:
     ],
 )
 def test_run_by_time_or_hand__has_no_base(name: str, payload: dict[str, object]) -> None:
-    job = job_for(Event(name, payload, HEAD), JobOptions())
+    job = job_for(Event(name, payload, HEAD), Settings())
     assert (job.select, job.check_sha, job.base.kind) == ("all", HEAD, "none")

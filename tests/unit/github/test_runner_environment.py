@@ -23,16 +23,9 @@ RUNNER = {
 
 
 def test_runner__facts() -> None:
-    runner = RunnerEnvironment.from_environ(
-        {**RUNNER, "GITHUB_SERVER_URL": "https://ghe.example/", "RUNNER_DEBUG": "1"}
-    )
-    assert (runner.event_name, runner.sha, runner.run_attempt, runner.in_actions, runner.debug) == (
-        "pull_request",
-        "a" * 40,
-        3,
-        True,
-        True,
-    )
+    environ = {**RUNNER, "GITHUB_SERVER_URL": "https://ghe.example/"}
+    runner = RunnerEnvironment.from_environ(environ)
+    assert (runner.event_name, runner.sha, runner.run_attempt) == ("pull_request", "a" * 40, 3)
     assert runner.run_url == "https://ghe.example/acme/agent/actions/runs/42/attempts/3"
     assert runner.api_url == "https://api.github.com"
     assert runner.output_path is None

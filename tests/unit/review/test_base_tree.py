@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, GitError, InvalidInput
-from agentevals_action.github.events import Event, Job, JobOptions, job_for, local_job
+from agentevals_action.github.events import Event, Job, job_for, local_job
 from agentevals_action.review import base_tree
+from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import PullRequest, Repository, pull_request
 
@@ -31,13 +32,13 @@ def job_of(
     )
     payload = {"action": "opened", "pull_request": {"number": 1, "head": head, "base": base}}
     return job_for(
-        Event(name, payload, sha or made.merge), JobOptions(allow_unsafe_pull_request_target=unsafe)
+        Event(name, payload, sha or made.merge), Settings(allow_unsafe_pull_request_target=unsafe)
     )
 
 
 def push(before: str, after: str) -> Job:
     return job_for(
-        Event("push", {"before": before, "after": after}, after, "refs/heads/main"), JobOptions()
+        Event("push", {"before": before, "after": after}, after, "refs/heads/main"), Settings()
     )
 
 
@@ -161,7 +162,7 @@ def test_push__of_a_new_branch_has_nothing_to_compare_with(
 def test_merge_group__its_base(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
     group = {"merge_group": {"head_sha": request_.merge, "base_sha": request_.main}}
-    job = job_for(Event("merge_group", group, request_.merge), JobOptions())
+    job = job_for(Event("merge_group", group, request_.merge), Settings())
     assert base_tree.check_head(workspace, job) == request_.merge
     assert base_tree.resolve_base(workspace, job, request_.merge, never).sha == request_.main
 
@@ -205,7 +206,7 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
     made.write({"EVAL.yaml": "c\n", "x": "2"})
     repository = GitRepository(made.path)
     base = base_tree.resolve_base(
-        repository, local_job(repository.head(), "main", JobOptions()), repository.head()
+        repository, local_job(repository.head(), "main", Settings()), repository.head()
     )
     assert base.sha == request_.base
     assert {file.path for file in repository.changed_files(base.sha)} == {"EVAL.yaml", "x"}
@@ -216,7 +217,7 @@ def test_local__a_revision_that_is_none_is_an_error(request_: PullRequest, revis
     repository = GitRepository(request_.origin.path)
     with pytest.raises(GitError, match="there is no revision"):
         base_tree.resolve_base(
-            repository, local_job(request_.main, revision, JobOptions()), request_.main
+            repository, local_job(request_.main, revision, Settings()), request_.main
         )
 
 
