@@ -4,6 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -96,6 +97,15 @@ class ApiError(HostError):
                 f"{_advice(permission, without_secrets)}"
             )
         return f"{problem}: {reason}"
+
+
+@contextmanager
+def as_host_errors(problem: str, permission: str) -> Iterator[None]:
+    """Turns an ApiError of the block into a HostError with the permission to grant."""
+    try:
+        yield
+    except ApiError as error:
+        raise HostError(error.explain(problem, permission).rstrip(".")) from error
 
 
 def _advice(permission: str, without_secrets: str) -> str:

@@ -1,6 +1,8 @@
 """The check run: open from the start of a run, completed whatever happens, with annotations."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote
@@ -13,6 +15,9 @@ from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation, CheckReport
 
 _PREFIX = "agentevals"
+_ID = re.compile(
+    rf"{_PREFIX}/([^/]*)/([0-9]{{1,19}})/([0-9]{{1,19}})/([0-9]{{1,19}})-.*", re.DOTALL
+)
 _PERMISSION = "checks: write"
 #: Requests with annotations that GitHub may reject before the rest of their batch is left out.
 _MAX_REJECTED = 20
@@ -23,29 +28,27 @@ _ORPHANED = {
 }
 
 
+@dataclass(frozen=True)
+class CheckId:
+    """What `external_id` states of a check run of this action: the `comment-id` of its gate, the
+    workflow run and attempt that opened it, and the pull request (0 for a commit alone)."""
+
+    gate: str
+    run: int
+    attempt: int
+    pull: int
+
+
+def read_id(external_id: str | None) -> CheckId | None:
+    """The parts of an `external_id`; None if it is not one of this action."""
+    match = _ID.fullmatch(external_id or "")
+    return CheckId(unquote(match[1]), *map(int, match.groups()[1:])) if match else None
+
+
 def is_of_pull(external_id: str | None, pull: int) -> bool:
     """Whether a check run is one of this action for a pull request."""
-    return pull_of(external_id) == pull
-
-
-def pull_of(external_id: str | None) -> int | None:
-    """The pull request of a check run of this action; 0 for one of a commit alone."""
-    prefix, _, rest = (external_id or "").partition("/")
-    number = rest.rpartition("/")[2].partition("-")[0]
-    return int(number) if prefix == _PREFIX and number.isdecimal() else None
-
-
-def run_of(external_id: str | None) -> int | None:
-    """The workflow run that opened a check run of this action."""
-    parts = (external_id or "").split("/")
-    is_own = len(parts) > 2 and parts[0] == _PREFIX and parts[2].isdecimal()
-    return int(parts[2]) if is_own else None
-
-
-def gate_of(external_id: str | None) -> str | None:
-    """The `comment-id` of the gate that opened a check run of this action."""
-    prefix, _, rest = (external_id or "").partition("/")
-    return unquote(rest.partition("/")[0]) if prefix == _PREFIX else None
+    own = read_id(external_id)
+    return own is not None and own.pull == pull
 
 
 class CheckRunWriter:
@@ -167,25 +170,20 @@ class CheckRunWriter:
 
     def _is_of_run(self, external_id: str | None) -> bool:
         """Whether a check run is one of this gate in this run, of any attempt."""
-        own = self._external_id.split("/")[:3]
-        return (external_id or "").split("/")[:3] == own
+        own, context = read_id(external_id), self._api.context
+        return own is not None and (own.gate, own.run) == (context.comment_id, context.run_id)
 
     def _is_orphan(self, external_id: str | None) -> bool:
         """Whether an open check run is one of this gate whose run has ended.
 
         A run whose state is unknown counts as ended: if it goes on, it completes
         its check run again with its own conclusion."""
-        match (external_id or "").split("/"):
-            case [prefix, gate, run, attempt, _] if (
-                prefix == _PREFIX and run.isdecimal() and attempt.isdecimal()
-            ):
-                context = self._api.context
-                if unquote(gate) != context.comment_id:
-                    return False
-                if int(run) == context.run_id:
-                    return int(attempt) <= context.run_attempt
-                return int(run) < context.run_id and not self._is_running(int(run), int(attempt))
-        return False
+        own, context = read_id(external_id), self._api.context
+        if own is None or own.gate != context.comment_id:
+            return False
+        if own.run == context.run_id:
+            return own.attempt <= context.run_attempt
+        return own.run < context.run_id and not self._is_running(own.run, own.attempt)
 
     def _is_running(self, run: int, attempt: int) -> bool:
         try:

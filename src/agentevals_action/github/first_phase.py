@@ -1,27 +1,26 @@
 """The first phase of a pull request that gets no token: its run, its pull request, and the results
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.baselines.base import RunArchive
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.check_run import is_of_pull, pull_of, run_of
+from agentevals_action.github.api import GitHubApi, as_host_errors
+from agentevals_action.github.check_run import read_id
 from agentevals_action.github.events import DEPENDABOT
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.replies import Artifact, CheckRun, PullSides, WorkflowRun
 from agentevals_action.github.run_requests import EVENTS
 
-T = TypeVar("T")
-
 #: The artifact of the first phase.
 ARTIFACT = "agentevals-report"
 #: Runs of one head whose event is asked for.
 _RUNS = 50
+_readable = partial(as_host_errors, "the first phase could not be read")
 
 
 class CompletedRun(BaseModel):
@@ -57,8 +56,8 @@ def doubts_about_run(
     Attack: GitHub takes a check run for all pull requests with its commit. Somebody opens another
     one with the same head, for a release branch with fewer tests, and its green check run hides the
     red one."""
-    found = {pull_of(check.external_id) for check in checks} - {pull.number, 0, None}
-    others = ", ".join(map(str, sorted(filter(None, found))))
+    found = {own.pull for check in checks if (own := read_id(check.external_id))}
+    others = ", ".join(map(str, sorted(found - {pull.number, 0})))
     doubts = []
     if others:
         doubts.append(
@@ -77,9 +76,8 @@ class FirstPhase:
 
     def run(self, completed: CompletedRun) -> WorkflowRun:
         """The run, whose head has no rights in this repository. Raises NothingToPublish."""
-        run = self._ask(
-            lambda: self._api.get(f"actions/runs/{completed.id}", WorkflowRun), "actions: read"
-        )
+        with _readable("actions: read"):
+            run = self._api.get(f"actions/runs/{completed.id}", WorkflowRun)
         if completed.action != "completed" or run.status != "completed":
             raise NothingToPublish(f"the run {run.id} is not completed")
         if run.event != "pull_request":
@@ -101,10 +99,8 @@ class FirstPhase:
         if run.head_repository is None or run.head_branch is None:
             raise NothingToPublish("the repository of the pull request's head is gone")
         head = f"{run.head_repository.partition('/')[0]}:{run.head_branch}"
-        listed = self._ask(
-            lambda: list(self._api.pages("pulls", PullSides, state="all", head=head)),
-            "pull-requests: read",
-        )
+        with _readable("pull-requests: read"):
+            listed = list(self._api.pages("pulls", PullSides, state="all", head=head))
         pulls = [one for one in listed if one.head_repository == run.head_repository]
         current = [one for one in pulls if not one.closed and one.head_sha == run.head_sha]
         if len(current) == 1:
@@ -126,10 +122,8 @@ class FirstPhase:
     def checks(self, pull: PullSides) -> Sequence[CheckRun]:
         """The check runs of the head, of all attempts and pull requests."""
         path = f"commits/{pull.head_sha}/check-runs"
-        return self._ask(
-            lambda: list(self._api.pages(path, CheckRun, "check_runs", filter="all")),
-            "checks: write",
-        )
+        with _readable("checks: write"):
+            return list(self._api.pages(path, CheckRun, "check_runs", filter="all"))
 
     def require_undecided(self, pull: PullSides, checks: Sequence[CheckRun]) -> None:
         """Raises NothingToPublish if a requested run has decided about the head, or is about to.
@@ -137,13 +131,15 @@ class FirstPhase:
         Attack: after a red requested run, the author closes and opens the pull request, which
         starts another first phase with better claims."""
         runs = {
-            run_of(check.external_id)
+            own.run
             for check in checks
-            if is_of_pull(check.external_id, pull.number) and check.conclusion != "action_required"
+            if (own := read_id(check.external_id))
+            and own.pull == pull.number
+            and check.conclusion != "action_required"
         }
-        for number in sorted(run for run in runs if run)[-_RUNS:]:
-            path = f"actions/runs/{number}"
-            run = self._ask(partial(self._api.get, path, WorkflowRun), "actions: read")
+        for number in sorted(runs - {0})[-_RUNS:]:
+            with _readable("actions: read"):
+                run = self._api.get(f"actions/runs/{number}", WorkflowRun)
             if run.event in EVENTS:
                 raise NothingToPublish(
                     f"the run {number}, which a maintainer requested, decides about the head"
@@ -154,10 +150,8 @@ class FirstPhase:
 
         Attack: an artifact of an earlier attempt, or of another run, has better results."""
         path = f"actions/runs/{run.id}/artifacts"
-        listed = self._ask(
-            lambda: list(self._api.pages(path, Artifact, "artifacts", name=ARTIFACT)),
-            "actions: read",
-        )
+        with _readable("actions: read"):
+            listed = list(self._api.pages(path, Artifact, "artifacts", name=ARTIFACT))
         found = [one for one in listed if one.name == ARTIFACT and one.run_id == run.id]
         fresh = [
             one
@@ -174,10 +168,3 @@ class FirstPhase:
         if archive.problem:
             raise HostError(f"the artifact `{ARTIFACT}` {archive.problem}")
         return archive
-
-    def _ask(self, call: Callable[[], T], permission: str) -> T:
-        try:
-            return call()
-        except ApiError as error:
-            problem = "the first phase could not be read"
-            raise HostError(error.explain(problem, permission).rstrip(".")) from error

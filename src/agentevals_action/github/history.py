@@ -2,16 +2,15 @@
 workflow, and their artifacts."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 
 from agentevals_action.baselines.base import EarlierRun, Lineage, RunArchive, build_lineage
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 from agentevals_action.github.replies import (
     Artifact,
     Commit,
@@ -22,8 +21,6 @@ from agentevals_action.github.replies import (
 )
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.review import ChangedFile
-
-T = TypeVar("T")
 
 #: Commits that are read for the ancestors of one, merged branches included.
 _COMMITS = 2 * limits.PAGE
@@ -47,22 +44,16 @@ class GitHubHistory:
 
     def lineage(self, commit: str) -> Lineage:
         """The ancestors of a commit, among the latest commits of its history."""
-
-        def read() -> dict[str, tuple[str, ...]]:
+        with as_host_errors("the base's ancestors could not be read", "contents: read"):
             commits = islice(self._api.pages("commits", Commit, sha=commit), _COMMITS)
-            return {one.sha: tuple(parent.sha for parent in one.parents) for one in commits}
-
-        parents = self._ask("the base's ancestors could not be read", "contents: read", read)
+            parents = {one.sha: tuple(parent.sha for parent in one.parents) for one in commits}
         return build_lineage(commit, parents)
 
     def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
         """What changed between two commits; the reason if GitHub does not list all of it."""
         path = f"compare/{ancestor}...{commit}"
-        comparison = self._ask(
-            "the changes since could not be read",
-            "contents: read",
-            lambda: self._api.get(path, Comparison, per_page=1),
-        )
+        with as_host_errors("the changes since could not be read", "contents: read"):
+            comparison = self._api.get(path, Comparison, per_page=1)
         files = [changed_file(file) for file in comparison.files]
         since = ancestor[:12]
         if comparison.status not in ("ahead", "identical"):
@@ -84,8 +75,7 @@ class GitHubHistory:
         run_id = self._api.context.run_id
         if not run_id:
             raise HostError("the number of this run is unknown, so its workflow is unknown")
-
-        def read() -> list[WorkflowRun]:
+        with as_host_errors("earlier runs of this workflow could not be read", "actions: read"):
             name = branch or self._api.get("", Repository).default_branch
             workflow = self._api.get(f"actions/runs/{run_id}", WorkflowRun).workflow_id
             runs = self._api.pages(
@@ -96,21 +86,16 @@ class GitHubHistory:
                 status="success",
                 exclude_pull_requests="true",
             )
-            return list(islice(runs, limits.PAGE))
-
-        problem = "earlier runs of this workflow could not be read"
-        found = self._ask(problem, "actions: read", read)
+            found = list(islice(runs, limits.PAGE))
         return tuple(EarlierRun(run.id, run.head_sha) for run in found if self._is_trusted(run))
 
     def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
         """The artifacts of a run, each downloaded when it is asked for: the most likely first."""
-
-        def read() -> list[Artifact]:
+        with as_host_errors(
+            f"the artifacts of the run {run.id} could not be read", "actions: read"
+        ):
             path = f"actions/runs/{run.id}/artifacts"
-            return list(islice(self._api.pages(path, Artifact, "artifacts"), limits.PAGE))
-
-        problem = f"the artifacts of the run {run.id} could not be read"
-        listed = self._ask(problem, "actions: read", read)
+            listed = list(islice(self._api.pages(path, Artifact, "artifacts"), limits.PAGE))
         # Without uploaded report pages: several gates and attempts leave more than are read.
         found = [one for one in listed if not one.name.endswith(".html")]
         # Each attempt of a run has one of the same name.
@@ -124,11 +109,9 @@ class GitHubHistory:
             return RunArchive(artifact.name, problem="has expired")
         content = None
         if artifact.size_in_bytes <= ARCHIVE_BYTES:
-            content = self._ask(
-                f"the artifact `{artifact.name}` could not be fetched",
-                "actions: read",
-                lambda: self._api.repeat(lambda: self._download(artifact)),
-            )
+            problem = f"the artifact `{artifact.name}` could not be fetched"
+            with as_host_errors(problem, "actions: read"):
+                content = self._api.repeat(lambda: self._download(artifact))
         if content is None:
             return RunArchive(artifact.name, problem=f"is larger than {ARCHIVE_BYTES >> 20} MiB")
         return RunArchive(artifact.name, content)
@@ -166,12 +149,6 @@ class GitHubHistory:
             and run.conclusion == "success"
             and (run.head_repository or "").lower() == context.repository.lower()
         )
-
-    def _ask(self, problem: str, permission: str, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except ApiError as error:
-            raise HostError(error.explain(problem, permission).rstrip(".")) from error
 
 
 def changed_file(file: File) -> ChangedFile:

@@ -1,7 +1,7 @@
 """The check run by which a head has passed, for events that change neither head nor base."""
 
 from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.check_run import gate_of, is_of_pull
+from agentevals_action.github.check_run import read_id
 from agentevals_action.github.replies import CheckRun, TimelineEvent
 
 _BASE_CHANGES = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
@@ -22,9 +22,10 @@ def find_passed_check(api: GitHubApi, name: str) -> CheckRun | None:
     path = f"commits/{context.head_sha}/check-runs"
     try:
         listed = api.pages(path, CheckRun, "check_runs", check_name=name, filter="all")
-        own = [one for one in listed if gate_of(one.external_id) == context.comment_id]
-        latest = max(own, key=lambda one: one.id, default=None)
-        if latest is None or not _has_passed(latest, context.pull):
+        ids = ((one, read_id(one.external_id)) for one in listed)
+        own = [(one, id) for one, id in ids if id and id.gate == context.comment_id]
+        latest, id = max(own, key=lambda pair: pair[0].id, default=(None, None))
+        if not (latest and id and id.pull == context.pull and _has_passed(latest)):
             return None
         events = list(api.pages(f"issues/{context.pull}/timeline", TimelineEvent))
     except ApiError:  # the run is the answer
@@ -35,6 +36,5 @@ def find_passed_check(api: GitHubApi, name: str) -> CheckRun | None:
     return latest if is_current else None
 
 
-def _has_passed(check: CheckRun, pull: int) -> bool:
-    is_green = check.conclusion == "success" and (check.title or "").startswith(_PASSED)
-    return is_green and is_of_pull(check.external_id, pull)
+def _has_passed(check: CheckRun) -> bool:
+    return check.conclusion == "success" and (check.title or "").startswith(_PASSED)

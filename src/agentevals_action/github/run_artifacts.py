@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.api import GitHubApi, as_host_errors
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.replies import Artifact
 
@@ -30,11 +30,8 @@ def read_shard_artifacts(api: GitHubApi, history: GitHubHistory) -> ShardArtifac
 
     Fragments from before the plan are of an earlier plan. Attack: an artifact of another run."""
     run = api.context.run_id
-    try:
+    with as_host_errors("the artifacts of this run could not be listed", "actions: read"):
         listed = list(api.pages(f"actions/runs/{run}/artifacts", Artifact, "artifacts"))
-    except ApiError as error:
-        problem = "the artifacts of this run could not be listed"
-        raise HostError(error.explain(problem, "actions: read").rstrip(".")) from error
     own = [one for one in listed if one.run_id == run]
     plans = [one for one in own if one.name == PLAN_ARTIFACT]
     if not plans:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.errors import InvalidInput
+from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 from agentevals_action.github.check_run import is_of_pull
 from agentevals_action.github.events import Part, Sha
 from agentevals_action.github.replies import (
@@ -222,7 +222,7 @@ class RunRequests:
             reason = "a review of a fork's pull request starts a run without keys"
             return Refusal(reason, f"write `{RUN}` in a comment", True)
         if request.commit != pull.head_sha and (
-            request.commit or self._may_be_pushed_since(request, pull)
+            request.commit or self._is_pushed_since(request, pull)
         ):
             reason = f"the head of the pull request is {pull.head_sha[:12]} now"
             if request.commit:
@@ -232,13 +232,7 @@ class RunRequests:
             return Refusal(reason, "read the changes, then write the command again", True)
         return None
 
-    def _may_be_pushed_since(self, request: RunRequest, pull: PullSides) -> bool:
-        try:
-            return self._is_pushed_since(request, pull)
-        except ApiError as error:
-            problem = "whether the head was pushed after the comment is not known"
-            raise HostError(error.explain(problem, "actions: read").rstrip(".")) from error
-
+    @as_host_errors("whether the head was pushed after the comment is not known", "actions: read")
     def _is_pushed_since(self, request: RunRequest, pull: PullSides) -> bool:
         """Whether the head may have been pushed after the comment. The times of commits are what
         their author wrote. The times that GitHub notes are those of force-pushes and of the runs
