@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -563,7 +563,7 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
 async def compare_sides(
     change: OpenChange,
     baseline: Baseline,
-    run_head: Callable[[], Awaitable[Mapping[str, SuiteRun]]],
+    run_head: Callable[[], Coroutine[Any, Any, Mapping[str, SuiteRun]]],
 ) -> Runs:
     """The results of head and base. Scores the answers of each side with the other side's
     evaluators if these changed, and confirms the verdicts that fell and the tests that block."""
@@ -572,7 +572,7 @@ async def compare_sides(
     async with asyncio.TaskGroup() as tasks:
         base = tasks.create_task(baseline.results(plan.selections))
         base.add_done_callback(lambda _: sides.stored_results_read.set())
-        head = tasks.create_task(_awaited(run_head))
+        head = tasks.create_task(run_head())
     runs = Runs(head.result(), base.result())
     to_regrade = compare_runs.tests_to_regrade(runs)
     runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
@@ -580,12 +580,12 @@ async def compare_sides(
     runs = replace(runs, by_base=await sides.score_by_base(plan.base, to_score, edits))
     falls = compare_runs.find_falls(runs, plan.selections)
     blocking = compare_runs.failing_tests(runs, fail_on) if settings.confirm else []
-    paths = {*falls, *(path for path, _ in blocking)}
+    paths = {path for path, _ in (*(one.key for one in falls), *blocking)}
     deterministic = _deterministic_tests(
         {path: plan.head[path] for path in paths}, sides.engine.replays
     )
-    suspects = compare_runs.to_suspects(falls, deterministic)
-    failing = [(path, test) for path, test in blocking if test not in deterministic[path]]
+    suspects = [replace(one, deterministic=one.key in deterministic) for one in falls]
+    failing = [key for key in blocking if key not in deterministic]
     if not suspects and not failing:
         return runs
     base_results = compare_runs.base_results(runs)
@@ -595,16 +595,14 @@ async def compare_sides(
     return compare_runs.with_evidence(runs, evidence, of_failing)
 
 
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
-
-
-def _deterministic_tests(suites: Mapping[str, Suite], replays: bool) -> dict[str, frozenset[str]]:
-    """The ids of the deterministic tests of these suites: in a replay, all."""
-    return {
-        path: frozenset(test.id for test in suite.tests if replays or is_deterministic(suite, test))
+def _deterministic_tests(suites: Mapping[str, Suite], replays: bool) -> frozenset[Key]:
+    """The deterministic tests of these suites: in a replay, all."""
+    return frozenset(
+        (path, test.id)
         for path, suite in suites.items()
-    }
+        for test in suite.tests
+        if replays or is_deterministic(suite, test)
+    )
 
 
 # Comparison and waivers

@@ -21,7 +21,7 @@ from agentevals_action.model.result import (
     SuiteRun,
     TestResult,
 )
-from agentevals_action.review.comparison.decision_rule import RANK, Kept, find_fall, gates_kept
+from agentevals_action.review.comparison.decision_rule import RANK, Suspect, find_fall, gates_kept
 from agentevals_action.review.comparison.statistics import paired_difference
 
 _CHANGE_OF_FINDING = {
@@ -74,16 +74,7 @@ class Knowledge:
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True)
-class Fall:
-    """A test whose verdict fell. `base` is scored by head's evaluators; head lost `kept`."""
-
-    head: TestResult
-    base: TestResult
-    kept: Kept
-
-
-def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> tuple[Fall, ...]:
+def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> list[Suspect]:
     """The tests of a suite with the same question and grading on both sides whose verdict fell."""
     base_results = base.results() | dict(knowledge.regraded)
     found = []
@@ -93,8 +84,8 @@ def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> tuple[Fall, 
         if before and kept:
             change, _ = _change(result, before, result.eval_id in knowledge.regraded, ())
             if change is Change.REGRESSED:
-                found.append(Fall(result, before, kept))
-    return tuple(found)
+                found.append(Suspect(head.path, result, before, kept))
+    return found
 
 
 def needs_regrading(head: TestResult, base: TestResult) -> bool:

@@ -55,27 +55,16 @@ def tests_to_score_by_base(
     return {path: results for path, results in found.items() if results}
 
 
-def find_falls(runs: Runs, selections: Sequence[Selection]) -> dict[str, tuple[compare.Fall, ...]]:
-    """The falls of each suite that has any."""
-    found = {
-        selection.path: compare.find_falls(
+def find_falls(runs: Runs, selections: Sequence[Selection]) -> list[Suspect]:
+    """The tests whose verdict fell."""
+    return [
+        suspect
+        for selection in selections
+        for suspect in compare.find_falls(
             runs.head[selection.path],
             _side(runs, selection),
             compare.Knowledge(runs.regraded.get(selection.path, {})),
         )
-        for selection in selections
-    }
-    return {path: falls for path, falls in found.items() if falls}
-
-
-def to_suspects(
-    falls: Mapping[str, Sequence[compare.Fall]], deterministic: Mapping[str, frozenset[str]]
-) -> list[Suspect]:
-    """The suspects; `deterministic` are the ids of each suite's deterministic tests."""
-    return [
-        Suspect(path, fall.head, fall.base, fall.kept, fall.head.eval_id in deterministic[path])
-        for path, of_suite in falls.items()
-        for fall in of_suite
     ]
 
 
