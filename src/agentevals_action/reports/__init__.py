@@ -1,17 +1,16 @@
 """The files of the report folder. A new report is one module and one line in `REPORTS`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentevals_action.errors import OutputError
 from agentevals_action.reports import junit, markdown, sarif, summary_json
-from agentevals_action.reports.base import Report
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.system.tree_files import OutputFolder
 
-#: The reports by the names of their files.
-REPORTS: Mapping[str, Report] = {
+#: The reports by the names of their files: each makes the text from the view of a review.
+REPORTS: Mapping[str, Callable[[ReportView], str]] = {
     "comment.md": markdown.comment,
     PAGE: report_page,
     "junit.xml": junit.junit,

@@ -1,19 +1,12 @@
 """The pass rate over the last commits as a chart in Markdown, which GitHub draws with Mermaid."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agentevals_action import templating
 from agentevals_action.baselines.trends import SuiteTrend, overall
 
 _COMMITS = 20
 _SHA = 7  # characters of a commit
-
-
-@dataclass(frozen=True)
-class _Commit:
-    name: str
-    percent: str
 
 
 def rate_chart(trends: Sequence[SuiteTrend]) -> str:
@@ -23,5 +16,8 @@ def rate_chart(trends: Sequence[SuiteTrend]) -> str:
     rates = overall(trends, _COMMITS)
     if len(rates) < 2:
         return ""
-    commits = [_Commit(one.commit[:_SHA], f"{100 * one.passed / one.scored:.1f}") for one in rates]
+    commits = [
+        {"name": one.commit[:_SHA], "percent": f"{100 * one.passed / one.scored:.1f}"}
+        for one in rates
+    ]
     return "\n" + templating.render_report("rate_chart.md.j2", {"commits": commits})

@@ -15,18 +15,17 @@ from agentevals_action.model.comparison import (
     BaseScoring,
     Change,
     Difference,
-    Evidence,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind, FieldEdit
-from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.review import Decision, Review
 from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
+_BASELINE = ("source", "wanted", "commit", "commit_time", "reason", "problem")
 _Json = dict[str, Any]
 
 
@@ -41,13 +40,8 @@ def review_summary(view: ReportView) -> str:
         "conclusion": review.decision.conclusion,
         "baseSha": review.base_sha,
         "baseline": {
-            "source": base.source,
-            "wanted": base.wanted,
-            "commit": base.commit,
-            "commitTime": base.commit_time,
-            "reason": base.reason,
-            "problem": base.problem,
-            "tried": [{"source": one.source, "problem": one.problem} for one in base.incomplete],
+            **(_record(base, *_BASELINE) or {}),
+            "tried": [_record(one, "source", "problem") for one in base.incomplete],
         },
         "samples": review.samples,
         "durationMs": review.duration_ms,
@@ -55,10 +49,7 @@ def review_summary(view: ReportView) -> str:
         "accepted": sum(bool(test.accepted_by) and test.quarantine is None for test in tests),
         "quarantined": len(view.quarantined),
         "suites": [_suite(suite) for suite in review.suites],
-        "selections": [
-            {"path": one.path, "reasons": list(one.reasons), "files": list(one.files)}
-            for one in review.selections
-        ],
+        "selections": [_record(one, "path", "reasons", "files") for one in review.selections],
         "goneSuites": list(review.gone_suites),
         "faults": [diagnostic(one) for one in review.invalid],
         "warnings": [diagnostic(one) for one in review.warnings],
@@ -118,7 +109,9 @@ def report_path(results: Path, name: str) -> Path:
 
 def _record(data: object | None, *names: str) -> _Json | None:
     """Some fields of an object, None of None."""
-    return None if data is None else {to_camel(name): getattr(data, name) for name in names}
+    if data is None:
+        return None
+    return {to_camel(name): to_jsonable_python(getattr(data, name)) for name in names}
 
 
 def _change(change: Change) -> str:
@@ -214,12 +207,9 @@ def _test(test: TestComparison) -> _Json:
         "base": test.base.verdict if test.base else None,
         "head": test.head.verdict if test.head else None,
         "gatesFailed": list(test.head.gates_failed) if test.head else [],
-        "gatesLost": list(test.gates_lost),
-        "gatesRemoved": list(test.gates_removed),
-        "regraded": test.regraded,
-        "reason": test.reason,
-        "evidence": _evidence(test.evidence),
-        "quarantine": _quarantine(test.quarantine),
+        **(_record(test, "gates_lost", "gates_removed", "regraded", "reason") or {}),
+        "evidence": _record(test.evidence, "finding", "base", "head", "needed", "chance", "reason"),
+        "quarantine": _record(test.quarantine, "owner", "reason", "expires"),
         "acceptedBy": test.accepted_by or None,
         "byBaseEvaluators": _base_scoring(test.by_base),
     }
@@ -238,32 +228,6 @@ def _base_scoring(found: BaseScoring | None) -> _Json | None:
     }
 
 
-def _evidence(found: Evidence | None) -> _Json | None:
-    if found is None:
-        return None
-    return {
-        "finding": found.finding,
-        "base": _record(found.base, "successes", "trials"),
-        "head": _record(found.head, "successes", "trials"),
-        "needed": found.needed,
-        "chance": found.chance,
-        "reason": found.reason,
-    }
-
-
-def _quarantine(held: Quarantine | None) -> _Json | None:
-    if held is None:
-        return None
-    return {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)}
-
-
 def diagnostic(one: Diagnostic) -> _Json:
     """An error or a warning with its location."""
-    location = one.location
-    return {
-        "path": location.path,
-        "line": location.line,
-        "column": location.column,
-        "problem": one.problem,
-        "advice": one.advice,
-    }
+    return {**vars(one.location), "problem": one.problem, "advice": one.advice}

@@ -2,7 +2,6 @@
 fetches nothing."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from agentevals_action.baselines.history import FINGERPRINTS, FORGOTTEN_DAYS, SAMPLES
@@ -107,99 +106,57 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
-@dataclass(frozen=True)
-class _Suite:
-    """A suite at its last run; `rate`, `score`, `cost` and `time` with those of the run before."""
-
-    path: str
-    link: str
-    last: str
-    rate: str
-    tests: str
-    score: str
-    cost: str
-    time: str
-    flaky: str
-
-
-def _suite(trend: SuiteTrend) -> _Suite:
+def _suite(trend: SuiteTrend) -> dict[str, str]:
+    """A suite at its last run; rate, score, cost and time with those of the run before."""
     last = trend.points[-1]
     before = trend.points[-2] if len(trend.points) > 1 else last
-    return _Suite(
-        path=plain(trend.path, _TEXT),
-        link=f"#suite={quote(visible(trend.path), safe='')}",
-        last=f"{last.time[:10]}, {last.commit[:_SHA]}",
-        rate=moved(percent, _share(before), _share(last)),
-        tests=f"{last.passed:,} of {last.scored:,}"
-        + (f", {counted(last.errored, 'error')}" if last.errored else ""),
-        score=moved(score, before.score, last.score),
-        cost=moved(cost, before.cost, last.cost),
-        time=moved(time, before.p95, last.p95),
-        flaky=f"{trend.flaky:,}",
-    )
+    errors = f", {counted(last.errored, 'error')}" if last.errored else ""
+    return {
+        "path": plain(trend.path, _TEXT),
+        "link": f"#suite={quote(visible(trend.path), safe='')}",
+        "last": f"{last.time[:10]}, {last.commit[:_SHA]}",
+        "rate": moved(percent, _share(before), _share(last)),
+        "tests": f"{last.passed:,} of {last.scored:,}{errors}",
+        "score": moved(score, before.score, last.score),
+        "cost": moved(cost, before.cost, last.cost),
+        "time": moved(time, before.p95, last.p95),
+        "flaky": f"{trend.flaky:,}",
+    }
 
 
 def _share(point: Point) -> float | None:
     return point.passed / point.scored if point.scored else None
 
 
-@dataclass(frozen=True)
-class _Commit:
+def _commit(one: RatePoint) -> dict[str, str]:
     """The pass rate of all suites after a commit, for readers without JavaScript."""
-
-    name: str
-    rate: str
-
-
-def _commit(one: RatePoint) -> _Commit:
-    return _Commit(
-        f"{one.time[:10]}, {one.commit[:_SHA]}",
-        f"{percent(one.passed / one.scored)} ({one.passed:,} of {one.scored:,})",
-    )
+    return {
+        "name": f"{one.time[:10]}, {one.commit[:_SHA]}",
+        "rate": f"{percent(one.passed / one.scored)} ({one.passed:,} of {one.scored:,})",
+    }
 
 
-@dataclass(frozen=True)
-class _Flaky:
-    """A test whose samples differ; `number` is the index of its suite."""
-
-    id: str
-    suite: str
-    number: int
-    rate: str
-    passed: str
-    note: str
-
-
-def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[_Flaky]:
+def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str | int]]:
+    """The tests whose samples differ; `number` is the index of the suite."""
     found = [(test, number) for number, trend in enumerate(trends) for test in trend.tests]
     found.sort(key=lambda one: (-one[0].rate, one[1], one[0].id))
     for test, number in found:
         trend = trends[number]
         is_held = any(one.id == test.id for one in trend.quarantine)
-        yield _Flaky(
-            plain(test.id, _TEXT),
-            plain(trend.path, _TEXT),
-            number,
-            percent(test.rate),
-            f"{test.passed} of {test.samples}",
-            "in quarantine" if is_held else UNKNOWN,
-        )
+        yield {
+            "id": plain(test.id, _TEXT),
+            "suite": plain(trend.path, _TEXT),
+            "number": number,
+            "rate": percent(test.rate),
+            "passed": f"{test.passed} of {test.samples}",
+            "note": "in quarantine" if is_held else UNKNOWN,
+        }
 
 
-@dataclass(frozen=True)
-class _Held:
-    """A test in quarantine; `number` is the index of its suite."""
-
-    id: str
-    suite: str
-    number: int
-    owner: str
-    reason: str
-    expires: str
-
-
-def _quarantine(trends: Sequence[SuiteTrend]) -> Iterator[_Held]:
-    found = [(test, number) for number, trend in enumerate(trends) for test in trend.quarantine]
-    for test, number in found:
-        words = (plain(text, _TEXT) for text in (test.owner, test.reason, test.expires))
-        yield _Held(plain(test.id, _TEXT), plain(trends[number].path, _TEXT), number, *words)
+def _quarantine(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str | int]]:
+    """The tests in quarantine; `number` is the index of the suite."""
+    for number, trend in enumerate(trends):
+        for test in trend.quarantine:
+            texts = {"id": test.id, "suite": trend.path, "owner": test.owner}
+            texts |= {"reason": test.reason, "expires": test.expires}
+            yield {"number": number, **{name: plain(text, _TEXT) for name, text in texts.items()}}

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, plural, score, time, tokens
@@ -62,68 +62,35 @@ def _plot_label(tests: Iterable[ListedTest]) -> str:
     return f"Score on base against score on head: {', '.join(parts)}"
 
 
-@dataclass(frozen=True)
-class _Change:
-    """How many tests have a change; `key` is its filter in the list of tests."""
-
-    number: int
-    word: str
-    key: str
-
-
-def _changes(tests: Sequence[ListedTest]) -> list[_Change]:
-    """The tests that need a review, if they are others than those that regressed, then all by
-    their change."""
+def _changes(tests: Sequence[ListedTest]) -> list[dict[str, str | int]]:
+    """How many tests need a review, if they are others than those that regressed, then how many
+    have each change; `key` is the filter in the list of tests."""
     counts = Counter(one.comparison.change for one in tests)
     review = sum(waivers.needs_review(one.comparison) for one in tests)
     if review == counts[Change.REGRESSED]:
         review = 0
-    found = [_Change(review, plural(review, "needs review", "need review"), "review")]
-    found += [
-        _Change(counts[change], confirmation.change_word(change), change.value) for change in Change
-    ]
-    return [one for one in found if one.number]
+    found = [(review, plural(review, "needs review", "need review"), "review")]
+    found += [(counts[change], confirmation.change_word(change), change.value) for change in Change]
+    return [{"number": number, "word": word, "key": key} for number, word, key in found if number]
 
 
-@dataclass(frozen=True)
-class _Row:
+def _row(one: ListedTest) -> dict[str, str]:
     """A test for readers without JavaScript."""
-
-    id: str
-    suite: str
-    change: str
-    verdict: str
-    score: str
-    miss: str
-
-
-def _row(one: ListedTest) -> _Row:
     test = one.comparison
     base, head = test.base, test.head
     scores = [side.score for side in (base, head) if side]
-    return _Row(
-        plain(test.id, _TEXT),
-        plain(one.suite, _TEXT),
-        confirmation.change_word(test.change),
-        verdicts(test),
-        moved(score, scores[0], scores[-1]),
-        plain(reason_of(test), _TEXT),
-    )
+    return {
+        "id": plain(test.id, _TEXT),
+        "suite": plain(one.suite, _TEXT),
+        "change": confirmation.change_word(test.change),
+        "verdict": verdicts(test),
+        "score": moved(score, scores[0], scores[-1]),
+        "miss": plain(reason_of(test), _TEXT),
+    }
 
 
-@dataclass(frozen=True)
-class _TargetRow:
-    """One target in one suite: means per sample, `base → head`."""
-
-    target: str
-    suite: str
-    samples: int
-    cost: str
-    tokens: str
-    time: str
-
-
-def _targets(view: ReportView) -> Iterator[_TargetRow]:
+def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
+    """Each target in each suite: means per sample, `base → head`."""
     groups: defaultdict[tuple[str, str], tuple[list[TestResult], list[TestResult]]]
     groups = defaultdict(lambda: ([], []))
     for one in view.tests:
@@ -137,14 +104,14 @@ def _targets(view: ReportView) -> Iterator[_TargetRow]:
             known = [value for one in traces if (value := getattr(one, name)) is not None]
             return sum(known) / len(known) if known else None
 
-        yield _TargetRow(
-            visible(target) or UNKNOWN,
-            visible(suite),
-            len(head) or len(base),
-            moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
-            moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
-            moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
-        )
+        yield {
+            "target": visible(target) or UNKNOWN,
+            "suite": visible(suite),
+            "samples": len(head) or len(base),
+            "cost": moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
+            "tokens": moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
+            "time": moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
+        }
 
 
 def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
