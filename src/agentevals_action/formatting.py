@@ -148,6 +148,15 @@ def one_of(words: Iterable[str]) -> str:
     return joined([f"`{word}`" for word in words], "or")
 
 
+def each_once(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Each sentence once, in the order of its first occurrence, with the number if there are
+    several."""
+    return tuple(
+        sentence if count == 1 else f"{sentence} ({count} times)"
+        for sentence, count in Counter(sentences).items()
+    )
+
+
 @contextmanager
 def redacting(redact: Redact) -> Iterator[None]:
     """Removes secrets with `redact` from each text before it is shortened, in this context."""

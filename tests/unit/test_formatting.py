@@ -199,3 +199,7 @@ def test_quoted__is_one_line_and_shows_white_space_alone() -> None:
     assert formatting.quoted("a\nb") == '"a b"'
     assert formatting.quoted("\n\t") == '"\\n\\t"'
     assert len(formatting.quoted("x" * 100)) == 82
+
+
+def test_each_once__in_their_order_and_counted() -> None:
+    assert formatting.each_once(("b", "a", "b", "b")) == ("b (3 times)", "a")

@@ -4,6 +4,7 @@ the environment."""
 import asyncio
 import functools
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,8 @@ from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
-from agentevals_action.formatting import redact_with, redacting
+from agentevals_action.formatting import each_once, redact_with, redacting
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.notices import Notices
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.estimate import EstimateTally, Figures, sentence
@@ -77,7 +77,7 @@ class Engine:
             settings.setup, settings.prepare, workspace, environment, withheld, isolation
         )
         self._variables = functools.cache(functools.partial(variables.read_variables, environ))
-        self._notices = Notices()
+        self._notices = Counter[str]()
         self._tally = EstimateTally()
         self._budget = Budget(settings.max_cost_usd)
         keys = self._cache_keys(workspace, allowed)
@@ -102,7 +102,7 @@ class Engine:
             keys=keys if self._cache else None,
         )
         self._replayed = self._recorded = None
-        folder, notice = settings.cassettes, self._notices.add
+        folder, notice = settings.cassettes, self._note
         if settings.cache == "replay" and folder:
             self._replayed = ReplayedCalls(self.calls, keys, folder, workspace)
         elif records and folder:
@@ -145,24 +145,27 @@ class Engine:
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
         missing = self._replayed.notices() if self._replayed else ()
-        return (*self._budget.notices(), *missing, *self._notices.sentences())
+        return (*self._budget.notices(), *missing, *each_once(self._notices.elements()))
 
     @property
     def replays(self) -> bool:
         """Whether cassettes answer, so that each reply is the same again."""
         return self._replayed is not None
 
+    def _note(self, sentence: str) -> None:
+        self._notices[sentence] += 1
+
     def _cache_keys(self, workspace: Path, allowed: Mapping[str, str]) -> CacheKeys:
         settings = self._settings
         own = (settings.cache_dir, settings.report_dir, settings.cassettes)
         files = CacheFiles(excluded=[workspace / name for name in own if name])
-        return CacheKeys(allowed, self._notices.add, files)
+        return CacheKeys(allowed, self._note, files)
 
     def _open_cache(self, workspace: Path) -> Cache | None:
         settings = self._settings
         if settings.cache not in ("read", "on") or settings.cache_dir is None:
             return None
-        return Cache(workspace / settings.cache_dir, settings.cache, self._notices.add)
+        return Cache(workspace / settings.cache_dir, settings.cache, self._note)
 
     def trust_cassettes(self, folder: CassetteFolder | None) -> None:
         """Replays from this folder alone from now on, and nothing if it is None."""

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
-from agentevals_action.formatting import redacted
+from agentevals_action.formatting import each_once, redacted
 from agentevals_action.github import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
-from agentevals_action.model.notices import Notices
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.terminal import printable
@@ -111,10 +110,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
 
 def _write_notices(notices: Iterable[str]) -> None:
     """Writes each notice once, as a warning as far as GitHub shows warnings."""
-    counted = Notices()
-    for notice in notices:
-        counted.add(notice)
-    for number, notice in enumerate(counted.sentences()):
+    for number, notice in enumerate(each_once(notices)):
         if number < limits.COMMANDS_PER_STEP:
             print(commands.command("warning", notice))
         else:

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 from agentevals_action import __version__
 from agentevals_action.escaping import code, inline, prose
-from agentevals_action.formatting import counted, counted_error_kinds, joined, plural, time
+from agentevals_action.formatting import (
+    counted,
+    counted_error_kinds,
+    each_once,
+    joined,
+    plural,
+    time,
+)
 from agentevals_action.model.comparison import describe_worse
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.notices import Notices
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view import edits, verdict, waivers
@@ -315,10 +321,7 @@ class _PageBuilder:
 
     def _notices(self) -> tuple[tuple[str, ...], Listing | None]:
         """The first notices, and the others as a list; equal ones are counted."""
-        counts = Notices()
-        for notice in self._view.notices:
-            counts.add(notice)
-        notices = [prose(notice, _NOTICE) for notice in counts.sentences()]
+        notices = [prose(notice, _NOTICE) for notice in each_once(self._view.notices)]
         # A list of a single notice would not save a line.
         few = _OPEN_NOTICES if len(notices) > _OPEN_NOTICES + 1 else len(notices)
         title = counted(len(notices) - few, "more notice")
