@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
@@ -35,9 +34,7 @@ def suites() -> list[str]:
 
 
 def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
-    return load_suite(
-        copy / path, copy, Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS)
-    )
+    return load_suite(copy / path, copy, Catalog(providers.PROVIDERS))
 
 
 @pytest.mark.parametrize("path", suites())

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
@@ -30,7 +29,7 @@ def read(root: Path) -> dict[str, object]:
     suite = load_suite(
         root / "EVAL.yaml",
         root,
-        Catalog(evaluators=evaluators.EVALUATORS_BY_NAME, providers=providers.PROVIDERS),
+        Catalog(providers=providers.PROVIDERS),
     )
     diagnostics = [
         str(diagnostic)

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from agentevals_action import evaluators
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.catalog import Catalog
@@ -57,9 +56,7 @@ class MockTarget(base.ProviderOptions):
         return ("MOCK_KEY",)
 
 
-CATALOG = Catalog(
-    evaluators=evaluators.EVALUATORS_BY_NAME, providers={"cli": CliTarget, "mock": MockTarget}
-)
+CATALOG = Catalog(providers={"cli": CliTarget, "mock": MockTarget})
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from agentevals_action import evaluators
 from agentevals_action.errors import ExitCode
 from agentevals_action.suites import json_schema
 
@@ -13,7 +12,7 @@ from agentevals_action.suites import json_schema
 @click.option("--config", is_flag=True, help="Print the schema of `.agentevals.yaml` instead.")
 def command(config: bool) -> int:
     """Print the JSON Schema of EVAL.yaml, for editors."""
-    suites = json_schema.suite_schema(evaluators.EVALUATORS_BY_NAME)
+    suites = json_schema.suite_schema()
     found = json_schema.configuration_schema() if config else suites
     print(json.dumps(found, indent=2, ensure_ascii=False))
     return ExitCode.PASSED

@@ -1,17 +1,16 @@
-"""The names that suites may use: evaluator types, providers, and the user's overrides."""
+"""What suites may use: providers, variables, and the user's overrides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.targets.base import ProviderOptions
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
+    """`providers` by name, with `_` for `-`.
 
     `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
@@ -19,7 +18,6 @@ class Catalog:
     unknown fields that are no errors. `cache` keeps the content of targets files for other
     suites."""
 
-    evaluators: Mapping[str, type[EvaluatorOptions]]
     providers: Mapping[str, type[ProviderOptions]]
     targets_file: Path | None = None
     target: str | None = None

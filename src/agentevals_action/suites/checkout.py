@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
@@ -69,11 +68,10 @@ class Checkout:
 
 
 def catalog(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Catalog:
-    """The evaluators and providers of this version, the user's targets file, overrides and
+    """The providers of this version, the user's targets file, overrides and
     variables."""
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
-        evaluators=evaluators.EVALUATORS_BY_NAME,
         providers=providers.PROVIDERS_BY_NAME,
         targets_file=targets,
         target=settings.target,

@@ -358,11 +358,9 @@ def _fold_inside(value: Any, shape: Shape, findings: Findings) -> Any:
         return value if is_data else fold(value, shape, findings)
     if not isinstance(value, Items):
         return value
-    folded = Items(value.source, value.start)
-    for item, location in value.located():
-        made = fold(item, shape, findings) if isinstance(item, Map) else item
-        folded.put(made, (location.line, location.column))
-    return folded
+    return value.mapped(
+        lambda item, _: fold(item, shape, findings) if isinstance(item, Map) else item
+    )
 
 
 def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from agentevals_action.evaluators import base
+from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME, base
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import fields_of
@@ -28,8 +28,6 @@ _GENERATED_NAME = 40
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _ASSERTION_SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
 _FILE_NAME = re.compile(r"\w[\w.-]*")
-
-Types = Mapping[str, type[base.EvaluatorOptions]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class EvaluatorReader:
     """Reads the evaluators of one file in `folder`; an invalid one is an error, it is never left
     out silently."""
 
-    types: Types
     folder: Folder
     findings: Findings
     origin: Origin
@@ -70,7 +67,7 @@ class EvaluatorReader:
         """The `rubrics` of a test as one evaluator of type `rubric`."""
         entry = Map(data.source, data.start)
         entry.adopt(data, "rubrics", "rubrics")
-        options = self.types["rubric"]
+        options = EVALUATORS_BY_NAME["rubric"]
         _report_inside(options, entry, self.findings)
         valid = self.findings.read(options, entry, "test", self.folder)
         location = data.value_location("rubrics")
@@ -83,7 +80,7 @@ class EvaluatorReader:
             findings.error(location, problem, "write an object with a `type`")
             return None
         entry = self._with_program(entry)
-        options = _options_of(entry, self.types, findings)
+        options = _options_of(entry, findings)
         if options is None:
             return None
         shape = dialects.evaluator_shape(options)
@@ -95,7 +92,7 @@ class EvaluatorReader:
         children = self._read_children(entry, options, data)
         # Names in an aggregator cannot be checked where a child is invalid.
         skipped = options.children_field if findings.error_count > before else ""
-        _refuse_special(entry, self.types, findings)
+        _refuse_special(entry, findings)
         _report_inside(options, data, findings)
         # `target` is a field of its own in some types.
         shared = data.without("target") if "target" in fields_of(options) else data
@@ -126,7 +123,7 @@ class EvaluatorReader:
         """An evaluator of a type of the repository's own, as the program that it stands for: the
         file `.agentv/assertions/<type>.ts` in the folder or one above it, as AgentV runs it."""
         written = entry.get("type")
-        if not isinstance(written, str) or dialects.type_key(written) in self.types:
+        if not isinstance(written, str) or dialects.type_key(written) in EVALUATORS_BY_NAME:
             return entry
         if _FILE_NAME.fullmatch(written) is None:
             return entry
@@ -174,15 +171,15 @@ class EvaluatorReader:
         return Declared(evaluator, options, tuple(options.inner_gates()))
 
 
-def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
+def default_judge(folder: Folder, location: Location) -> Declared:
     """The judge that scores `criteria` where a suite declares nothing."""
-    options = types["llm_judge"].model_validate({}, context=folder)
+    options = EVALUATORS_BY_NAME["llm_judge"].model_validate({}, context=folder)
     return Declared(Evaluator("criteria", options.type, options, "default", location), options)
 
 
-def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
+def _options_of(entry: Map, findings: Findings) -> type[base.EvaluatorOptions] | None:
     written = entry.get("type")
-    known = f"write one of {one_of(sorted({options.type for options in types.values()}))}"
+    known = f"write one of {one_of(sorted(EVALUATORS))}"
     location = entry.value_location("type") if "type" in entry else entry.location
     if not isinstance(written, str) or not written:
         problem, advice = "this evaluator has no `type`", known
@@ -194,15 +191,15 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Evalu
         findings.error(location, problem, advice)
         return None
     key = dialects.type_key(written)
-    if key in types:
-        return types[key]
-    positive = types.get(key.removeprefix("not_"))
+    if key in EVALUATORS_BY_NAME:
+        return EVALUATORS_BY_NAME[key]
+    positive = EVALUATORS_BY_NAME.get(key.removeprefix("not_"))
     if key.startswith("not_") and positive:
         problem = f"the evaluator type `{written}` of AgentV is not supported"
         findings.error(location, problem, f"write `type: {positive.type}` with `negate: true`")
     else:
         problem = f"the evaluator type `{written}` is unknown"
-        findings.error(location, problem, did_you_mean(key, types, known))
+        findings.error(location, problem, did_you_mean(key, EVALUATORS_BY_NAME, known))
     return None
 
 
@@ -210,7 +207,7 @@ def _is_llm_rubric(entry: Map) -> bool:
     return dialects.type_key(entry["type"]) == "llm_rubric"
 
 
-def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
+def _refuse_special(entry: Map, findings: Findings) -> None:
     """Refuses two forms that mean something else in AgentV, or that a reader takes for it."""
     if _is_llm_rubric(entry) and "value" in entry:
         problem = "`llm-rubric` with a `value` is not supported"
@@ -220,7 +217,7 @@ def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
         return
     for text, location in entry["rubrics"].located():
         # A judge's opinion must not replace an evaluator.
-        if dialects.type_key(text.strip()) in types:
+        if dialects.type_key(text.strip()) in EVALUATORS_BY_NAME:
             problem = f"`{text.strip()}` alone is the type of an evaluator and not a criterion"
             findings.error(location, problem, "write an object with a `type`")
 

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
 from agentevals_action.model.file_model import FileModel, model_schema
 from agentevals_action.model.messages import ROLES
 from agentevals_action.suites import dialects, messages, schema_models, workspace_models
 from agentevals_action.suites.dialects import Shape
-from agentevals_action.suites.evaluators import Types
 from agentevals_action.suites.quarantine_file import Configuration, QuarantineEntry
 
 Schema = dict[str, Any]
@@ -96,8 +96,8 @@ _MODELS: Mapping[type[FileModel], Shape | None] = {
 }
 
 
-def suite_schema(types: Types) -> Schema:
-    """The schema of a suite whose evaluators may be of these types (by every name, with `_`)."""
+def suite_schema() -> Schema:
+    """The schema of a suite."""
     definitions: Schema = {}
     root = _object(schema_models.Suite, definitions)
     root["properties"]["$schema"] = _SCHEMA_FIELD
@@ -112,11 +112,11 @@ def suite_schema(types: Types) -> Schema:
         if shape:
             _add_dialects(definitions[model.__name__], shape)
     _add_dialects(root, dialects.SUITE)
-    definitions["Evaluator"] = _evaluator(types, definitions)
+    definitions["Evaluator"] = _evaluator(definitions)
     definitions["PlainCriterion"] = {
         "type": "string",
         "minLength": 1,
-        "pattern": f"^(?!{_matching(sorted(types)).removeprefix('^')})",
+        "pattern": f"^(?!{_matching(sorted(EVALUATORS_BY_NAME)).removeprefix('^')})",
         "errorMessage": "This is the type of an evaluator and not a criterion; write an object "
         "with a `type`.",
         "description": "A criterion in words; the plain strings of a list make one rubric.",
@@ -176,14 +176,13 @@ def _close(made: Schema) -> None:
     made["additionalProperties"] = False
 
 
-def _evaluator(types: Types, definitions: Schema) -> Schema:
+def _evaluator(definitions: Schema) -> Schema:
     names: dict[str, list[str]] = {}
-    for name, options in sorted(types.items()):
+    for name, options in sorted(EVALUATORS_BY_NAME.items()):
         names.setdefault(options.type, []).append(name)
-    known = {options.type: options for options in types.values()}
     evaluator = model_schema(schema_models.Evaluator, definitions)
     target = evaluator["properties"].pop("target")
-    evaluator["properties"]["type"] = _type(names, known)
+    evaluator["properties"]["type"] = _type(names)
     evaluator["properties"]["required"]["anyOf"].remove({"type": "null"})
     # AgentV takes `llm-rubric` with a `value` for something else.
     foreign = _never(
@@ -192,7 +191,7 @@ def _evaluator(types: Types, definitions: Schema) -> Schema:
     evaluator["allOf"] = [
         {"if": _of_type(_matching(["llm_rubric"])), "then": {"properties": {"value": foreign}}}
     ]
-    for canonical, options in sorted(known.items()):
+    for canonical, options in sorted(EVALUATORS.items()):
         made = definitions[canonical] = model_schema(options, definitions)
         if options.asks_judge:
             made["properties"].setdefault("target", target)
@@ -219,11 +218,11 @@ def _of_type(pattern: str) -> Schema:
     }
 
 
-def _type(names: Mapping[str, list[str]], known: Types) -> Schema:
+def _type(names: Mapping[str, list[str]]) -> Schema:
     """The types that an editor offers, with their descriptions; then all other spellings."""
     offered = [
         {"const": name, "description": inspect.cleandoc(options.__doc__ or "")}
-        for name, options in sorted(known.items())
+        for name, options in sorted(EVALUATORS.items())
     ]
     every = _matching(sorted(name for group in names.values() for name in group))
     description = "The type of evaluator; `-` and `_` are equal in it."

@@ -176,7 +176,7 @@ class _Loader:
 
     def load(self) -> Suite | BrokenSuite:
         """The suite, or its errors."""
-        findings, types = self.findings, self.catalog.evaluators
+        findings = self.findings
         environment = Environment(self.catalog.environ, self.catalog.allowed)
         # The texts of tests are filled in when the tests are read.
         written = self.suite.data
@@ -191,7 +191,7 @@ class _Loader:
         targets.check_default(findings)
         workspaces = WorkspaceReader(self.folder)
         self._add_files(workspaces.read_suite(fields.workspace, data, findings))
-        evaluators = EvaluatorReader(types, self.folder, findings, "suite").read(
+        evaluators = EvaluatorReader(self.folder, findings, "suite").read(
             dialects.declared_evaluators(self.suite.data, findings)
         )
         for declared in evaluators:
@@ -200,7 +200,6 @@ class _Loader:
         messages = tuple(message.message() for message in fields.input)
         self._add_files(named_files(messages, self.folder))
         reader = TestReader(
-            types,
             self.folder,
             own,
             fields.input_files,

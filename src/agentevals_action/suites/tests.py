@@ -12,7 +12,6 @@ from agentevals_action.suites import dialects, messages, schema_models, texts
 from agentevals_action.suites.evaluators import (
     Declared,
     EvaluatorReader,
-    Types,
     default_judge,
     effective,
 )
@@ -40,11 +39,10 @@ class ReadTest:
 
 @dataclass(frozen=True)
 class TestReader:
-    """Reads the tests of one suite: the known types, and what the suite adds to each test."""
+    """Reads the tests of one suite: what the suite adds to each test."""
 
     __test__ = False  # pytest: not a test case
 
-    types: Types
     folder: Folder
     suite: Map
     input_files: tuple[str, ...]
@@ -105,7 +103,7 @@ class TestReader:
         data = dialects.fold(entry, dialects.TEST, findings)
         messages.with_files(data, self._input_files(data, folder), findings)
         fields = findings.read(schema_models.Test, data, "test", folder)
-        reader = EvaluatorReader(self.types, folder, findings, "test")
+        reader = EvaluatorReader(folder, findings, "test")
         own = reader.read(dialects.declared_evaluators(entry, findings))
         rubrics = reader.read_rubrics(data) if "rubrics" in data else None
         if fields is None:
@@ -122,7 +120,7 @@ class TestReader:
             ("suite", () if skips else self.evaluators),
         )
         if criteria and not any(group for _, group in groups):
-            groups = (("default", (default_judge(self.types, self.folder, entry.location),)),)
+            groups = (("default", (default_judge(self.folder, entry.location),)),)
         self._check_targets(fields, data, groups, findings)
         if findings.error_count == before and not any(group for _, group in groups):
             problem = f"the test `{fields.id}` has no evaluator"

@@ -87,28 +87,16 @@ def _map_texts(
     if isinstance(data, str):
         return replace(data, location) if sign in data else data
     if isinstance(data, Map):
-        changed = {
-            key: made
-            for key, value in data.items()
-            if (made := _map_texts(value, data.value_location(key), sign, replace)) is not value
-        }
-        if not changed:
-            return data
-        filled = Map(data.source, data.start)
-        for key in data:
-            filled.adopt(data, key, key, changed.get(key))
-        return filled
+        changed = Map(data.source, data.start)
+        for key, value in data.items():
+            made = _map_texts(value, data.value_location(key), sign, replace)
+            if made is not value:
+                changed[key] = made
+        return data.replaced_by(changed) if changed else data
     if isinstance(data, Items):
-        items = [
-            (_map_texts(value, where, sign, replace), value, where)
-            for value, where in data.located()
-        ]
-        if all(made is value for made, value, _ in items):
-            return data
-        filled_items = Items(data.source, data.start)
-        for made, _, where in items:
-            filled_items.put(made, (where.line, where.column))
-        return filled_items
+        items = data.mapped(lambda value, where: _map_texts(value, where, sign, replace))
+        is_same = all(made is value for made, value in zip(items, data, strict=True))
+        return data if is_same else items
     return data
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from agentevals_action import evaluators
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.suites.files.diagnostics import Unreadable
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
@@ -405,7 +405,7 @@ BEYOND_A_SCHEMA = {
     "field path absent, of the suite's evaluator",
     "fields with nothing to compare",
 }
-SCHEMA = jsonschema.Draft7Validator(suite_schema(evaluators.EVALUATORS_BY_NAME))
+SCHEMA = jsonschema.Draft7Validator(suite_schema())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -427,7 +427,7 @@ def test_custom_type__is_refused_with_the_types_there_are(root: Path) -> None:
     problem, _, advice = told.partition("; ")
     assert (place, problem) == ("EVAL.yaml:6:16", "the evaluator type `my_check` is unknown")
     assert advice.startswith("write one of `code_judge`, ")
-    for options in set(suites.CATALOG.evaluators.values()):
+    for options in EVALUATORS.values():
         assert f"`{options.type}`" in advice
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
@@ -24,7 +23,7 @@ def suite_files() -> list[Path]:
 
 @pytest.mark.parametrize("path", suite_files(), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_conformance__is_read(path: Path) -> None:
-    suite = load_suite(path, FOLDER, Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS))
+    suite = load_suite(path, FOLDER, Catalog(providers.PROVIDERS))
 
     assert isinstance(suite, Suite), suite
     assert all("expect" in test.metadata for test in suite.tests)

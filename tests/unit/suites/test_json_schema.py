@@ -9,12 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentevals_action import evaluators, templating
+from agentevals_action import templating
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema
 
-MADE = suite_schema(evaluators.EVALUATORS_BY_NAME)
+MADE = suite_schema()
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
 
 

@@ -19,7 +19,7 @@ from agentevals_action.suites.json_schema import suite_schema
 from agentevals_action.suites.schema_models import Evaluator
 from tests.support import suites
 
-MADE = suite_schema(evaluators.EVALUATORS_BY_NAME)
+MADE = suite_schema()
 VALIDATOR = jsonschema.Draft7Validator(MADE)
 CATALOG = evaluators.EVALUATORS_BY_NAME
 COMMON = set(file_fields(Evaluator)) - {"target"}

@@ -531,7 +531,7 @@ def test_fault__unknown_fields(root: Path) -> None:
 
 
 def test_schema__knows_workspaces() -> None:
-    made: dict[str, Any] = json_schema.suite_schema(suites.CATALOG.evaluators)
+    made: dict[str, Any] = json_schema.suite_schema()
     definitions = made["definitions"]
     assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
     assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]

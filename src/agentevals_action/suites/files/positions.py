@@ -1,6 +1,6 @@
 """Data of a file with the positions of its parts: dicts and lists that carry lines and columns."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +108,13 @@ class Items(list[Any]):
         """Appends an item and its position."""
         self.append(value)
         self._positions.append(position)
+
+    def mapped(self, change: Callable[[Any, Location], Any]) -> "Items":
+        """A copy with other items at the same positions."""
+        copy = Items(self.source, self.start)
+        for value, location in self.located():
+            copy.put(change(value, location), (location.line, location.column))
+        return copy
 
     @property
     def location(self) -> Location:
