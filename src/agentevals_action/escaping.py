@@ -108,12 +108,11 @@ def prose(text: str, limit: int = 300) -> str:
     return "".join([*parts, _escaped(line[end:]) if line[end:] else ""]) or _EMPTY
 
 
-def fenced(text: str, limit: int, prefix: str = "", width: int = 0) -> str:
+def fenced(text: str, limit: int, width: int = 0) -> str:
     """A fenced block with at most `limit` characters of the text; how many are left out is its last
     line.
 
-    Lines are wrapped at `width` columns (0: not). `prefix` goes before every line but the first,
-    for a block inside a list item (spaces) or a quotation (`> `)."""
+    Lines are wrapped at `width` columns (0: not)."""
     if len(text) > limit or width:
         text = redacted(text)
     shown = visible(text[: limit + 1])[:limit].rstrip("\n").split("\n")
@@ -124,7 +123,7 @@ def fenced(text: str, limit: int, prefix: str = "", width: int = 0) -> str:
         lines.append(f"… ({len(text) - limit:,} more characters)")
     mark = min("`~", key=lambda char: max(_longest(line, char) for line in lines))
     fence = mark * max(3, 1 + max(_longest(line, mark) for line in lines))
-    return f"\n{prefix}".join([f"{fence}text", *lines, fence])
+    return "\n".join([f"{fence}text", *lines, fence])
 
 
 def _wrapped(line: str, width: int) -> list[str]:

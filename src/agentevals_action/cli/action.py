@@ -33,7 +33,6 @@ from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Outcome, Review
-from agentevals_action.model.shards import ShardPlan
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
@@ -338,7 +337,7 @@ class _PlanGate(_Gate):
         ended: Review | None = None
         with self._completing_check():
             try:
-                plan = None if self.refused else self._plan()
+                plan = None if self.refused else plan_shards(self._request(), self._run_identity)
             except AgentEvalsError as error:
                 plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
             if plan:
@@ -352,9 +351,6 @@ class _PlanGate(_Gate):
         outputs = {"matrix": matrix, "head-sha": origin.head_sha, "base-sha": origin.base_sha or ""}
         workflow_commands.write_outputs(self.outputs, outputs)
         return ExitCode.PASSED
-
-    def _plan(self) -> ShardPlan:
-        return plan_shards(self._request(), self._run_identity)
 
 
 class _ShardGate(_Gate):

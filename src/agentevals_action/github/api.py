@@ -182,7 +182,7 @@ class GitHubApi:
         parameters = {"per_page": limits.PAGE, **parameters}
         while url:
             headers, data = self._send("GET", url, parameters)
-            yield from _validate(list[model], data.get(key) if _is_object(data) else data)  # type: ignore[valid-type]  # a type made of a value
+            yield from _validate(list[model], data.get(key) if isinstance(data, dict) else data)  # type: ignore[valid-type]  # a type made of a value
             following = _NEXT_PAGE.search(headers.get("link", ""))
             url, parameters = following[1] if following else None, {}
 
@@ -262,10 +262,6 @@ class GitHubApi:
             raise _api_error(error) from error
         except _UNREADABLE as error:
             raise ApiError("unavailable", f"no valid reply ({type(error).__name__})") from error
-
-
-def _is_object(data: object) -> bool:
-    return isinstance(data, dict)
 
 
 def _validate(model: type[T], data: object) -> T:

@@ -112,7 +112,8 @@ class CommentWriter:
             return self._create(body, own).html_url
         latest = own[-1]
         self._minimize(own[:-1])
-        if report.wanted and _is_worse(report.outcome, latest.marker.outcome):
+        is_worse = _ORDER.index(report.outcome) > _ORDER.index(latest.marker.outcome)
+        if report.wanted and is_worse:
             created = self._create(body, own)  # an edit would notify nobody
             self._minimize([latest])
             return created.html_url
@@ -199,7 +200,3 @@ class CommentWriter:
                     self._api.graphql(_MINIMIZE, {"id": node.get("id")})
         except ApiError as error:
             self._api.report("An outdated comment could not be hidden", error, _PERMISSION)
-
-
-def _is_worse(outcome: Outcome, than: Outcome) -> bool:
-    return _ORDER.index(outcome) > _ORDER.index(than)

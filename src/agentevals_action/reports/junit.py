@@ -4,7 +4,6 @@ There is no standard. This is the common part of what pytest writes and of what
 https://docs.gitlab.com/ci/testing/unit_test_reports/ and https://github.com/testmoapp/junitxml
 describe."""
 
-from collections.abc import Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -28,9 +27,9 @@ def junit(view: ReportView) -> str:
         root.append(_suite(suite))
     for one in view.review.invalid:
         invalid = SubElement(
-            root, "testsuite", name=_text(one.location.path), tests="1", failures="0", errors="1"
+            root, "testsuite", name=visible(one.location.path), tests="1", failures="0", errors="1"
         )
-        case = SubElement(invalid, "testcase", name="suite", classname=_text(one.location.path))
+        case = SubElement(invalid, "testcase", name="suite", classname=visible(one.location.path))
         _locate(case, one.location.path, one.location.line)
         message = "; ".join(filter(None, (one.problem, one.advice)))
         SubElement(case, "error", type="invalid", message=plain(message, _LINE))
@@ -42,7 +41,7 @@ def junit(view: ReportView) -> str:
 
 
 def _suite(suite: SuiteComparison) -> Element:
-    element = Element("testsuite", name=_text(suite.path), file=_text(suite.path))
+    element = Element("testsuite", name=visible(suite.path), file=visible(suite.path))
     heads = [(test, test.head) for test in suite.tests if test.head]
     cases = [_case(suite.path, test, head) for test, head in heads]
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -51,13 +50,13 @@ def _suite(suite: SuiteComparison) -> Element:
     if suite.head:
         element.set("time", _seconds(suite.head.duration_ms))
     if heads:
-        element.set("timestamp", _text(min(head.timestamp for _, head in heads)))
+        element.set("timestamp", visible(min(head.timestamp for _, head in heads)))
     element.extend(cases)
     return element
 
 
 def _case(suite: str, test: TestComparison, head: TestResult) -> Element:
-    case = Element("testcase", name=_text(test.id), classname=_text(suite))
+    case = Element("testcase", name=visible(test.id), classname=visible(suite))
     _locate(case, head.path or head.eval_path, head.line)
     if head.duration_ms is not None:
         case.set("time", _seconds(head.duration_ms))
@@ -92,22 +91,14 @@ def _fail(case: Element, test: TestComparison, head: TestResult) -> None:
     kind = "regression" if waivers.needs_review(test) and test.base else head.verdict or "error"
     message = plain(reasons[0] if reasons else f"score {head.score}", _LINE)
     failure = SubElement(case, "failure", type=kind, message=message)
-    failure.text = _lines([*reasons, "", "answer:", head.candidate_answer])
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return _text(cut("\n".join(lines), _TEXT))
+    text = "\n".join([*reasons, "", "answer:", head.candidate_answer])
+    failure.text = visible(cut(text, _TEXT))
 
 
 def _locate(case: Element, path: str, line: int) -> None:
-    case.set("file", _text(path))
+    case.set("file", visible(path))
     case.set("line", str(line))
 
 
 def _seconds(milliseconds: float) -> str:
     return f"{milliseconds / 1000:.3f}"
-
-
-def _text(text: str) -> str:
-    """A text without the characters that XML cannot hold."""
-    return visible(text)

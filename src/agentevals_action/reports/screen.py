@@ -72,17 +72,13 @@ def _suites(view: ReportView) -> list[Text]:
     return [*lines, *([Text(f"… and {counted(left, 'more suite')}")] if left else [])]
 
 
-def _regressions(suite: SuiteComparison) -> int:
-    return sum(test.is_regression for test in suite.tests)
-
-
 def _figures(suite: SuiteComparison) -> Iterator[str]:
     sides = [side for side in (suite.base, suite.head) if side]
     if sides:
         yield f"pass rate {' → '.join(console.rate(side.pass_rate) for side in sides)}"
     if suite.head:
         yield counted(suite.head.total, "test")
-    if regressed := _regressions(suite):
+    if regressed := sum(test.is_regression for test in suite.tests):
         yield f"{regressed} regressed"
     if suite.problem:
         yield printable(suite.problem)

@@ -312,7 +312,9 @@ def _with_doubts(reviewed: Review, claims: Claims, doubts: tuple[str, ...]) -> R
             decision = Decision(
                 Outcome.FAILED, ExitCode.FAILED, "failure", (*decision.reasons, *doubts)
             )
-    elif decision.outcome is Outcome.FAILED and not _has_failed_gate(reviewed):
+    elif decision.outcome is Outcome.FAILED and not any(
+        test.failed_gates for suite in reviewed.suites for test in suite.tests
+    ):
         # The run may have confirmed by fresh samples that a verdict dropped by chance.
         reasons = (*decision.reasons, "the run says that it passed", *doubts)
         decision = gate.inconclusive_decision(reasons, "fail")
@@ -328,7 +330,3 @@ def _with_doubts(reviewed: Review, claims: Claims, doubts: tuple[str, ...]) -> R
         claims=SCORED_AGAIN if is_green else CLAIMED,
         notices=(*reviewed.notices, *(() if is_green else (_ASK,))),
     )
-
-
-def _has_failed_gate(reviewed: Review) -> bool:
-    return any(test.failed_gates for suite in reviewed.suites for test in suite.tests)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
@@ -22,12 +22,8 @@ _MISNAMED = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-def _strip(value: Any) -> Any:
-    return value.strip() if isinstance(value, str) else value
-
-
 _Globs = NonEmpty | Annotated[ListOf[NonEmpty], Field(min_length=1)]
-_Words = Annotated[NonEmpty, BeforeValidator(_strip)]
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class QuarantineEntry(FileModel):

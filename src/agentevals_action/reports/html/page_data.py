@@ -60,7 +60,9 @@ class _Messages:
 
 def page_data(view: ReportView) -> PageData:
     """The data of a review, the tests that changed or failed first."""
-    ordered = sorted(view.tests, key=_rank)
+    ordered = sorted(
+        view.tests, key=lambda one: (not waivers.needs_review(one.comparison), _is_quiet(one))
+    )
     listed = ordered[:MAX_ROWS]
     suites = {path: number for number, path in enumerate(sorted({one.suite for one in listed}))}
     evaluators = _evaluators(listed)
@@ -93,10 +95,6 @@ def page_data(view: ReportView) -> PageData:
 
 def _folder(url: str | None) -> str | None:
     return url.removesuffix("x") if url else None
-
-
-def _rank(one: ListedTest) -> int:
-    return 0 if waivers.needs_review(one.comparison) else 1 + _is_quiet(one)
 
 
 def _is_quiet(one: ListedTest) -> bool:

@@ -6,7 +6,7 @@ from agentevals_action.formatting import score
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view import confirmation, cost, verdict, waivers
-from agentevals_action.reports.view.conversations import Turn, Turns, number_turns
+from agentevals_action.reports.view.conversations import number_turns
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import (
     ListedTest,
@@ -27,7 +27,7 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
     heads = [test.head for suite in review.suites for test in suite.tests if test.head]
     turns = number_turns((head.eval_path, head.conversation_id, head.eval_id) for head in heads)
     tests = tuple(
-        ListedTest(suite.path, test, _turn(test, turns))
+        ListedTest(suite.path, test, turns.get((suite.path, test.id)) if test.head else None)
         for suite in review.suites
         for test in suite.tests
     )
@@ -51,7 +51,9 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         removal=removal,
         edits=tuple(edit for suite in review.suites for edit in suite.edits),
         passed_by_edits=group(lambda test: test.passes_by_edits),
-        unscored_by_base=group(_is_unscored_by_base),
+        unscored_by_base=group(
+            lambda test: test.by_base is not None and test.by_base.result.verdict is None
+        ),
         spending=cost.spent_by_review(review),
         notices=review.notices,
         tests=order_by_conversation(tests),
@@ -71,10 +73,6 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
     )
 
 
-def _turn(test: TestComparison, turns: Turns) -> Turn | None:
-    return turns.get((test.head.eval_path, test.head.eval_id)) if test.head else None
-
-
 def _removal(review: Review, tests: tuple[ListedTest, ...]) -> Removal:
     removed = tuple(one for one in tests if one.comparison.change is Change.REMOVED)
     gates = tuple(
@@ -84,10 +82,6 @@ def _removal(review: Review, tests: tuple[ListedTest, ...]) -> Removal:
         for gate in one.comparison.gates_removed
     )
     return Removal(review.gone_suites, removed, gates)
-
-
-def _is_unscored_by_base(test: TestComparison) -> bool:
-    return test.by_base is not None and test.by_base.result.verdict is None
 
 
 def _failed_without_base(test: TestComparison) -> bool:
