@@ -1,7 +1,7 @@
 """The check run: open from the start of a run, completed whatever happens, with annotations."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -81,11 +81,7 @@ class CheckRunWriter:
         """Continues the check run that another job of this run opened and none completed; without
         one, as `start`. Returns its URL."""
         try:
-            found = [
-                check
-                for check in self._list()
-                if check.status != "completed" and self._is_of_run(check.external_id)
-            ]
+            found = self._list_open(self._is_of_run)
         except ApiError:  # `start` reports it
             found = []
         if not found:
@@ -150,15 +146,22 @@ class CheckRunWriter:
             self._api.pages(path, CheckRun, "check_runs", check_name=self._name, filter="all")
         )
 
+    def _list_open(self, belongs: Callable[[CheckId], bool]) -> Sequence[CheckRun]:
+        """The check runs of this gate that are not completed, by the run that opened them."""
+        return [
+            check
+            for check in self._list()
+            if check.status != "completed"
+            and (own := read_id(check.external_id))
+            and own.gate == self._api.context.comment_id
+            and belongs(own)
+        ]
+
     def _complete_orphans(self) -> ApiError | None:
         """Returns the last failure."""
         failure = None
         try:
-            orphans = [
-                check
-                for check in self._list()
-                if check.status != "completed" and self._is_orphan(check.external_id)
-            ]
+            orphans = self._list_open(self._is_orphan)
         except ApiError as error:
             return error
         for check in orphans:
@@ -168,19 +171,16 @@ class CheckRunWriter:
                 failure = error
         return failure
 
-    def _is_of_run(self, external_id: str | None) -> bool:
-        """Whether a check run is one of this gate in this run, of any attempt."""
-        own, context = read_id(external_id), self._api.context
-        return own is not None and (own.gate, own.run) == (context.comment_id, context.run_id)
+    def _is_of_run(self, own: CheckId) -> bool:
+        """Whether an attempt of this run opened a check run."""
+        return own.run == self._api.context.run_id
 
-    def _is_orphan(self, external_id: str | None) -> bool:
-        """Whether an open check run is one of this gate whose run has ended.
+    def _is_orphan(self, own: CheckId) -> bool:
+        """Whether the run that opened a check run has ended.
 
         A run whose state is unknown counts as ended: if it goes on, it completes
         its check run again with its own conclusion."""
-        own, context = read_id(external_id), self._api.context
-        if own is None or own.gate != context.comment_id:
-            return False
+        context = self._api.context
         if own.run == context.run_id:
             return own.attempt <= context.run_attempt
         return own.run < context.run_id and not self._is_running(own.run, own.attempt)

@@ -23,7 +23,8 @@ _WIDE = 120  # columns of a terminal from which the table of suites has columns 
 _LINE = 1_000  # characters
 SHOWN = 50  # tests in a list
 
-_STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
+#: The styles of verdicts.
+STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
 _CHANGE_STYLES = {Change.REGRESSED: "red", Change.IMPROVED: "green", Change.UNDECIDED: "yellow"}
 
 
@@ -43,7 +44,7 @@ def verdict_word(result: TestResult) -> str:
 
 def verdict_style(result: TestResult | None) -> str:
     """The style of a test's verdict."""
-    return _STYLES[verdict_word(result)] if result else ""
+    return STYLES[verdict_word(result)] if result else ""
 
 
 def figure(value: float | None) -> str:
@@ -70,7 +71,7 @@ def print_suites(view: ReportView, stream: IO[str]) -> None:
         counts = (head.passed, head.borderline, head.failed, head.errored)
         verdicts = [
             (str(count), style if count else "dim")
-            for count, style in zip(counts, _STYLES.values(), strict=True)
+            for count, style in zip(counts, STYLES.values(), strict=True)
         ]
         figures = [rate(head.pass_rate), figure(head.average_score)]
         figures += [f"{head.duration_ms / 1000:.1f} s"]
@@ -111,7 +112,7 @@ def print_not_passed(tests: Sequence[ListedTest], number: int, stream: IO[str]) 
             word = verdict_word(result)
             location = f" {printable(result.path)}:{result.line} {printable(result.eval_id, 80)}"
             why = (f"  {printable(reason_for(result))}", "dim")
-            print_line(stream, (f"{word:<10}", _STYLES[word]), f"{location}{turn_note(one)}", why)
+            print_line(stream, (f"{word:<10}", STYLES[word]), f"{location}{turn_note(one)}", why)
     if number > SHOWN:
         print_line(stream, f"… and {number - SHOWN} more")
 
@@ -179,7 +180,7 @@ def print_figures(
 
 def print_check(is_good: bool, name: str, text: str, stream: IO[str]) -> None:
     """One line with a green or red name."""
-    style = _STYLES["pass" if is_good else "fail"]
+    style = STYLES["pass" if is_good else "fail"]
     print_line(stream, (printable(name), style), f": {printable(text, _LINE)}")
 
 

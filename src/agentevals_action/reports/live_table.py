@@ -15,9 +15,9 @@ from rich.text import Text
 
 from agentevals_action.formatting import cost, counted, redacted, time
 from agentevals_action.model.result import TestResult
+from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import printable
 
-_VERDICTS = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
 _NAME = 60  # characters of an id
 _NOW = 5  # running tests that are named
 _OTHER_LINES = 8  # of the screen: title and frame of the table, the lines below it, the prompt
@@ -37,6 +37,12 @@ class _Suite:
     @property
     def is_done(self) -> bool:
         return self.done == self.total
+
+
+def confirmation_line(tests: int, settled: int, samples: int) -> str:
+    """How many suspects are settled, by how many fresh samples."""
+    suspects = f"{settled} of {counted(tests, 'test')} whose verdict dropped"
+    return f"confirmed: {suspects}, {counted(samples, 'fresh sample')}"
 
 
 class LiveTable:
@@ -81,8 +87,7 @@ class LiveTable:
     def confirm(self, tests: int, settled: int, samples: int) -> None:
         """Shows the confirmation, whose cost is not part of the sum."""
         with self._lock:
-            suspects = f"{settled} of {counted(tests, 'test')} whose verdict dropped"
-            self._confirmed = f"confirmed: {suspects}, {counted(samples, 'fresh sample')}"
+            self._confirmed = confirmation_line(tests, settled, samples)
             self._is_cost_partial |= samples > 0
 
     @contextmanager
@@ -108,7 +113,7 @@ class LiveTable:
         table = Table(box=SIMPLE, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
         table.add_column("suite", no_wrap=True, overflow="ellipsis", min_width=12)
         has_cost = any(suite.cost_usd is not None for suite in self._suites.values())
-        for title in (*self._sides, *_VERDICTS, *(["cost"] if has_cost else [])):
+        for title in (*self._sides, *STYLES, *(["cost"] if has_cost else [])):
             table.add_column(title, justify="right", no_wrap=True, min_width=len(title))
         shown, left = self._listed()
         for path in shown:
@@ -116,7 +121,7 @@ class LiveTable:
             done = (f"{suite.done[side]}/{suite.total[side]}" for side in self._sides)
             verdicts = (
                 Text(str(suite.verdicts[verdict]), style if suite.verdicts[verdict] else "dim")
-                for verdict, style in _VERDICTS.items()
+                for verdict, style in STYLES.items()
             )
             amount = [cost(suite.cost_usd)] if has_cost else []
             style = "dim" if suite.is_done else ""

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.live_table import LiveTable
+from agentevals_action.reports.live_table import LiveTable, confirmation_line
 from agentevals_action.reports.terminal import printable, rich_console
 
 _INTERVAL = 10.0  # seconds between two lines of progress
@@ -68,8 +68,7 @@ class _Lines:
         self._print(", ".join(sides), is_due=is_last)
 
     def confirm(self, tests: int, settled: int, samples: int) -> None:
-        suspects = f"{settled} of {counted(tests, 'test')} whose verdict dropped"
-        line = f"confirmed: {suspects}, {counted(samples, 'fresh sample')}"
+        line = confirmation_line(tests, settled, samples)
         self._print(line, is_due=samples == 0 or settled == tests)
 
     def _print(self, line: str, *, is_due: bool) -> None:

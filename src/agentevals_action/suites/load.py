@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,8 +19,7 @@ from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.evaluators import EvaluatorReader
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
-from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.files.yaml_reader import read_yaml_file
+from agentevals_action.suites.files.yaml_reader import read_yaml_map
 from agentevals_action.suites.messages import named_files
 from agentevals_action.suites.sources import (
     ROW_SUFFIXES,
@@ -38,6 +36,7 @@ from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import is_present
 
 _SIDECAR = "dataset"
+_OBJECT = "write an object with `name` and `tests`"
 
 
 def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
@@ -112,7 +111,7 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
         if sidecar is None:
             return _Root(path, Map(path, (1, 1)), file, (own,))
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
-    data = _read_map(file, path)
+    data = read_yaml_map(file, path, "suite", _OBJECT)
     other_format = Findings()
     if dialects.refuse_other_format(data, other_format):
         raise Unreadable(*other_format.errors)
@@ -126,22 +125,13 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
     return _Root(path, data, None, (own,))
 
 
-def _read_map(file: Path, path: str) -> Map:
-    data: Any = read_yaml_file(file, path)
-    if isinstance(data, Map):
-        return data
-    location = getattr(data, "location", Location(path))
-    problem = f"this suite is {describe_value(data)}"
-    raise Unreadable(Diagnostic(location, problem, "write an object with `name` and `tests`"))
-
-
 def _read_sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
     for suffix in YAML_SUFFIXES:
         for stem in dict.fromkeys((file.stem, _SIDECAR)):
             candidate = file.with_name(stem + suffix)
             if not is_present(candidate) or not candidate.resolve().is_relative_to(folder.root):
                 continue
-            data = _read_map(candidate, folder.relative(candidate))
+            data = read_yaml_map(candidate, folder.relative(candidate), "suite", _OBJECT)
             key = dialects.tests_key(data)
             if key is None:
                 return data

@@ -15,7 +15,12 @@ from agentevals_action.model.suite import NamedFile
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file, unreadable
+from agentevals_action.suites.files.yaml_reader import (
+    decode,
+    read_yaml_file,
+    read_yaml_map,
+    unreadable,
+)
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import open_regular
 
@@ -244,11 +249,7 @@ def _read_case(file: Path, inside: Path, folder: Folder) -> Map:
     """The test in the file of a folder `inside`: its id is by default the folder's name, and its
     workspace a copy of the folder `workspace` there."""
     source = folder.relative(file)
-    data = read_yaml_file(file, source)
-    if not isinstance(data, Map):
-        location = data.location if isinstance(data, Items) else Location(source)
-        problem = f"this test is {describe_value(data)}"
-        raise Unreadable(Diagnostic(location, problem, "write one object, without a hyphen before"))
+    data = read_yaml_map(file, source, "test", "write one object, without a hyphen before")
     start = (data.start, data.start)
     if "id" not in data:
         data.put("id", inside.name, start)

@@ -11,15 +11,15 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
 from agentevals_action.suites import dialects, workspace_models
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.files.yaml_reader import read_yaml_file
+from agentevals_action.suites.files.positions import Map
+from agentevals_action.suites.files.yaml_reader import read_yaml_map
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.tree_files import leads_out, walk
 
 #: Default limits of hooks in seconds, as in AgentV.
 _SECONDS = {"before_all": 60.0, "before_each": 60.0, "after_each": 30.0, "after_all": 30.0}
 _HOOKS = tuple(_SECONDS)
+_OBJECT = "write an object with `template`, `repos` or `hooks`"
 
 Value = TypeVar("Value")
 WorkspaceOrPath = str | workspace_models.Workspace | None
@@ -126,18 +126,13 @@ def _read_file(
     try:
         path = folder.file(text)
         source = folder.relative(path)
-        value = read_yaml_file(path, source)
+        value = read_yaml_map(path, source, "workspace", _OBJECT)
     except Unreadable as error:
         findings.unreadable(error)
         return None, folder
     except ValueError as error:
         advice = "name a YAML file of the repository, or write the workspace here"
         findings.error(location, f"`workspace`: {error}", advice)
-        return None, folder
-    if not isinstance(value, Map):
-        start = value.location if isinstance(value, Items) else Location(source)
-        advice = "write an object with `template`, `repos` or `hooks`"
-        findings.error(start, f"this workspace is {describe_value(value)}", advice)
         return None, folder
     return dialects.fold(value, dialects.WORKSPACE, findings), Folder(folder.root, path.parent)
 

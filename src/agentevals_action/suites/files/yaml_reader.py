@@ -86,6 +86,15 @@ def read_yaml_file(file: Path, source: str) -> Any:
     return read_yaml(data, source)
 
 
+def read_yaml_map(file: Path, source: str, what: str, advice: str) -> Map:
+    """The object in a file, which is a `what` (`suite`, `test`); Unreadable also for other data."""
+    data: Any = read_yaml_file(file, source)
+    if isinstance(data, Map):
+        return data
+    location = data.location if isinstance(data, Items) else Location(source)
+    raise Unreadable(Diagnostic(location, f"this {what} is {describe_value(data)}", advice))
+
+
 def unreadable(source: str, error: OSError) -> Unreadable:
     """The error of a file that cannot be read."""
     problem = f"this file cannot be read ({error.strerror})"
