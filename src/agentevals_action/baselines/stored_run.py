@@ -8,7 +8,7 @@ from agentevals_action.formatting import counted, plural
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results import build, scoring
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run
 
 
 def complete_run(
@@ -30,7 +30,7 @@ def complete_run(
     if len(scored) < len(found):
         errored = [name for name, result in found.items() if result is None]
         return f"{_names(errored)} ended in an error there"
-    return SuiteRun(suite.path, suite.name, scored, summarise(suite.path, suite.name, scored))
+    return suite_run(suite.path, suite.name, scored)
 
 
 def sound_samples(result: TestResult) -> tuple[SampleResult, ...]:

@@ -8,6 +8,7 @@ from agentevals_action.formatting import distinct
 from agentevals_action.model.result import (
     EvaluatorResult,
     EvaluatorSummary,
+    SuiteRun,
     SuiteSummary,
     TestResult,
 )
@@ -157,6 +158,12 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
     for index, result in enumerate(results):
         totals.add(index, result)
     return totals.summary(path, name)
+
+
+def suite_run(path: str, name: str, results: Iterable[TestResult]) -> SuiteRun:
+    """The run of a suite with these results."""
+    results = tuple(results)
+    return SuiteRun(path, name, results, summarise(path, name, results))
 
 
 def _whole(tokens: _Sum) -> int | None:

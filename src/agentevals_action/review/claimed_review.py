@@ -20,10 +20,11 @@ from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import ChangedFile, Decision, Outcome, Review
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import show_progress
+from agentevals_action.results.summary import suite_run
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.change import describe_change, imported_by_judges
-from agentevals_action.review.claims import Claims, suite_run
+from agentevals_action.review.claims import Claims
 from agentevals_action.review.comparison.compare import Knowledge, Side, compare_suite
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import SelectedSuites, select_suites
@@ -146,7 +147,9 @@ def _verify(engine: Engine, sides: Sides, claims: Claims, suites: Iterable[Suite
     heads = {}
     for path, run in claims.head.items():
         again = scored.get(path, {})
-        heads[path] = suite_run(path, [again.get(one.eval_id, one) for one in run.results])
+        heads[path] = suite_run(
+            path, run.name, (again.get(one.eval_id, one) for one in run.results)
+        )
         unproven = [one for one in again.values() if one.verdict != "pass"]
         if unproven:
             # A test that also fails on base is no regression, but base's results are claims, too.

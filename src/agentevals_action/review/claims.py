@@ -4,7 +4,7 @@ import io
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ from agentevals_action.model.review import Outcome
 from agentevals_action.reports import REPORTS
 from agentevals_action.reports.summary_json import EDIT_KINDS, read_edit
 from agentevals_action.results.jsonl import RESULT
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
 from agentevals_action.settings import MAX_SAMPLES
 
@@ -158,13 +158,10 @@ def _runs(content: bytes, name: str) -> dict[str, SuiteRun]:
             # Attack: a process of a judge for each of 100,000 samples holds the job for hours.
             raise _refused(f"`{name}` has a test with more than {_MAX_SCORED} samples")
         of_suite[result.eval_id] = result
-    return {path: suite_run(path, tuple(found.values())) for path, found in by_suite.items()}
-
-
-def suite_run(path: str, results: Sequence[TestResult]) -> SuiteRun:
-    """The run of a suite with these results, of which there is at least one."""
-    name = results[0].dataset
-    return SuiteRun(path, name, tuple(results), summarise(path, name, results))
+    return {
+        path: suite_run(path, next(iter(found.values())).dataset, found.values())
+        for path, found in by_suite.items()
+    }
 
 
 def _valid(content: bytes, name: str, validator: Draft202012Validator) -> Any:

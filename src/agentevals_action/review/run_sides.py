@@ -19,7 +19,7 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect, to_sample
@@ -113,15 +113,8 @@ class Sides:
             self.progress.advance(side, clean)
 
         await self.engine.runner.run(indexed(suites), on_result, error, on_start, second_scoring)
-        ordered = {path: tuple(_in_order(found)) for path, found in by_suite.items()}
         return [
-            SuiteRun(
-                suite.path,
-                suite.name,
-                ordered[suite.path],
-                summarise(suite.path, suite.name, ordered[suite.path]),
-            )
-            for suite in suites
+            suite_run(suite.path, suite.name, _in_order(by_suite[suite.path])) for suite in suites
         ]
 
     async def regrade(

@@ -8,7 +8,7 @@ from agentevals_action.formatting import joined
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.results.jsonl import read_results
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run
 from agentevals_action.review.comparison.compare import Side, compare_suite, removed
 
 
@@ -46,12 +46,10 @@ def _runs(path: Path) -> dict[str, SuiteRun]:
         raise InvalidInput(
             f"{path} contains no result", "name the results file of a run that finished tests"
         )
-    runs = {}
-    for suite, found in by_suite.items():
-        results = tuple(found.values())
-        name = results[0].dataset
-        runs[suite] = SuiteRun(suite, name, results, summarise(suite, name, results))
-    return runs
+    return {
+        suite: suite_run(suite, next(iter(found.values())).dataset, found.values())
+        for suite, found in by_suite.items()
+    }
 
 
 def _pairs(

@@ -10,7 +10,7 @@ from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.results.build import extended
 from agentevals_action.results.scoring import MIN_MAJORITY
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run, summarise
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect
 
@@ -171,7 +171,5 @@ def _extended_run(
 ) -> SuiteRun:
     if not any(samples for (suite, _), samples in fresh.items() if suite == path):
         return run
-    results = tuple(
-        extended(result, fresh.get((path, result.eval_id), ())) for result in run.results
-    )
-    return replace(run, results=results, summary=summarise(run.path, run.name, results))
+    results = (extended(result, fresh.get((path, result.eval_id), ())) for result in run.results)
+    return suite_run(run.path, run.name, results)

@@ -19,7 +19,7 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import CostTally, error_result, test_result
 from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
 from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import suite_run
 from agentevals_action.review.pipeline import Request, compare_sides, open_change
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
@@ -161,12 +161,11 @@ class _Results:
     def suite_run(self, side: Side, path: str, suite: Suite) -> SuiteRun:
         """The run of a suite on one side; `path` is its path on head."""
         found = self._found[side]
-        results = tuple(
+        results = (
             found.get((path, test.id)) or self._error(side, path, suite, test)
             for test in suite.tests
         )
-        summary = summarise(suite.path, suite.name, results)
-        return SuiteRun(suite.path, suite.name, results, summary)
+        return suite_run(suite.path, suite.name, results)
 
     def base_problem(self) -> str:
         """The reason why base could not run on any shard; empty if it ran on one."""
