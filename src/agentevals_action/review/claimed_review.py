@@ -147,9 +147,8 @@ def _verify(engine: Engine, sides: Sides, claims: Claims, suites: Iterable[Suite
     heads = {}
     for path, run in claims.head.items():
         again = scored.get(path, {})
-        heads[path] = suite_run(
-            path, run.name, (again.get(one.eval_id, one) for one in run.results)
-        )
+        scored_run = [again.get(one.eval_id, one) for one in run.results]
+        heads[path] = suite_run(path, scored_run[0].dataset, scored_run)
         unproven = [one for one in again.values() if one.verdict != "pass"]
         if unproven:
             # A test that also fails on base is no regression, but base's results are claims, too.
