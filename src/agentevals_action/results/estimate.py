@@ -153,9 +153,9 @@ def _worth(total: _Sum) -> str:
 
 
 def earlier_figures(results: Path) -> Mapping[str, Figures]:
-    """The figures of an earlier run by suite path; empty if its results cannot be read: they are
-    used for an estimate only."""
+    """The figures of an earlier run by suite path; empty if its results cannot be read or are no
+    possible figures: they are used for an estimate only."""
     try:
         return tally(read_results(results)) if results.is_file() else {}
-    except (InvalidInput, OSError):
+    except (InvalidInput, OSError, ValueError):
         return {}

@@ -1,13 +1,21 @@
 """The sentence before a run, and the figures that it is made from."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentevals_action import formatting
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
-from agentevals_action.results.estimate import EstimateTally, Figures, sentence, tally
+from agentevals_action.results.estimate import (
+    EstimateTally,
+    Figures,
+    earlier_figures,
+    sentence,
+    tally,
+)
+from agentevals_action.results.jsonl import encode_row
 
 
 def result(
@@ -126,3 +134,11 @@ def test_sentence__words_tokens_and_money_as_the_tables_do() -> None:
     assert dear.endswith(
         "; that is above `max-cost-usd` ($1,000,000), so that some will not be made"
     )
+
+
+def test_earlier_figures__impossible_ones_are_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(encode_row(result(duration_ms=-1.0)) + b"\n")
+    assert earlier_figures(path) == {}
+    path.write_bytes(encode_row(result()) + b"\n")
+    assert earlier_figures(path) == {"a/EVAL.yaml": Figures(1, 0.01, 100, 4000)}

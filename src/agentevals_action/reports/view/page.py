@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agentevals_action import __version__
 from agentevals_action.escaping import code, inline, prose
@@ -134,15 +135,12 @@ class _PageBuilder:
         notices, folded_notices = self._notices()
         removed = [one for one in view.removal.tests if one.comparison.quarantine is None]
 
-        def folded(
-            words: str, tests: Sequence[ListedTest], line: Line, note: str = ""
+        def listing(
+            limit: int, words: str, tests: Sequence[ListedTest], line: Line, note: str = ""
         ) -> Listing | None:
-            title = counted(len(tests), "test", words)
-            return text.listing(title, tests, line, limits.folded, note)
+            return text.listing(counted(len(tests), "test", words), tests, line, limit, note)
 
-        def quiet(words: str, tests: Sequence[ListedTest], line: Line) -> Listing | None:
-            return text.listing(counted(len(tests), "test", words), tests, line, limits.quiet)
-
+        folded, quiet = partial(listing, limits.folded), partial(listing, limits.quiet)
         return Page(
             marker=MARKER,
             alert=view.alert,

@@ -146,10 +146,8 @@ class TestText:
         self, title: str, tests: Sequence[ListedTest], line: Line, limit: int, note: str = ""
     ) -> Listing | None:
         """One line per test, at most `limit` tests; None if there are none."""
-        found = make_listing(title, (), limit, len(tests), note)
-        if found is None:
-            return None
-        return Listing(title, self.lines(tests[:limit], line), found.left, note)
+        lines = self.lines(tests[:limit], line)
+        return make_listing(title, lines, limit, len(tests), note)
 
     def lines(self, tests: Sequence[ListedTest], line: Line) -> tuple[str, ...]:
         """Tests as list items; several turns of a conversation are a list in one item."""
