@@ -3,7 +3,7 @@ ladder over them."""
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.review.change import describe_change
 from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import ChangedSince
+from agentevals_action.review.unchanged_since import changed_since
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
@@ -296,8 +296,8 @@ class World:
     ancestry: Ancestry
 
     @cached_property
-    def untouched(self) -> ChangedSince:
-        return ChangedSince(
+    def untouched(self) -> Callable[[str, str], str]:
+        return changed_since(
             self.tree.suites,
             (),
             self.ancestry.changes,
@@ -486,7 +486,7 @@ def test_ladder__what_is_watched_keeps_an_old_result_away(
     origin.commit("a worse agent", {"src/agent.py": "worse"})
     here = world(origin, server)
     rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch_rules
-    untouched = ChangedSince(here.tree.suites, rules, here.ancestry.changes, Change)
+    untouched = changed_since(here.tree.suites, rules, here.ancestry.changes, Change)
     store = ArtifactBaseline(
         here.tree, base_tree.FRESH, here.source, "main", here.ancestry, untouched
     )

@@ -19,7 +19,7 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.suite import Suite
 from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import ChangedSince
+from agentevals_action.review.unchanged_since import changed_since
 from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, results
 from tests.support.github_server import GitHubServer
@@ -122,7 +122,7 @@ def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -
 def given(server: GitHubServer, repository: Repository, base: str, suite: Suite) -> BaseRun:
     tree = base_tree.tree(suite, commit=base)
     ancestry = Ancestry(base, [GitHistory(GitRepository(repository.path, environ={}))])
-    untouched = ChangedSince(tree.suites, (), ancestry.changes, Change)
+    untouched = changed_since(tree.suites, (), ancestry.changes, Change)
     store = BranchBaseline(tree, base_tree.FRESH, memory(server), BRANCH, ancestry, untouched)
     return asyncio.run(store.results(base_tree.select()))
 

@@ -21,7 +21,7 @@ from agentevals_action.review.base_tree import Base
 from agentevals_action.review.change import describe_change, imported_by_judges
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import ChangedSince
+from agentevals_action.review.unchanged_since import changed_since
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -83,20 +83,20 @@ def _sources(
     def describe(files: Sequence[ChangedFile]) -> Change:
         return replace(describe_change(files, (root,), links), imported=imported())
 
-    changed_since = ChangedSince(tree.suites, rules, ancestry.changes, describe)
+    changed = changed_since(tree.suites, rules, ancestry.changes, describe)
     fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
 
     def from_branch() -> Baseline:
         if github is None:
             return NoBaseline(replace(info, source="branch", problem=_NO_HOST))
         memory = github.data_branch(branch)
-        return BranchBaseline(tree, fresh, memory, branch, ancestry, changed_since)
+        return BranchBaseline(tree, fresh, memory, branch, ancestry, changed)
 
     def from_artifact() -> Baseline:
         if past is None:
             return NoBaseline(replace(info, source="artifact", problem=_NO_HOST))
         base_ref = job.pull.base_ref if job.pull else ""
-        return ArtifactBaseline(tree, fresh, past, base_ref, ancestry, changed_since)
+        return ArtifactBaseline(tree, fresh, past, base_ref, ancestry, changed)
 
     def from_rerun() -> Baseline:
         rerun = replace(info, source="rerun")

@@ -15,38 +15,32 @@ Changes = Callable[[str], Sequence[ChangedFile] | str]
 Describe = Callable[[Sequence[ChangedFile]], Change]
 
 
-class ChangedSince:
-    """The reason why results of an ancestor (SHA) do not hold for the suite at a path, or empty.
-    `suites` are those of base, by path."""
+def changed_since(
+    suites: Mapping[str, Suite | BrokenSuite],
+    watch: Sequence[WatchRule],
+    changes: Changes,
+    describe: Describe,
+) -> Callable[[str, str], str]:
+    """Gives the reason why results of an ancestor (SHA) do not hold for the suite at a path, or an
+    empty text. `suites` are those of base, by path."""
 
-    def __init__(
-        self,
-        suites: Mapping[str, Suite | BrokenSuite],
-        watch: Sequence[WatchRule],
-        changes: Changes,
-        describe: Describe,
-    ) -> None:
-        self._suites, self._watch = suites, watch
-        self._changes, self._describe = changes, describe
-        self._change = cache(self._find_change)
+    @cache
+    def change_since(ancestor: str) -> Change | str:
+        # The suite at the ancestor is not read: if it referenced another file, it has changed.
+        files = changes(ancestor)
+        return files if isinstance(files, str) else describe(tuple(files))
 
-    def __call__(self, ancestor: str, path: str) -> str:
-        """The reason for one ancestor and one suite."""
-        suite = self._suites.get(path)
+    def reason(ancestor: str, path: str) -> str:
+        suite = suites.get(path)
         if suite is None:
             return "the base has no such suite"
-        change = self._change(ancestor)
+        change = change_since(ancestor)
         if isinstance(change, str):
             return change
-        found = select_suites((suite,), change, self._watch)
-        if not found.selections and not found.broken:
+        found = select_suites((suite,), change, watch)
+        if found.is_empty:
             return ""
         reasons = [reason for selection in found.selections for reason in selection.reasons]
         return f"the base has changed it since ({reasons[0] if reasons else 'the suite is broken'})"
 
-    def _find_change(self, ancestor: str) -> Change | str:
-        files = self._changes(ancestor)
-        if isinstance(files, str):
-            return files
-        # The suite at the ancestor is not read: if it referenced another file, it has changed.
-        return self._describe(tuple(files))
+    return reason

@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import ChangedSince
+from agentevals_action.review.unchanged_since import changed_since
 from tests.support import base_tree, suites
 
 OLD = "a" * 40
@@ -23,7 +23,7 @@ def asked(
     there = {suite.path: suite for suite in (suites.load(root, base_tree.PATH),)}
     actual = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
     rules = (read_rule(watch),) if watch else ()
-    return ChangedSince(
+    return changed_since(
         there, rules, lambda _: actual, lambda files: Change(files, links=links or {})
     )(OLD, base_tree.PATH)
 
@@ -78,7 +78,7 @@ def test_untouched__not_by_a_link_that_leads_to_what_it_names(root: Path) -> Non
 def test_untouched__a_broken_suite_or_none(tmp_path: Path) -> None:
     suites.write(tmp_path, {base_tree.PATH: "tests: 3\n"})
     assert asked(tmp_path, base_tree.PATH) == "the base has changed it since (the suite is broken)"
-    assert ChangedSince({}, (), lambda _: (), Change)(OLD, "x") == "the base has no such suite"
+    assert changed_since({}, (), lambda _: (), Change)(OLD, "x") == "the base has no such suite"
 
 
 def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> None:
@@ -89,7 +89,7 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
         return "nobody knows" if ancestor == OLD else ()
 
     there = {base_tree.PATH: suites.load_valid(root, base_tree.PATH)}
-    untouched = ChangedSince(there, (), changes, Change)
+    untouched = changed_since(there, (), changes, Change)
     assert [
         untouched(OLD, base_tree.PATH),
         untouched(OLD, base_tree.PATH),
