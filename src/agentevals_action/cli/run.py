@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import click
@@ -431,11 +431,8 @@ async def _execute(
                 engine.count(clean)
                 progress.advance("tests", clean)
 
-            def on_start(suite: Suite, test: Test) -> None:
-                progress.start("tests", suite.path, test.id)
-
             left = (one for one in plan.tests() if not (kept and kept[one[0]]))
-            await engine.runner.run(left, on_result, refusal, on_start)
+            await engine.runner.run(left, on_result, refusal, partial(progress.start, "tests"))
             await engine.calls.close()  # no agent runs while the results are sorted
     finally:
         await engine.close()

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -19,7 +20,7 @@ from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import UNKNOWN, cost, counted
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results import rates
@@ -148,9 +149,7 @@ async def _run(
                 results.append(_without_answers(clean))
                 progress.advance("tests", clean)
 
-            def on_start(suite: Suite, test: Test) -> None:
-                progress.start("tests", suite.path, test.id)
-
+            on_start = partial(progress.start, "tests")
             await engine.runner.run(plan.tests(), on_result, refusal, on_start)
     finally:
         await engine.close()

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from agentevals_action.formatting import cost, counted, redacted, time
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import printable
 
@@ -66,10 +67,10 @@ class LiveTable:
             for path, number in tests.items():
                 self._suites.setdefault(redacted(path), _Suite()).total[side] += number
 
-    def start(self, side: str, suite: str, test: str) -> None:
+    def start(self, side: str, suite: Suite, test: Test) -> None:
         """Adds a test to those that run."""
         with self._lock:
-            self._running[side, redacted(suite), redacted(test)] = None
+            self._running[side, redacted(suite.path), redacted(test.id)] = None
 
     def advance(self, side: str, result: TestResult) -> None:
         """Counts a finished test."""

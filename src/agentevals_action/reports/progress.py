@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.live_table import LiveTable, confirmation_line
 from agentevals_action.reports.terminal import printable, rich_console
 
@@ -24,8 +25,8 @@ class Progress(Protocol):
         """Announces how many tests of a side run, by suite path."""
         ...
 
-    def start(self, side: str, suite: str, test: str) -> None:
-        """Notes that an attempt of a test starts, by suite path and id."""
+    def start(self, side: str, suite: Suite, test: Test) -> None:
+        """Notes that an attempt of a test starts."""
         ...
 
     def advance(self, side: str, result: TestResult) -> None:
@@ -58,7 +59,7 @@ class _Lines:
     def expect(self, side: str, tests: Mapping[str, int]) -> None:
         self._totals[side], self._done[side] = sum(tests.values()), 0
 
-    def start(self, side: str, suite: str, test: str) -> None:
+    def start(self, side: str, suite: Suite, test: Test) -> None:
         """Nothing: a line is about finished tests."""
 
     def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 # for the table

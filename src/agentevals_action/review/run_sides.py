@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, InvalidInput, OutputError
@@ -103,8 +104,7 @@ class Sides:
         by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
         self.progress.expect(side, {suite.path: suite.test_count for suite in suites})
 
-        def on_start(suite: Suite, test: Test) -> None:
-            self.progress.start(side, suite.path, test.id)
+        on_start = partial(self.progress.start, side)
 
         def on_result(index: int, suite: Suite, result: TestResult) -> None:
             clean = redact_record(result, self.redactor)
