@@ -354,3 +354,9 @@ def test_artifacts__without_the_plan_the_check_is_red(
     assert reason in merged.log
     (check,) = server.check_runs
     assert (check.status, check.conclusion) == ("completed", "failure")
+
+
+def test_artifacts__without_a_token_the_outcome_is_inconclusive(uploaded: Workflow) -> None:
+    merged = uploaded.job(mode="merge", github_token="")
+    assert (merged.code, merged.outputs["outcome"]) == (3, "inconclusive"), merged.log
+    assert "the artifacts of this run could not be listed: " in merged.log

@@ -170,7 +170,8 @@ def test_publish__is_green_where_base_scores_all_answers_again(
     assert done.code == 0, done.log
     assert trusted.conclusions() == [(trusted.pull.head, "success")], done.log
     assert "scored again with base's evaluators" in str(trusted.server.check_runs[0].title)
-    assert len(trusted.server.comments) == 1
+    (comment,) = trusted.server.comments
+    assert "is what the run says" not in comment.body  # the change edits the agent alone
     assert done.outputs["outcome"] == "passed"
 
 

@@ -293,7 +293,12 @@ def _edits_notice(
     reviewed: Review, files: Sequence[ChangedFile] | None, suites: Iterable[Suite]
 ) -> Iterator[str]:
     """Attack: the run leaves out that the change weakens a gate."""
-    named = {file.path for suite in suites for file in suite.files}
+    named = {
+        file.path
+        for suite in suites
+        for file in suite.files
+        if file.role != "target's command"  # the agent itself
+    }
     changed = sorted(named.intersection(path for file in files or () for path in file.paths))
     if changed or any(suite.edits for suite in reviewed.suites):
         what = f" of suites ({list_paths(changed)})" if changed else ""
