@@ -347,6 +347,20 @@ def test_publish__lists_what_the_change_removes_and_weakens(tmp_path: Path) -> N
     assert trusted.conclusions() == [(pull.head, "action_required")]
 
 
+def test_publish__a_flood_of_edits_is_cut(trusted: Trusted, report: Report) -> None:
+    edit = {
+        **{"kind": "evaluator", "action": "changed", "name": "n", "path": "p", "line": 1},
+        **{"fields": [], "files": [], "tests": ["greets"]},
+    }
+    flood = [{"path": "evals/EVAL.yaml", "edits": [edit] * 5_000}]
+    flood += [{"path": f"{number}/EVAL.yaml", "edits": [{}]} for number in range(900)]
+    summary = {**json.loads(report["summary.json"]), "suites": flood}
+    trusted.leave(member("summary.json", json.dumps(summary).encode(), 0o100644)(report))
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "success")], done.log
+    assert "2000 evaluators were changed" in trusted.server.comments[0].body
+
+
 def member(name: str, content: bytes, mode: int = 0) -> Callable[[Report], bytes]:
     """The report's archive with one more member."""
 

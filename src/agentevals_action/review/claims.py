@@ -33,6 +33,7 @@ _PACKED, _UNPACKED = 16 << 20, 64 << 20
 #: Unpacked bytes per packed one. Results reach 50.
 _RATIO = 200
 _MAX_TESTS = 20_000
+_MAX_EDITS = 2_000
 #: Samples of a test: those of the run and of its confirmation. Base's judges score each again.
 _MAX_SCORED = 2 * MAX_SAMPLES
 _MAX_TEXT, _MAX_ITEMS, _MAX_DEPTH = 1_000_000, 100_000, 100
@@ -50,8 +51,8 @@ _TEXT: Mapping[str, Any] = {"type": "string", "maxLength": 10_000}
 _VALUE: Mapping[str, Any] = {"type": ["string", "null"], "maxLength": 10_000}
 
 
-def _list(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"type": "array", "maxItems": 1_000, "items": items}
+def _list(items: Mapping[str, Any], most: int) -> Mapping[str, Any]:
+    return {"type": "array", "maxItems": most, "items": items}
 
 
 def _object(**properties: Any) -> Mapping[str, Any]:
@@ -64,7 +65,7 @@ _EDIT = _object(
     action={"enum": ["changed", "added", "removed"]},
     path=_TEXT,
     line={"type": "integer", "minimum": 1, "maximum": 10**9},
-    fields=_list(_object(name=_TEXT, before=_VALUE, after=_VALUE)),
+    fields=_list(_object(name=_TEXT, before=_VALUE, after=_VALUE), 100),
     # Attack: millions of names, each of which takes jsonschema 30 µs. All are read as texts.
     files={"type": "array", "maxItems": 1_000},
     tests={"type": "array", "maxItems": _MAX_TESTS},
@@ -73,7 +74,7 @@ _SUMMARY_SCHEMA: Mapping[str, Any] = {
     **_object(
         outcome={"enum": [outcome.value for outcome in Outcome]},
         headSha={"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
-        suites=_list(_object(path=_TEXT, edits=_list(_EDIT))),
+        suites=_list(_object(path=_TEXT, edits={"type": "array"}), 1_000),
     ),
     "required": ["outcome", "headSha"],
 }
@@ -104,8 +105,23 @@ def read_claims(content: bytes, commit: str) -> Claims:
         Outcome(summary["outcome"]),
         _runs(files[HEAD_RESULTS], HEAD_RESULTS),
         _runs(files[BASE_RESULTS], BASE_RESULTS),
-        {one["path"]: tuple(map(read_edit, one["edits"])) for one in summary.get("suites", ())},
+        _edits(summary.get("suites", ())),
     )
+
+
+def _edits(suites: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Edit, ...]]:
+    """The first edits by suite: a report shows no more.
+
+    Attack: 100,000 edits, whose validation takes minutes."""
+    found: dict[str, tuple[Edit, ...]] = {}
+    validator, left = Draft202012Validator(_EDIT), _MAX_EDITS
+    for suite in suites:
+        some = suite["edits"][:left]
+        left -= len(some)
+        for one in some:
+            _require_valid(one, _SUMMARY, validator)
+        found[suite["path"]] = tuple(map(read_edit, some))
+    return found
 
 
 def _unpack(content: bytes) -> dict[str, bytes]:
@@ -171,12 +187,15 @@ def _valid(content: bytes, name: str, validator: Draft202012Validator) -> Any:
             raise _refused(f"`{name}` is nested more than any report is")
         # Attack: a list of millions of values that are all wrong; the best of their errors takes
         # minutes to find.
-        error = next(validator.iter_errors(data), None)
+        _require_valid(data, name, validator)
     except (ValueError, RecursionError) as problem:
         raise _refused(f"`{name}` is no valid JSON") from problem
-    if error is not None:
-        raise _refused(f"`{name}` does not have the schema of a report (`{error.validator}`)")
     return data
+
+
+def _require_valid(data: Any, name: str, validator: Draft202012Validator) -> None:
+    if error := next(validator.iter_errors(data), None):
+        raise _refused(f"`{name}` does not have the schema of a report (`{error.validator}`)")
 
 
 def _is_deep(data: Any) -> bool:
