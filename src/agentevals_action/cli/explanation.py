@@ -236,8 +236,8 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> Explain
 def _messages(messages: Sequence[Message], suite: Suite) -> tuple[ExplainedMessage, ...]:
     explained = []
     for message in messages:
-        blocks = message.content if isinstance(message.content, tuple) else ()
-        files = [block.path.relative_to(suite.root).as_posix() for block in blocks if block.path]
+        paths = [block.path for block in message.blocks if block.path]
+        files = [path.relative_to(suite.root).as_posix() for path in paths]
         explained.append(
             ExplainedMessage(role=message.role, text=_text(message), files=tuple(files))
         )

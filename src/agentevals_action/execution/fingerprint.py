@@ -201,7 +201,7 @@ class Fingerprints:
 
     def _message(self, suite: Suite, message: Message, hide_watched: bool = False) -> Any:
         wire = {key: value for key, value in wire_message(message).items() if key != "content"}
-        blocks = [self._block(suite, block, hide_watched) for block in _blocks(message)]
+        blocks = [self._block(suite, block, hide_watched) for block in message.blocks]
         return wire | {"content": blocks}
 
     def _block(self, suite: Suite, block: Block, hide_watched: bool) -> Any:
@@ -253,13 +253,8 @@ def _path_in_template(suite: Suite, workspace: Workspace, path: str) -> str:
     return file.relative_to(template).as_posix()
 
 
-def _blocks(message: Message) -> Iterable[Block]:
-    content = message.content
-    return (Block("text", content),) if isinstance(content, str) else content
-
-
 def _block_files(suite: Suite, messages: Iterable[Message]) -> list[str]:
-    blocks = (block for message in messages for block in _blocks(message))
+    blocks = (block for message in messages for block in message.blocks)
     return [block.path.relative_to(suite.root).as_posix() for block in blocks if block.path]
 
 

@@ -251,7 +251,7 @@ class LoadedFiles:
             if file.role == _SCRIPT:
                 yield self.copy_of(path)
         for message in (*test.input, *test.expected_output):
-            for block in () if isinstance(message.content, str) else message.content:
+            for block in message.blocks:
                 if block.path:
                     yield block.path
 

@@ -57,6 +57,11 @@ class Message:
     tool_call_id: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks; a string is one of text."""
+        return (Block("text", self.content),) if isinstance(self.content, str) else self.content
+
 
 @dataclass(frozen=True)
 class Gate:

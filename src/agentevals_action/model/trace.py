@@ -8,9 +8,7 @@ from agentevals_action.model.suite import Message, ToolCall
 
 def text_of(message: Message) -> str:
     """The text of a message: its string, or its text and JSON blocks joined by newlines."""
-    if isinstance(message.content, str):
-        return message.content
-    parts = (block for block in message.content if block.type in ("text", "json"))
+    parts = (block for block in message.blocks if block.type in ("text", "json"))
     return "\n".join(
         block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False)
         for block in parts
@@ -65,8 +63,7 @@ class Trace:
         last = next((one for one in reversed(self.messages) if one.role == "assistant"), None)
         if self.tool_calls or last is None:
             return bool(self.tool_calls)
-        blocks = () if isinstance(last.content, str) else last.content
-        has_file = any(block.type in ("image", "file") for block in blocks)
+        has_file = any(block.type in ("image", "file") for block in last.blocks)
         return has_file or bool(text_of(last).strip())
 
     @property

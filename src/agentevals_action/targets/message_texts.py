@@ -36,9 +36,7 @@ def content_text(message: Message) -> str:
     an image as its path.
 
     ValueError if a file is no UTF-8 text; OSError if it cannot be read."""
-    if isinstance(message.content, str):
-        return message.content
-    return "\n".join(_block_text(block) for block in message.content)
+    return "\n".join(map(_block_text, message.blocks))
 
 
 def _block_text(block: Block) -> str:

@@ -72,22 +72,15 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
 def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages whose content is the object itself if it is one JSON block, as in AgentV."""
     return [
-        {**wire, "content": message.content[0].value}
-        if len(message.content) == 1
-        and not isinstance(message.content, str)
-        and message.content[0].type == "json"
+        {**wire, "content": message.blocks[0].value}
+        if [block.type for block in message.blocks] == ["json"]
         else wire
         for message, wire in zip(messages, wire_messages(messages), strict=True)
     ]
 
 
 def _file_paths(messages: Sequence[Message]) -> list[str]:
-    blocks = (
-        block
-        for message in messages
-        if not isinstance(message.content, str)
-        for block in message.content
-    )
+    blocks = (block for message in messages for block in message.blocks)
     return [str(block.path) for block in blocks if block.type == "file" and block.path is not None]
 
 

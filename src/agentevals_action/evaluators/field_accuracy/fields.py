@@ -148,8 +148,7 @@ def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]
     message = next((message for message in reversed(messages) if message.role == "assistant"), None)
     if message is None:
         raise UnreadableReply("there is none")
-    blocks = () if isinstance(message.content, str) else message.content
-    data = [block.value for block in blocks if block.type == "json"]
+    data = [block.value for block in message.blocks if block.type == "json"]
     return data[-1] if data else read_data(message_text(message), comparisons)
 
 

@@ -105,8 +105,7 @@ def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
 def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...]:
     """The absolute paths of the files and pictures in messages, each once. A picture whose data is
     in the suite is written to `scratch`; ValueError or OSError if it cannot be."""
-    contents = (one.content for one in messages if not isinstance(one.content, str))
-    blocks = [block for content in contents for block in content if block.type in ("file", "image")]
+    blocks = [block for one in messages for block in one.blocks if block.type in ("file", "image")]
     paths = []
     for number, block in enumerate(blocks, 1):
         if block.path is not None:

@@ -77,11 +77,7 @@ def sides(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
 def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
     """The texts and pictures of a message without empty texts; ValueError or OSError if one cannot
     be sent."""
-    blocks = message.content
-    if isinstance(blocks, str):
-        yield from (blocks,) if blocks else ()
-        return
-    for block in blocks:
+    for block in message.blocks:
         if block.type == "image" and message.role not in with_pictures:
             whose = "an assistant" if message.role == "assistant" else f"a {message.role}"
             raise ValueError(

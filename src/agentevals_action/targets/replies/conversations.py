@@ -69,9 +69,7 @@ def _is_same(one: Message, other: Message) -> bool:
 
 def _text(message: Message) -> str:
     """The first text of a message: files and pictures have other forms in a conversation."""
-    if isinstance(message.content, str):
-        return message.content
-    return next((str(block.value) for block in message.content if block.type == "text"), "")
+    return next((str(block.value) for block in message.blocks if block.type == "text"), "")
 
 
 def _with_outputs(turns: Sequence[Turn]) -> Sequence[Message]:
