@@ -194,7 +194,7 @@ def _agent_reason(agent: Choice, test: Test) -> str:
 
 
 def _target(choice: Choice, reason: str, suite: Suite) -> ExplainedTarget:
-    found = suite.targets.targets.get(choice.name) if choice.name else None
+    found = suite.targets.get(choice.name)
     if found is None:
         undefined = "; no targets file defines it" if choice.name else ""
         return ExplainedTarget(name=choice.name, reason=f"{reason}{undefined}")
@@ -268,7 +268,7 @@ def _files(suite: Suite, test: Test, agent: str | None) -> Iterator[NamedFile]:
         judge = _judge(evaluator, suite, agent)
         targets += [judge.name] if judge else []
     for name in dict.fromkeys(targets):
-        target = suite.targets.targets.get(name) if name else None
+        target = suite.targets.get(name)
         files += [NamedFile(path, "target's command") for path in (target.files if target else ())]
     if suite.targets.path:
         files.append(NamedFile(suite.targets.path, "targets file"))

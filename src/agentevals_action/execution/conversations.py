@@ -11,7 +11,7 @@ Conversation = tuple[str, str]
 def may_remember(suite: Suite, test: Test) -> bool:
     """Whether the agent of a test may know more than it is sent. A model does not, and an agent
     that always gives the same answer does not show it."""
-    target = suite.targets.targets.get(suite.target_of(test) or "")
+    target = suite.agent_of(test)
     return target is None or not (target.options.is_defined or target.options.deterministic)
 
 

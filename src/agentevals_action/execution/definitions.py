@@ -58,7 +58,9 @@ class Definitions:
         }
         for program in suite.programs:
             files |= self._imports(suite, program)
-        return files, {name: self._define_target(suite, name) for name in suite.used_targets}
+        return files, {
+            name: self._define_target(suite, suite.targets.get(name)) for name in suite.used_targets
+        }
 
     def _digests(self, suite: Suite, test: Test) -> tuple[Fingerprint, tuple[str, ...]]:
         """Digests of all that a definition contains."""
@@ -70,8 +72,7 @@ class Definitions:
         return self._fingerprints.of(suite, test), tuple(sorted(imported.values()))
 
     def _define(self, suite: Suite, test: Test) -> TestDefinition:
-        agent = suite.targets.targets.get(suite.target_of(test) or "")
-        name = agent.name if agent else None
+        agent = suite.agent_of(test)
         evaluators = dict(_walk(test.evaluators))
         references = self._fingerprints.references(suite, test)
         uses_text = any(map(_reads_criteria, evaluators.values()))
@@ -79,7 +80,7 @@ class Definitions:
             id=test.id,
             location=test.location,
             fingerprint=self._fingerprints.of(suite, test),
-            agent=self._define_target(suite, name),
+            agent=self._define_target(suite, agent),
             evaluators={
                 path: self._evaluator(suite, path, evaluator, agent)
                 for path, evaluator in evaluators.items()
@@ -115,11 +116,10 @@ class Definitions:
             fields={name: _json(value, suite.root) for name, value in fields.items()},
             files={**named, **self._imports(suite, evaluator)},
             location=evaluator.location,
-            judge=self._define_target(suite, judge.name if judge else None),
+            judge=self._define_target(suite, judge),
         )
 
-    def _define_target(self, suite: Suite, name: str | None) -> TargetDefinition | None:
-        target = suite.targets.targets.get(name or "")
+    def _define_target(self, suite: Suite, target: Target | None) -> TargetDefinition | None:
         if target is None:
             return None
         values = self._fingerprints.values(suite, target.definition)

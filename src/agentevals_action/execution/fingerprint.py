@@ -52,8 +52,7 @@ class Fingerprints:
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
-        name = suite.targets.agent(test.target or suite.default_target)
-        agent = suite.targets.targets.get(name or "")
+        agent = suite.agent_of(test)
         return Fingerprint(
             question=_digest(self._question(suite, test)),
             grading=_digest(self._grading(test.scorer or suite, test, agent)),
@@ -149,7 +148,7 @@ class Fingerprints:
         if not evaluator.options.needs_judge():
             return None
         name = suite.targets.judge(evaluator.target, agent.name if agent else None)
-        return suite.targets.targets.get(name) if name else None
+        return suite.targets.get(name)
 
     def _agent(self, suite: Suite, test: Test, agent: Target | None) -> Any:
         evaluated = (

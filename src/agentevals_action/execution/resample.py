@@ -19,23 +19,19 @@ Key = tuple[str, str]
 def is_deterministic(suite: Suite, test: Test) -> bool:
     """Whether the agent and all evaluators of a test give the same result each time, so that one
     sample is enough. A model does not, whatever its temperature; nor does a program that judges."""
-    agent = suite.targets.targets.get(suite.target_of(test) or "")
+    agent = suite.agent_of(test)
+    if agent is None or not agent.options.deterministic:
+        return False
     inside = (inner for evaluator in test.evaluators for inner in walk(evaluator))
-    return _is_target_deterministic(agent) and all(
-        _is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside
-    )
+    return all(_is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside)
 
 
-def _is_target_deterministic(target: Target | None) -> bool:
-    return target is not None and target.options.deterministic
-
-
-def _is_evaluator_deterministic(suite: Suite, agent: Target | None, evaluator: Evaluator) -> bool:
+def _is_evaluator_deterministic(suite: Suite, agent: Target, evaluator: Evaluator) -> bool:
     options = evaluator.options
     if not options.needs_judge():
         return options.deterministic
-    judge = suite.targets.judge(evaluator.target, agent.name if agent else None)
-    return options.asks_judge and _is_target_deterministic(suite.targets.targets.get(judge or ""))
+    judge = suite.targets.get(suite.targets.judge(evaluator.target, agent.name))
+    return options.asks_judge and judge is not None and judge.options.deterministic
 
 
 class Resampler:

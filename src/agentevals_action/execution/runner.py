@@ -460,7 +460,7 @@ def _judge(sample: _Sample, evaluator: Evaluator) -> Target:
 
 
 def _target(suite: Suite, name: str | None, role: str) -> Target:
-    target = suite.targets.targets.get(name) if name else None
+    target = suite.targets.get(name)
     if target is None:
         known = ", ".join(sorted(suite.targets.targets)) or "none"
         wanted = f"{role} `{name}`" if name else f"{role} for this test"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel
-from agentevals_action.model.target import TargetTable
+from agentevals_action.model.target import Target, TargetTable
 
 Role = Literal["system", "user", "assistant", "tool"]
 BlockType = Literal["text", "file", "image", "json"]
@@ -250,6 +250,10 @@ class Suite:
     def target_of(self, test: Test) -> str | None:
         """Name of the target that answers a test."""
         return self.targets.agent(test.target or self.default_target)
+
+    def agent_of(self, test: Test) -> Target | None:
+        """The target that answers a test; None if it is not declared."""
+        return self.targets.get(self.target_of(test))
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,10 @@ class TargetTable:
     judge_override: str | None = None
     default_target: str | None = None
 
+    def get(self, name: str | None) -> Target | None:
+        """The target of this name; None if there is none, or no name."""
+        return self.targets.get(name or "")
+
     def agent(self, wanted: str | None) -> str | None:
         """Name of the agent's target: override, choice of the test or its suite, config default,
         `default`; None if there is none."""
@@ -116,7 +120,7 @@ class TargetTable:
 
     def judge_choice(self, evaluator_target: str | None, agent: str | None) -> Choice:
         """The same with its reason: `evaluator`, `input`, `judge_target`, `agent`."""
-        target = self.targets.get(agent) if agent else None
+        target = self.get(agent)
         named = target.judge_target if target else None
         itself = target.name if target and target.is_model else None
         return _first(
