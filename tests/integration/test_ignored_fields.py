@@ -44,6 +44,10 @@ def test_unknown_field__the_error_states_the_line_that_ignores_it(tmp_path: Path
         "`metadata`; if nothing is to read it, write `ignored-fields: [test.colour]` in "
         ".agentevals.yaml",
     ]
+    assert done.err.splitlines()[-2:] == [
+        "If nothing is to read the unknown fields, write in .agentevals.yaml:",
+        "ignored-fields: [test.colour, test.expectedToolIds]",
+    ]
     repository.write({".agentevals.yaml": "ignored-fields: [test.colour]\n"})
     again = command.run(repository.path, "validate")
     assert "add `test.expectedToolIds` to `ignored-fields` in .agentevals.yaml" in again.out

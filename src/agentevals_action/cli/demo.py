@@ -29,7 +29,7 @@ def command(as_markdown: bool) -> int:
     outcome = "blocked" if exit_code else "not blocked"
     print(
         f"The merge is {outcome} (exit code {exit_code}). "
-        "The comment: agentevals-action demo --markdown",
+        "Comment: agentevals-action demo --markdown",
         file=sys.stderr,
     )
     return ExitCode.PASSED

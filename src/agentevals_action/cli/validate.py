@@ -58,6 +58,7 @@ def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int
         print(json.dumps(listed, indent=2))
     else:
         _print(files)
+        _print_ignorable(loaded)
     return ExitCode.INVALID if any(file.errors for file in files) else ExitCode.PASSED
 
 
@@ -121,6 +122,17 @@ def _advice_for_script(
 def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
     is_repository = loaded.checkout.files is not None
     return is_repository and GitRepository(loaded.folder, environ=loaded.environ).ignores(file)
+
+
+def _print_ignorable(loaded: LoadedSuites) -> None:
+    """The line that ignores all unknown fields which may be remarks, if there are several."""
+    unknown = {name for suite in loaded.broken for name in suite.ignorable_fields}
+    if len(unknown) > 1:
+        names = ", ".join(
+            printable(name) for name in (*loaded.settings.ignored_fields, *sorted(unknown))
+        )
+        print(f"If nothing is to read the unknown fields, write in {FILE}:", file=sys.stderr)
+        print(f"{ignored_fields.NAME}: [{names}]", file=sys.stderr)
 
 
 def _print(files: Sequence[_File]) -> None:

@@ -259,10 +259,12 @@ class Suite:
 @dataclass(frozen=True)
 class BrokenSuite:
     """A suite file that cannot be used: its errors, the files that it names as far as they could be
-    read, and the valid targets that it sees; `ignored_fields` as in `Suite`."""
+    read, and the valid targets that it sees. `ignored_fields` is as in `Suite`; `ignorable_fields`
+    are unknown ones that might be among them."""
 
     path: str
     errors: tuple[Diagnostic, ...]
     files: tuple[NamedFile, ...] = ()
     targets: TargetTable = field(default_factory=TargetTable)
     ignored_fields: frozenset[str] = frozenset()
+    ignorable_fields: frozenset[str] = frozenset()

@@ -395,6 +395,7 @@ def _advice_for_unknown(
         advice = f"remove it, or put it in `{spare}`"
     if key in _of_other_types(shape.word):
         return advice
+    findings.ignorable.add(entry)
     line = f"add `{entry}` to `ignored-fields`"
     if not findings.ignored:
         line = f"write `ignored-fields: [{entry}]`"

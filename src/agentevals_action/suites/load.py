@@ -211,8 +211,14 @@ class _Loader:
                 if not os.path.isdir(root / path):  # noqa: PTH112  # no error for a long path
                     self._add_files([NamedFile(path, "file")])
             errors, files = tuple(sorted(findings.errors)), tuple(self.files.values())
-            ignored = frozenset(findings.found_ignored)
-            return BrokenSuite(self.suite.path, errors, files, targets.table, ignored)
+            return BrokenSuite(
+                self.suite.path,
+                errors,
+                files,
+                targets.table,
+                frozenset(findings.found_ignored),
+                frozenset(findings.ignorable),
+            )
         return Suite(
             path=self.suite.path,
             name=name,

@@ -35,11 +35,13 @@ class Findings:
     """Errors and warnings, each once, in the order in which they were found; of very many only the
     first. `error_count` includes the errors that are not kept.
 
-    `ignored` are the unknown fields that are no errors, `found_ignored` those that were found."""
+    `ignored` are the unknown fields that are no errors, `found_ignored` those that were found,
+    `ignorable` the unknown fields with an error that might be among them."""
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         self.ignored = ignored
         self.found_ignored: set[str] = set()
+        self.ignorable: set[str] = set()
         self.error_count = 0
         self._errors: dict[Diagnostic, None] = {}
         self._warnings: dict[Diagnostic, None] = {}
@@ -125,6 +127,7 @@ class Findings:
         """Adds what another reading found; with `once`, a warning that each row of a file repeats
         is added for the first row only."""
         self.found_ignored |= other.found_ignored
+        self.ignorable |= other.ignorable
         for error in other._errors:
             self._add_error(error)
         for warning in other._warnings:
