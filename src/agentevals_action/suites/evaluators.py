@@ -36,7 +36,6 @@ class Declared:
     `gates_inside` are those below it by name, with their locations where they are known."""
 
     evaluator: Evaluator
-    options: base.EvaluatorOptions
     gates_inside: tuple[tuple[str, Location | None], ...] = ()
     target_location: Location | None = None
     children: tuple["Declared", ...] = ()
@@ -168,13 +167,13 @@ class EvaluatorReader:
             problem = f"a file of this evaluator cannot be used: {error}"
             self.findings.error(location, problem, "name a file of the repository")
         evaluator = Evaluator(name, options.type, options, self.origin, location, files=files)
-        return Declared(evaluator, options, tuple(options.inner_gates()))
+        return Declared(evaluator, tuple(options.inner_gates()))
 
 
 def default_judge(folder: Folder, location: Location) -> Declared:
     """The judge that scores `criteria` where a suite declares nothing."""
     options = EVALUATORS_BY_NAME["llm_judge"].model_validate({}, context=folder)
-    return Declared(Evaluator("criteria", options.type, options, "default", location), options)
+    return Declared(Evaluator("criteria", options.type, options, "default", location))
 
 
 def _options_of(entry: Map, findings: Findings) -> type[base.EvaluatorOptions] | None:

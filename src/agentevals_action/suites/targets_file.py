@@ -418,7 +418,7 @@ class TargetUse:
         name = self.table.judge(evaluator.target, agent)
         if name and name in self.table.targets:
             self.judges[name] = None
-            if declared.options.judge_temperature() is not None:
+            if evaluator.options.judge_temperature() is not None:
                 self._warn_of_temperature(self.table.targets[name], declared, findings)
         if evaluator.target:
             location = declared.target_location or evaluator.location
@@ -428,7 +428,7 @@ class TargetUse:
                 f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
                 "no `judge_target`"
             )
-            here = ", or `target` here" if declared.options.asks_judge else ""
+            here = ", or `target` here" if evaluator.options.asks_judge else ""
             advice = f"write `judge_target` in {self.file.path}{here}"
             findings.error(evaluator.location, problem, advice)
         elif name == self.table.judge_override:

@@ -189,7 +189,7 @@ class TestReader:
         location = data["execution"].value_location("target") if named else None
         agent = self.targets.agent(named, location, findings)
         for declared in (inside for _, group in groups for one in group for inside in one.every()):
-            if declared.options.needs_judge():
+            if declared.evaluator.options.needs_judge():
                 self.targets.judge(declared, agent, findings)
 
 
