@@ -194,7 +194,6 @@ class WorkflowRun(Reply):
     workflow_id: int | None = None
     head_sha: str = ""
     head_branch: str | None = None
-    html_url: str = ""
     event: str = ""
     conclusion: str | None = None
     created_at: Time | None = None

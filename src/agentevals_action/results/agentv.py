@@ -35,7 +35,9 @@ def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
 
     A row that ended in an execution error, or has no score, is an error. AgentV keeps no gates by
     name: a row of good score that it counts as failed is a fail."""
-    score = _score(data)
+    score = _number(data, "score")
+    if score is not None and not 0 <= score <= 1:
+        raise ValueError(f"a score of {score:g} is not in 0-1")
     error = _error(data, score)
     verdict = None if error else _verdict(data, score)
     answer = _answer(data, folder)
@@ -92,13 +94,6 @@ def _suite_path(data: Mapping[str, Any]) -> str:
     return ("" if is_copy else path) or _text(data, "suite") or _text(data, "dataset")
 
 
-def _score(data: Mapping[str, Any]) -> float | None:
-    score = _number(data, "score")
-    if score is not None and not 0 <= score <= 1:
-        raise ValueError(f"a score of {score:g} is not in 0-1")
-    return score
-
-
 def _error(data: Mapping[str, Any], score: float | None) -> ErrorInfo | None:
     if message := data.get("error"):
         return ErrorInfo(kind="target", message=str(message))
@@ -116,11 +111,8 @@ def _verdict(data: Mapping[str, Any], score: float | None) -> Verdict:
     if known := _VERDICTS.get(_text(data, "verdict")):
         return known
     verdict = verdict_of(score or 0.0)
-    return (
-        "fail"
-        if verdict == "pass" and data.get("execution_status") == "quality_failure"
-        else verdict
-    )
+    is_failed = data.get("execution_status") == "quality_failure"
+    return "fail" if verdict == "pass" and is_failed else verdict
 
 
 def _answer(data: Mapping[str, Any], folder: Path) -> str:
