@@ -6,12 +6,7 @@ from typing import ClassVar
 
 from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.baselines.artifact_archive import ReportArchive, read_archive
-from agentevals_action.baselines.base import (
-    EarlierRun,
-    EarlierRuns,
-    Found,
-    StoredBaseline,
-)
+from agentevals_action.baselines.base import EarlierRun, EarlierRuns, Found, StoredBaseline
 from agentevals_action.errors import HostError
 from agentevals_action.model.suite import Suite
 

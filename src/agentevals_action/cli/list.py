@@ -9,12 +9,7 @@ from typing import Any
 import click
 
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import (
-    READ_INPUTS,
-    input_options,
-    json_option,
-    paths_argument,
-)
+from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite

@@ -12,11 +12,7 @@ from agentevals_action.github import events
 from agentevals_action.github.api import GitHubApi
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Event, Job, Pull
-from agentevals_action.github.first_phase import (
-    FirstPhase,
-    doubts_about_run,
-    read_completed,
-)
+from agentevals_action.github.first_phase import FirstPhase, doubts_about_run, read_completed
 from agentevals_action.github.replies import WorkflowRun
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.model.review import Outcome, Review

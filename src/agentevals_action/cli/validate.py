@@ -12,12 +12,7 @@ from typing import Any
 import click
 
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import (
-    READ_INPUTS,
-    input_options,
-    json_option,
-    paths_argument,
-)
+from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge

@@ -15,11 +15,7 @@ from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.yaml_reader import (
-    MAX_BYTES,
-    read_settings_map,
-    read_yaml_file,
-)
+from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_settings_map, read_yaml_file
 from agentevals_action.suites.schema_models import Seconds
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
 from agentevals_action.system.regular_files import is_present, read_regular

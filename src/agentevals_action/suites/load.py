@@ -21,13 +21,7 @@ from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.yaml_reader import read_yaml_map
 from agentevals_action.suites.messages import named_files
-from agentevals_action.suites.sources import (
-    ROW_SUFFIXES,
-    YAML_SUFFIXES,
-    Source,
-    Sources,
-    Streamed,
-)
+from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Source, Sources, Streamed
 from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.texts import Environment

@@ -13,12 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.file_model import (
-    ListOf,
-    NonEmpty,
-    TargetModel,
-    fields_of,
-)
+from agentevals_action.model.file_model import ListOf, NonEmpty, TargetModel, fields_of
 from agentevals_action.model.suite import NamedFile, Suite
 from agentevals_action.model.target import Price, Target, TargetTable
 from agentevals_action.suites import dialects

@@ -9,12 +9,7 @@ from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, Origin, Test
 from agentevals_action.suites import dialects, messages, schema_models, texts
-from agentevals_action.suites.evaluators import (
-    Declared,
-    EvaluatorReader,
-    default_judge,
-    effective,
-)
+from agentevals_action.suites.evaluators import Declared, EvaluatorReader, default_judge, effective
 from agentevals_action.suites.files.diagnostics import ENOUGH, Findings, Unreadable
 from agentevals_action.suites.files.jsonl_reader import read_row
 from agentevals_action.suites.files.positions import Items, Map, plain
