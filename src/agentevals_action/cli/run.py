@@ -465,10 +465,7 @@ def _kept_rows(plan: _Run, asked: RequestedTests) -> bytearray:
 
 
 def _open_results(
-    plan: _Run,
-    asked: RequestedTests | None,
-    kept: bytearray,
-    collected: _Collected | None = None,
+    plan: _Run, asked: RequestedTests | None, kept: bytearray, collected: _Collected | None = None
 ) -> ResultsWriter:
     """Opens the output with the kept rows, which are collected."""
     if asked is None:

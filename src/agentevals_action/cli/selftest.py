@@ -160,11 +160,7 @@ def _without_answers(result: TestResult) -> TestResult:
     """A result with what the figures need; the answers are in the file."""
     samples = tuple(
         replace(
-            sample,
-            output_messages=(),
-            evaluator_results=(),
-            candidate_answer="",
-            file_changes=None,
+            sample, output_messages=(), evaluator_results=(), candidate_answer="", file_changes=None
         )
         for sample in result.samples
     )

@@ -141,9 +141,7 @@ def cost_free(sample: SampleResult) -> SampleResult:
 
 
 def _totals(
-    samples: tuple[SampleResult, ...],
-    declared: Sequence[str],
-    decided: Sequence[str] | None = None,
+    samples: tuple[SampleResult, ...], declared: Sequence[str], decided: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The fields of a test's result that follow from its samples; failed gates are in the order of
     their declaration. `decided` are the failed gates if fewer samples decide about them."""

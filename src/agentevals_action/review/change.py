@@ -92,9 +92,7 @@ def _all_paths(files: Sequence[ChangedFile]) -> set[str]:
     return {path for file in files for path in file.paths}
 
 
-def imported_by_judges(
-    suites: Iterable[Suite | BrokenSuite],
-) -> Mapping[str, Sequence[NamedFile]]:
+def imported_by_judges(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, Sequence[NamedFile]]:
     """The files that judges import, by the path of the suite: a change of one affects the suite."""
     return {suite.path: imported_files(suite) for suite in suites if isinstance(suite, Suite)}
 

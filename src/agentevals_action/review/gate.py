@@ -185,9 +185,7 @@ def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str
 
 
 def _unknown_base(
-    policy: Policy,
-    suites: Sequence[SuiteComparison],
-    baseline: BaselineInfo,
+    policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo
 ) -> Iterable[str]:
     if "regressions" not in policy.fail_on or not baseline.wanted:
         return

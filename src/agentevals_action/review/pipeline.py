@@ -341,12 +341,7 @@ def _read_decisive(
     )
 
 
-def _decide(
-    request: Request,
-    decisive: Decisive,
-    runs: Runs,
-    fingerprints: Fingerprints,
-) -> Review:
+def _decide(request: Request, decisive: Decisive, runs: Runs, fingerprints: Fingerprints) -> Review:
     settings, plan, selected = request.settings, decisive.plan, decisive.selected
     quarantines, acceptance, suites = decisive.quarantines, decisive.acceptance, decisive.suites
     question_files = _changed_question_files(plan.head, decisive.change, fingerprints)

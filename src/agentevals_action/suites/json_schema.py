@@ -36,11 +36,7 @@ _CONTENT: Schema = {
     "type": ["string", "object", "array"],
     "minItems": 1,
     "items": {"$ref": "#/definitions/Message"},
-    "if": {
-        "type": "object",
-        "properties": {"role": {"enum": list(ROLES)}},
-        "required": ["role"],
-    },
+    "if": {"type": "object", "properties": {"role": {"enum": list(ROLES)}}, "required": ["role"]},
     "then": {"$ref": "#/definitions/Message"},
 }
 _WORKSPACE: Schema = {
@@ -68,16 +64,12 @@ _SHORT_FORMS: Mapping[type[FileModel], Mapping[str, Schema]] = {
             },
         },
     },
-    schema_models.Test: {
-        "input": _CONTENT,
-        "expected_output": _CONTENT,
-        "workspace": _WORKSPACE,
-    },
+    schema_models.Test: {"input": _CONTENT, "expected_output": _CONTENT, "workspace": _WORKSPACE},
     messages.Message: {
         "content": {
             "type": ["string", "object", "array", "null"],
             "items": {"$ref": "#/definitions/Block"},
-        },
+        }
     },
 }
 #: The models of a suite except evaluators, each with its shape.

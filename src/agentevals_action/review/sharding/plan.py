@@ -182,10 +182,7 @@ def matrix_of(plan: ShardPlan) -> Mapping[str, Sequence[str]]:
 
 
 def _assign(
-    suites: Sequence[PlannedSuite],
-    settings: Settings,
-    durations: Durations,
-    used: Iterable[Suite],
+    suites: Sequence[PlannedSuite], settings: Settings, durations: Durations, used: Iterable[Suite]
 ) -> Assignment:
     items = [item for suite in suites for item in group_tests(suite, settings.samples, durations)]
     targets = (suite.targets.targets[name] for suite in used for name in suite.used_targets)
