@@ -1,5 +1,7 @@
 """Options of the test run."""
 
+import gc
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the present output into tests/golden, to be read in the diff",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing that is collected becomes garbage: the collector need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Golden:

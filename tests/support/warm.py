@@ -209,6 +209,7 @@ def _forget(selector: selectors.BaseSelector, descriptors: Sequence[int]) -> Non
 def _main() -> None:
     """Imports all that a command may need and waits; a fork goes on as `python -m
     agentevals_action` does."""
+    gc.disable()  # nothing of what is imported becomes garbage
     import agentevals_action
 
     for module in pkgutil.walk_packages(agentevals_action.__path__, f"{_PACKAGE}."):
@@ -219,6 +220,7 @@ def _main() -> None:
     _build_what_all_use()
     gc.collect()
     gc.freeze()  # a fork that collected these objects would copy the memory of all of them
+    gc.enable()
     with socket.socket(fileno=int(sys.argv[1])) as commands:
         asked = _asked(commands)
     if asked:
