@@ -54,6 +54,23 @@ def test_unknown_field__the_error_states_the_line_that_ignores_it(tmp_path: Path
     assert "colour" not in again.out
 
 
+def test_field_of_evaluators__at_a_test_is_no_remark(tmp_path: Path) -> None:
+    suite = (
+        "name: one\nassert: [{type: contains, value: a}]\n"
+        "tests: [{id: a, input: q, required: true}, {id: b, input: q, requird: true}]\n"
+    )
+    repository = repository_with(tmp_path, "", suite)
+
+    done = command.run(repository.path, "validate")
+
+    assert done.out.splitlines() == [
+        "EVAL.yaml:3:27: `required` is a field of evaluators; write it at the evaluators that it "
+        "concerns",
+        "EVAL.yaml:3:62: the field `requird` of this test is unknown; did you mean `required`?",
+    ]
+    assert "ignored-fields" not in done.err
+
+
 @pytest.mark.parametrize(
     "listed", ["[test.colour, test.expectedToolIds]", "[colour, expectedToolIds]"]
 )

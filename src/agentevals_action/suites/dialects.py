@@ -69,7 +69,10 @@ _JUDGE = (f"{_UNSUPPORTED} here", "describe the model as a target and name it wi
 _SAMPLES = "run every test several times with the input `samples`"
 _OUTPUT = "let the agent return the text that is scored"
 
-#: Features of AgentV that could change a verdict and are not supported: problem and advice.
+#: Fields of evaluators that have no effect on a test or a suite: a gate would be lost.
+_OF_EVALUATORS = ("required", "min_score", "weight", "negate")
+
+#: What could change a verdict and has no effect, mostly features of AgentV: problem and advice.
 _REFUSED: Mapping[str, tuple[str, str]] = {
     name: (_UNSUPPORTED, advice)
     for name, advice in {
@@ -102,7 +105,9 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
             ("budget_usd", "budgetUsd", "total_budget_usd"), "use the input `max-cost-usd`"
         ),
     }.items()
-}
+} | dict.fromkeys(
+    _OF_EVALUATORS, ("is a field of evaluators", "write it at the evaluators that it concerns")
+)
 _REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
     **_REFUSED,
     "workspace": ("is misplaced", "write it next to `execution`"),
@@ -374,7 +379,8 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
     entry = f"{shape.word}.{key}"
     if is_exempt(key) or findings.ignores(key, entry):
         return
-    known = () if findings.have_enough else (*shape.canonical, *shape.elsewhere)
+    misplaced = (name for name in _OF_EVALUATORS if name in shape.refused)
+    known = () if findings.have_enough else (*shape.canonical, *shape.elsewhere, *misplaced)
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
     findings.error(location, problem, _advice_for_unknown(key, entry, known, shape, findings))
 
