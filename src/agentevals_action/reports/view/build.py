@@ -27,7 +27,11 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
     heads = [test.head for suite in review.suites for test in suite.tests if test.head]
     turns = number_turns((head.eval_path, head.conversation_id, head.eval_id) for head in heads)
     tests = tuple(
-        ListedTest(suite.path, test, turns.get((suite.path, test.id)) if test.head else None)
+        ListedTest(
+            suite.path,
+            test,
+            turns.get((test.head.eval_path, test.head.eval_id)) if test.head else None,
+        )
         for suite in review.suites
         for test in suite.tests
     )
