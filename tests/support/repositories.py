@@ -3,7 +3,6 @@
 
 Git makes each of them once per worker; a test gets a copy, which takes no process."""
 
-import atexit
 import os
 import shutil
 import subprocess
@@ -151,9 +150,13 @@ def pull_request(
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="agentevals-tests-"))
-    atexit.register(shutil.rmtree, folder)
-    return folder
+    return Path(tempfile.mkdtemp(prefix="agentevals-tests-"))
+
+
+def remove_templates() -> None:
+    """Removes what this worker keeps: xdist may kill a worker before its functions of atexit run."""
+    if _folder.cache_info().currsize:
+        shutil.rmtree(_folder())
 
 
 def _new_folder() -> Path:
