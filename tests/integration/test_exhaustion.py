@@ -80,9 +80,12 @@ def test_gate__without_a_free_process_is_a_failure_that_names_the_cause(
 
 
 #: Leaves processes of 10 MB each behind until the memory is full: each is smaller than the action.
+#: Waits until the action has marked it as the first to end, which it does right after the start.
 EATER = """\
 import os, sys, time
 name = sys.stdin.readline().strip()
+while open("/proc/self/oom_score_adj").read().strip() != "1000":
+    time.sleep(0.01)
 if not os.fork():
     os.setsid()
     for fd in range(3):

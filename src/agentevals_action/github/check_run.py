@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -93,6 +94,7 @@ class CheckRunWriter:
         """Writes the annotations, then completes the check run; returns its URL.
 
         The conclusion has a request of its own, so that no annotation can prevent it."""
+        was_interrupted = self._check is None and self._requested and not self._refused
         check = self._check or self._find_after_interrupt() or self._open()
         if check is None:
             return None
@@ -106,6 +108,8 @@ class CheckRunWriter:
             sentence = error.explain(problem, _PERMISSION, self._api.context.without_secrets)
             print(workflow_commands.command("error", sentence), flush=True)
             return None
+        if was_interrupted:
+            self._complete_others(check)
         return check.html_url
 
     def _open(self) -> CheckRun | None:
@@ -138,6 +142,15 @@ class CheckRunWriter:
             return self._find() if self._requested and not self._refused else None
         except ApiError:  # it is opened again, and that reports the reason
             return None
+
+    def _complete_others(self, check: CheckRun) -> None:
+        """Completes the check run whose interrupted request GitHub received only after it was
+        looked for and `check` was opened. Otherwise it would stay open until the next run."""
+        with suppress(ApiError):  # the next run completes it
+            for other in self._list():
+                is_other = other.id != check.id and other.external_id == self._external_id
+                if is_other and other.status != "completed":
+                    self._complete(other, "cancelled", _ORPHANED)
 
     def _list(self) -> Sequence[CheckRun]:
         # Without `filter`, GitHub lists only the latest of a name, and older ones would stay open.

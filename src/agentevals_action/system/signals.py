@@ -51,9 +51,11 @@ def is_ending() -> bool:
 
 def end_process(code: int) -> NoReturn:
     """Ends the process with an exit code, at once: the interpreter would wait for threads that
-    `run` left behind, and free all memory one object at a time (0.2 s). Only if warnings are asked
-    for does it do so, since it then reports what was left open."""
-    if sys.warnoptions and not any(one.name.startswith(_WORKER) for one in threading.enumerate()):
+    `run` left behind, or that a signal interrupted while it was started, and free all memory one
+    object at a time (0.2 s). Only if warnings are asked for does it do so, since it then reports
+    what was left open."""
+    waits = any(one.name.startswith(_WORKER) for one in threading.enumerate())
+    if sys.warnoptions and not waits and not is_ending():
         sys.exit(code)
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
