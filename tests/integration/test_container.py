@@ -62,6 +62,15 @@ def test_image__starts_as_the_runner_starts_it(image: str) -> None:
     )
 
 
+def test_image__starts_without_compiling(image: str) -> None:
+    program = "import pathlib; print(sum(1 for _ in pathlib.Path('/usr/local').rglob('*.pyc')))"
+    count = f'python3 -B -c "{program}"'
+    script = f"{count}; agentevals-action --version; {count}"
+    done = docker("run", "--rm", "--entrypoint=sh", image, "-c", script)
+    before, _, after = done.stdout.splitlines()
+    assert 0 < int(before) == int(after)
+
+
 def test_image__holds_no_build_tools_and_nothing_of_the_history(image: str) -> None:
     script = (
         "for tool in gcc cc g++ make hatch hatchling; do command -v $tool; done; "
