@@ -26,15 +26,17 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give fi
 SECRET = "dG9rZW4tb2YtdGhlLWpvYg=="
 HEADER = f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {SECRET}\n'
 RUNNER = 1001
+#: Reads with pauses: a signal just before a read that blocks would be noticed after it.
 HOLDER = """
-import sys
+import select, sys
 from pathlib import Path
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import protected_checkout
 from agentevals_action.system.signals import interruptible
 with interruptible(), protected_checkout(GitRepository(Path(sys.argv[1])), [], {}):
     print("protected", flush=True)
-    sys.stdin.read()
+    while not select.select([sys.stdin], [], [], 0.1)[0]:
+        pass
 """
 
 
