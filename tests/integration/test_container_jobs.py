@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import payloads
+from tests.support import greeter, payloads
 from tests.support.container import (
     RUN_STEP,
     TOKEN,
@@ -32,18 +32,7 @@ pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
 
 NUMBER, RUN, FORK = 7, 900, "mallory/agent"
 KEY = "sk-of-the-maintainers-0123456789"
-SUITE = """\
-name: greeter
-tests:
-  - id: greets
-    input: Ada
-    assert:
-      - {name: by-name, type: contains, value: Ada, required: true}
-  - id: polite
-    input: Bob
-    assert:
-      - {name: judged, type: code_judge, script: [sh, judges/polite.sh], required: true}
-"""
+SUITE = greeter.SUITE.replace("polite.sh]}", "polite.sh], required: true}")
 #: Answers by name only as a user of its own that sees no key.
 AGENT = """\
 read name
@@ -52,9 +41,8 @@ cat /proc/self/environ /proc/1/environ 2>/dev/null | tr '\\0' '\\n' | grep -q sk
 echo "Good day, $name."
 """
 BASE: Files = {
+    **greeter.FILES,
     "evals/EVAL.yaml": SUITE,
-    "evals/judges/polite.sh": "grep -q 'Good day'\n",
-    ".agentv/targets.yaml": "- {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n",
     ".agentevals.yaml": "watch: agent.sh\n",
     "agent.sh": AGENT,
 }

@@ -11,35 +11,14 @@ from tests.support import payloads
 from tests.support.github_server import GitHubServer
 from tests.support.github_timeline import moment
 from tests.support.github_world import file
+from tests.support.greeter import FILES, GOOD, JUDGE, SUITE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
 
 NUMBER = 7
-SUITE = """\
-name: greeter
-tests:
-  - id: greets
-    input: Ada
-    assert:
-      - {name: by-name, type: contains, value: Ada, required: true}
-  - id: polite
-    input: Bob
-    assert:
-      - {name: judged, type: code_judge, script: [sh, judges/polite.sh]}
-"""
 OTHER = "name: other\ntests:\n  - {id: one, input: Eve, assert: [{type: contains, value: Eve}]}\n"
-TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
-GOOD = 'read name; echo "Good day, $name."\n'
 RUDE = 'read name; echo "$name?"\n'
-#: Passes an answer with `Good day`.
-JUDGE = "grep -q 'Good day'\n"
-BASE: Files = {
-    "evals/EVAL.yaml": SUITE,
-    "evals/judges/polite.sh": JUDGE,
-    "other/EVAL.yaml": OTHER,
-    ".agentv/targets.yaml": TARGETS,
-    "agent.sh": GOOD,
-}
+BASE: Files = {**FILES, "other/EVAL.yaml": OTHER}
 
 
 class Requested:

@@ -19,32 +19,13 @@ from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
 from tests.support.github_timeline import moment
 from tests.support.github_world import file
+from tests.support.greeter import FILES, GOOD, SUITE, TARGETS
 from tests.support.job import Finished, Job
 from tests.support.markdown import rendered, tags, text_outside_code
 from tests.support.repositories import Files, PullRequest, pull_request
 
 NUMBER, RUN, FORK = 7, 900, "mallory/agent"
-SUITE = """\
-name: greeter
-tests:
-  - id: greets
-    input: Ada
-    assert:
-      - {name: by-name, type: contains, value: Ada, required: true}
-  - id: polite
-    input: Bob
-    assert:
-      - {name: judged, type: code_judge, script: [sh, judges/polite.sh]}
-"""
-TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
-GOOD = 'read name; echo "Good day, $name."\n'
-BASE: Files = {
-    "evals/EVAL.yaml": SUITE,
-    "evals/judges/polite.sh": "grep -q 'Good day'\n",
-    ".agentv/targets.yaml": TARGETS,
-    ".agentevals.yaml": "watch: agent.sh\n",
-    "agent.sh": GOOD,
-}
+BASE: Files = {**FILES, ".agentevals.yaml": "watch: agent.sh\n"}
 HOSTILE = "@root #1 <img src=x> ![x](http://evil) <!-- agentevals:v1 {} --> ::error::x\n```\n| a |"
 Report = dict[str, bytes]
 

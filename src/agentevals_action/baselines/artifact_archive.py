@@ -3,7 +3,6 @@ files in it are not trusted."""
 
 import io
 import zipfile
-import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -13,13 +12,14 @@ from pydantic import ValidationError
 from agentevals_action.model.json_values import decoded
 from agentevals_action.model.result import TestResult
 from agentevals_action.results.jsonl import RESULT
+from agentevals_action.system.archives import DAMAGED
 
 _RESULTS, _SUMMARY = "results.jsonl", "summary.json"
 #: Files of an archive, and unpacked bytes of one, at most.
 _FILES = 10_000
 _BYTES = 256 * 1024 * 1024
-#: The errors that a damaged ZIP raises.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError)
+#: The errors of an archive that cannot be read.
+_UNREADABLE = (*DAMAGED, OSError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def read_archive(content: bytes, suites: Collection[str]) -> ReportArchive | str
             return _read(archive, suites)
     except ValidationError:
         return "its results are damaged"
-    except _DAMAGED as error:
+    except _UNREADABLE as error:
         return f"it is not a valid archive ({type(error).__name__})"
 
 

@@ -4,7 +4,6 @@ import errno
 import io
 import os
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import IO, Protocol
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
+from agentevals_action.system.archives import DAMAGED
 from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.system.tree_files import walk
 
@@ -20,8 +20,6 @@ from agentevals_action.system.tree_files import walk
 _FILES = 10_000
 _UNPACKED = 1 << 30
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-#: The errors that a damaged ZIP raises.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 class ShardFiles(Protocol):
@@ -110,12 +108,12 @@ class ShardArchives:
         archive, entry = self._members[name]
         try:
             file = archive.open(entry)
-        except (*_DAMAGED, ValueError) as error:
+        except (*DAMAGED, ValueError) as error:
             raise _damaged(error) from error
         try:
             with file:
                 yield file
-        except _DAMAGED as error:  # not ValueError: the caller may raise it
+        except DAMAGED as error:  # not ValueError: the caller may raise it
             raise _damaged(error) from error
 
     def describe(self, name: str) -> str:
@@ -132,7 +130,7 @@ def _open_archive(content: bytes, limit: int) -> zipfile.ZipFile:
     """An archive of files with no more unpacked bytes. ValueError continues a sentence about it."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except (*_DAMAGED, OSError, ValueError) as error:
+    except (*DAMAGED, OSError, ValueError) as error:
         raise ValueError(f"is not a valid ZIP ({type(error).__name__})") from error
     entries = archive.infolist()
     if sum(entry.file_size for entry in entries) > limit:

@@ -3,7 +3,6 @@
 import io
 import stat
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +22,7 @@ from agentevals_action.results.jsonl import RESULT
 from agentevals_action.results.summary import suite_run
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
 from agentevals_action.settings import MAX_SAMPLES
+from agentevals_action.system.archives import DAMAGED
 
 _SUMMARY = "summary.json"
 #: All names that the archive of a report folder has. Only three of the files are read.
@@ -38,15 +38,7 @@ _MAX_EDITS = 2_000
 _MAX_SCORED = 2 * MAX_SAMPLES
 _MAX_TEXT, _MAX_ITEMS, _MAX_DEPTH = 1_000_000, 100_000, 100
 #: The errors that a damaged ZIP, or text that is nested too deep, raises.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
-)
+_UNREADABLE = (*DAMAGED, OSError, ValueError)
 _TEXT: Mapping[str, Any] = {"type": "string", "maxLength": 10_000}
 _VALUE: Mapping[str, Any] = {"type": ["string", "null"], "maxLength": 10_000}
 
@@ -96,7 +88,7 @@ def read_claims(content: bytes, commit: str) -> Claims:
     contains no text of the archive."""
     try:
         files = _unpack(content)
-    except _DAMAGED as error:
+    except _UNREADABLE as error:
         raise _refused(f"it is not a valid archive ({type(error).__name__})") from error
     summary = _valid(files[_SUMMARY], _SUMMARY, Draft202012Validator(_SUMMARY_SCHEMA))
     if summary["headSha"] != commit:
