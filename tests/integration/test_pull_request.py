@@ -340,6 +340,7 @@ def test_edited__the_text_of_a_passed_pull_request_has_its_outcome(gate: Gate) -
     assert (done.code, done.outputs["outcome"]) == (0, "passed"), done.log
     assert done.outputs["check-run-url"] == check.url
     assert f"Neither head nor base has changed since [the check run]({check.url})" in done.summary
+    assert f"has changed since the check run {check.url}: Passed" in done.log
 
 
 def test_edited__another_base_branch_is_a_new_run(gate: Gate) -> None:

@@ -107,10 +107,11 @@ def command() -> int:
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
     if not reasons and (check := _passed_check(job, settings, host)):
-        sentence = f"Neither head nor base has changed since [the check run]({check.html_url})"
+        sentence = "Neither head nor base has changed since"
         title = cut_line(check.title or "", 500)
-        print(f"{sentence}: {title}")
-        workflow_commands.append_summary(summary, f"{sentence}: {prose(title, 500)}\n")
+        print(f"{sentence} the check run {check.html_url}: {title}")
+        linked = f"{sentence} [the check run]({check.html_url}): {prose(title, 500)}\n"
+        workflow_commands.append_summary(summary, linked)
         stated = {"outcome": Outcome.PASSED, "check-run-url": check.html_url}
         workflow_commands.write_outputs(outputs, {**stated, "head-sha": job.head_sha})
         return ExitCode.PASSED
