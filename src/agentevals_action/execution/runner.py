@@ -156,12 +156,12 @@ class Runner:
                     work = self._attempt(sample, error)
                     result = await _or_error(sample, work)
                     running.samples[sample.number] = result
-                    second = next(iter(sample.second_result), None)
-                    running.second[sample.number] = second or cost_free(result)
+                    for second in sample.second_result:
+                        running.second[sample.number] = second
                 if len(running.samples) == self._options.samples:
                     duration = monotonic() - running.started
                     result_of_test = _test_result(sample, running.samples, duration)
-                    self._finish_second(sample, running.second, result_of_test)
+                    self._finish_second(sample, running, result_of_test)
                     on_result(running.index, sample.suite, result_of_test)
             finally:
                 waiting.release()
@@ -259,12 +259,17 @@ class Runner:
 
         sample.second_result.append(await _or_error(second, score()))
 
-    def _finish_second(
-        self, sample: _Sample, samples: Mapping[int, SampleResult], own: TestResult
-    ) -> None:
-        """Passes on the scores of the other side's test, which belong to the same run as `own`."""
+    def _finish_second(self, sample: _Sample, running: _RunningTest, own: TestResult) -> None:
+        """Passes on the scores of the other side's test, which belong to the same run as `own`. A
+        sample whose agent failed is the same error for both sides. No score of the own test stands
+        in for one of the other side's."""
         scoring, key = sample.second_scoring, (sample.suite.path, sample.test.id)
-        if scoring and (found := scoring.tests.get(key)):
+        found = scoring.tests.get(key) if scoring else None
+        if scoring is None or found is None:
+            return
+        errors = {number: cost_free(one) for number, one in running.samples.items() if one.error}
+        samples = errors | running.second
+        if len(samples) == len(running.samples):
             other = replace(
                 sample, suite=found[0], test=found[1], fingerprint=self._fingerprint(*found)
             )
