@@ -15,7 +15,7 @@ from agentevals_action.evaluators import base
 from agentevals_action.model.file_model import model_schema
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 
 FOLDER = Path(evaluators.__file__).parent

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base, providers
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer

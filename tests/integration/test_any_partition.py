@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agentevals_action.cli.review import open_folder
+from agentevals_action.cli.commands.review import open_folder
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.shards import Fragment, FragmentEnd, FragmentHeader, Side, TestKey

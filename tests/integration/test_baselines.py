@@ -19,7 +19,7 @@ from agentevals_action.baselines.branch import BranchBaseline
 from agentevals_action.baselines.file import FileBaseline
 from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import GitHubApi, RunContext
+from agentevals_action.github.client.api import GitHubApi, RunContext
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.host import GitHubHost
@@ -27,9 +27,9 @@ from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Suite
-from agentevals_action.review.change import describe_change
-from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import changed_since
+from agentevals_action.review.change.changed_files import describe_change
+from agentevals_action.review.change.selection import Change
+from agentevals_action.review.change.unchanged_since import changed_since
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository

@@ -13,13 +13,13 @@ import pytest
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.baselines.branch import BranchBaseline
-from agentevals_action.github.api import RunContext
+from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.suite import Suite
-from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import changed_since
+from agentevals_action.review.change.selection import Change
+from agentevals_action.review.change.unchanged_since import changed_since
 from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, results
 from tests.support.github_server import GitHubServer
@@ -30,7 +30,7 @@ BRANCH, PATH = "agentevals-data", "evals/EVAL.yaml"
 WRITER = """
 import sys, time
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.github.api import RunContext
+from agentevals_action.github.client.api import RunContext
 from tests.support import results
 url, token, number = sys.argv[1:]
 memory = GitHubHost(RunContext("acme/agent", "a" * 40, token, url, url + "/graphql"), lambda s: time.sleep(s / 100)).data_branch("agentevals-data")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.api import RunContext
+from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome

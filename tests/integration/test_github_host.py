@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github import replies
-from agentevals_action.github.api import GitHubApi, RunContext
+from agentevals_action.github.client import replies
+from agentevals_action.github.client.api import GitHubApi, RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
 from agentevals_action.model.review import ChangedFile, Outcome

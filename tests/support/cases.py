@@ -18,7 +18,7 @@ from agentevals_action.model.messages import read_message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Block, Evaluator, Message, Test
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
 
 HERE = Location("evals/EVAL.yaml", 7, 3)

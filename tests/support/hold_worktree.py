@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from agentevals_action.errors import Interrupted
-from agentevals_action.review import base_tree
+from agentevals_action.review.change import base_tree
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.signals import interruptible
 

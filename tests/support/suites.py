@@ -11,7 +11,7 @@ from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base
 
 TARGETS = """\

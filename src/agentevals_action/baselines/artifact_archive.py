@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from agentevals_action.model.json_values import decoded
 from agentevals_action.model.result import TestResult
 from agentevals_action.results.jsonl import RESULT
-from agentevals_action.system.archives import DAMAGED
+from agentevals_action.system.files.archives import DAMAGED
 
 _RESULTS, _SUMMARY = "results.jsonl", "summary.json"
 #: Files of an archive, and unpacked bytes of one, at most.

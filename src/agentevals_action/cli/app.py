@@ -9,11 +9,12 @@ import sys
 import traceback
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 import click
 
 from agentevals_action import __version__
+from agentevals_action.cli import commands
 from agentevals_action.cli.options import CommandGroup
 from agentevals_action.errors import (
     AgentEvalsError,
@@ -23,7 +24,7 @@ from agentevals_action.errors import (
     OutputError,
 )
 from agentevals_action.formatting import redacting
-from agentevals_action.github.workflow_commands import safe_log_line
+from agentevals_action.github.runner.workflow_commands import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.resources import exhausted
@@ -52,10 +53,10 @@ class _App(CommandGroup):
             return None
         gc.disable()  # nothing of what is imported becomes garbage: a sixth of the time
         try:
-            command: click.Command = import_module(f"agentevals_action.cli.{cmd_name}").command
+            module = import_module(f"{commands.__name__}.{cmd_name}")
         finally:
             gc.enable()
-        return command
+        return cast(click.Command, module.command)
 
 
 @click.group(cls=_App, context_settings=_SETTINGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.system.tree_files import write_atomically
+from agentevals_action.system.files.tree_files import write_atomically
 
 
 def page_options(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import prose
-from agentevals_action.github import events, workflow_commands
-from agentevals_action.github.api import GitHubApi
+from agentevals_action.github import events
+from agentevals_action.github.client.api import GitHubApi
+from agentevals_action.github.client.replies import PullSides
 from agentevals_action.github.events import Job, Pull
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.github.replies import PullSides
 from agentevals_action.github.run_requests import (
     RUN,
     USAGE,
@@ -21,12 +21,14 @@ from agentevals_action.github.run_requests import (
     parse_command,
     read_request,
 )
-from agentevals_action.github.runner_environment import RunnerEnvironment
-from agentevals_action.github.workflow_commands import CommandFile
+from agentevals_action.github.runner import workflow_commands
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, CommentReport
 from agentevals_action.model.review import Outcome
-from agentevals_action.review import base_tree, gate
-from agentevals_action.review.workspace import Workspace
+from agentevals_action.review import gate
+from agentevals_action.review.change import base_tree
+from agentevals_action.review.change.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

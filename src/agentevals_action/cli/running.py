@@ -6,7 +6,7 @@ from functools import partial
 from agentevals_action.cli.loaded_suites import LoadedSuites
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.execution.engine import Engine
-from agentevals_action.github import job_log
+from agentevals_action.github.runner import job_log
 from agentevals_action.model.suite import Suite
 from agentevals_action.system.redaction import Redactor
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github import events
-from agentevals_action.github.api import GitHubApi
 from agentevals_action.github.base import Host
+from agentevals_action.github.client.api import GitHubApi
+from agentevals_action.github.client.replies import WorkflowRun
 from agentevals_action.github.events import Event, Job, Pull
 from agentevals_action.github.first_phase import FirstPhase, doubts_about_run, read_completed
-from agentevals_action.github.replies import WorkflowRun
-from agentevals_action.github.runner_environment import RunnerEnvironment
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.review import gate
+from agentevals_action.review.change.workspace import Workspace
 from agentevals_action.review.claimed_review import CLAIMED, review_claims
 from agentevals_action.review.claims import read_claims
-from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository

@@ -16,8 +16,8 @@ from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResul
 from agentevals_action.model.suite import Evaluator, EvaluatorTraits, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.paths import Folder
 
 Value = TypeVar("Value")
 #: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of

@@ -25,7 +25,7 @@ from agentevals_action.model.file_model import Steps, errors_at
 from agentevals_action.model.json_values import check_depth, parse_json, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")

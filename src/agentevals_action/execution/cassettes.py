@@ -25,8 +25,8 @@ from agentevals_action.suites.cassette_file import (
     reply_data,
 )
 from agentevals_action.suites.files.diagnostics import Findings
+from agentevals_action.system.files.tree_files import OutputFolder
 from agentevals_action.system.redaction import Redactor, redact_record
-from agentevals_action.system.tree_files import OutputFolder
 from agentevals_action.targets.base import Calls, Request
 from agentevals_action.targets.cache.keys import CacheKeys
 

@@ -29,6 +29,8 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
+from agentevals_action.system.files.regular_files import expecting
+from agentevals_action.system.files.tree_files import output_errors
 from agentevals_action.system.isolation import (
     NO_ISOLATION,
     PRIVATE_TEMP,
@@ -37,8 +39,6 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.redaction import Redactor
-from agentevals_action.system.regular_files import expecting
-from agentevals_action.system.tree_files import output_errors
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext

@@ -16,8 +16,8 @@ from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
 from agentevals_action.model.target import Target
+from agentevals_action.system.files.regular_files import digest_of
 from agentevals_action.system.redaction import looks_secret
-from agentevals_action.system.regular_files import digest_of
 from agentevals_action.targets.variables import names_in
 
 #: Fields of a target that name it and do not define it.

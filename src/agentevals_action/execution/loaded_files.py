@@ -12,9 +12,9 @@ from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.imports import SOURCE_SUFFIXES
 from agentevals_action.execution.definitions import imported_files
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.system.folder_moves import FolderMoves
+from agentevals_action.system.files.folder_moves import FolderMoves
+from agentevals_action.system.files.regular_files import digest_of, read_regular
 from agentevals_action.system.isolation import ChildUser, file_access_as
-from agentevals_action.system.regular_files import digest_of, read_regular
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from tenacity.wait import wait_exponential_jitter
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
-from agentevals_action.github.replies import Reply
-from agentevals_action.github.runner_environment import RunnerEnvironment
+from agentevals_action.github.client.replies import Reply
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.json_values import parse_json
 
 R = TypeVar("R", bound=Reply)

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
-from agentevals_action.github import workflow_commands
-from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.replies import CheckRun, WorkflowRun
+from agentevals_action.github.client.api import ApiError, GitHubApi
+from agentevals_action.github.client.replies import CheckRun, WorkflowRun
+from agentevals_action.github.runner import workflow_commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation, CheckReport
 

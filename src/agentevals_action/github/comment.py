@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.replies import Comment, Pull
+from agentevals_action.github.client.api import ApiError, GitHubApi
+from agentevals_action.github.client.replies import Comment, Pull
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome

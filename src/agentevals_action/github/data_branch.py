@@ -13,8 +13,8 @@ from urllib.parse import quote
 from agentevals_action.baselines import history_branch, history_format
 from agentevals_action.baselines.trends import QuarantinedTest, SuiteTrend
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.replies import Blob, GitCommit, GitObject, GitRef, Reply, Tree
+from agentevals_action.github.client.api import ApiError, GitHubApi
+from agentevals_action.github.client.replies import Blob, GitCommit, GitObject, GitRef, Reply, Tree
 from agentevals_action.model.history import Remembered, SuiteHistory
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.reports.html import history_page

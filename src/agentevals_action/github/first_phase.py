@@ -9,11 +9,11 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.baselines.base import RunArchive
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import GitHubApi, as_host_errors
 from agentevals_action.github.check_run import read_id
+from agentevals_action.github.client.api import GitHubApi, as_host_errors
+from agentevals_action.github.client.replies import Artifact, CheckRun, PullSides, WorkflowRun
 from agentevals_action.github.events import DEPENDABOT
 from agentevals_action.github.history import GitHubHistory
-from agentevals_action.github.replies import Artifact, CheckRun, PullSides, WorkflowRun
 from agentevals_action.github.run_requests import EVENTS
 
 #: The artifact of the first phase.

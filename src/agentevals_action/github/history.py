@@ -10,8 +10,8 @@ import httpx
 
 from agentevals_action.baselines.base import EarlierRun, Lineage, RunArchive, build_lineage
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
-from agentevals_action.github.replies import (
+from agentevals_action.github.client.api import ApiError, GitHubApi, as_host_errors
+from agentevals_action.github.client.replies import (
     Artifact,
     Commit,
     Comparison,

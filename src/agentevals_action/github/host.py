@@ -4,16 +4,16 @@ import time
 from collections.abc import Callable, Sequence
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import ApiError, GitHubApi, RunContext
 from agentevals_action.github.artifacts import ArtifactService, report_name
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
+from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext
+from agentevals_action.github.client.replies import CheckRun, Comparison, File, Pull
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.passed_check import find_passed_check
-from agentevals_action.github.replies import CheckRun, Comparison, File, Pull
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.quarantine import Acceptance

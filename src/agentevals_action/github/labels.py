@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.check_run import is_of_pull
-from agentevals_action.github.replies import CheckRun, Pull, TimelineEvent
+from agentevals_action.github.client.api import ApiError, GitHubApi
+from agentevals_action.github.client.replies import CheckRun, Pull, TimelineEvent
 from agentevals_action.model.quarantine import Acceptance
 
 _LABELS = ("labeled", "unlabeled")

@@ -1,8 +1,8 @@
 """The check run by which a head has passed, for events that change neither head nor base."""
 
-from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.check_run import read_id
-from agentevals_action.github.replies import CheckRun, TimelineEvent
+from agentevals_action.github.client.api import ApiError, GitHubApi
+from agentevals_action.github.client.replies import CheckRun, TimelineEvent
 
 _BASE_CHANGES = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
 #: What the title of the check run begins with when every test counted.

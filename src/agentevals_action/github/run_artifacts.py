@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import GitHubApi, as_host_errors
+from agentevals_action.github.client.api import GitHubApi, as_host_errors
+from agentevals_action.github.client.replies import Artifact
 from agentevals_action.github.history import GitHubHistory
-from agentevals_action.github.replies import Artifact
 
 #: Names of artifacts: of the plan, and the first part of those of the fragments.
 PLAN_ARTIFACT = "agentevals-plan"

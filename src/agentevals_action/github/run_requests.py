@@ -11,10 +11,9 @@ from urllib.parse import quote
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 from agentevals_action.github.check_run import is_of_pull
-from agentevals_action.github.events import Part, Sha
-from agentevals_action.github.replies import (
+from agentevals_action.github.client.api import ApiError, GitHubApi, as_host_errors
+from agentevals_action.github.client.replies import (
     CheckRun,
     ForcePushes,
     Permission,
@@ -23,6 +22,7 @@ from agentevals_action.github.replies import (
     TimelineEvent,
     WorkflowRun,
 )
+from agentevals_action.github.events import Part, Sha
 from agentevals_action.settings import MAX_SAMPLES
 
 COMMAND = "/agentevals"

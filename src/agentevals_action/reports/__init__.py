@@ -7,7 +7,7 @@ from agentevals_action.errors import OutputError
 from agentevals_action.reports import junit, markdown, sarif, summary_json
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.system.tree_files import OutputFolder
+from agentevals_action.system.files.tree_files import OutputFolder
 
 #: The reports by the names of their files: each makes the text from the view of a review.
 REPORTS: Mapping[str, Callable[[ReportView], str]] = {

@@ -13,7 +13,7 @@ from agentevals_action.model.result import (
     Verdict,
 )
 from agentevals_action.results.scoring import verdict_of
-from agentevals_action.system.regular_files import read_regular
+from agentevals_action.system.files.regular_files import read_regular
 
 _ANSWER_PATHS = ("output_path", "answer_path", "response_path")
 _ANSWER_LIMIT = 1024 * 1024  # bytes of an answer's own file

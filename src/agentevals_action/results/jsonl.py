@@ -17,7 +17,7 @@ from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.result import TestResult
 from agentevals_action.results import agentv
-from agentevals_action.system.tree_files import output_errors, partial_name
+from agentevals_action.system.files.tree_files import output_errors, partial_name
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from agentevals_action.model.shards import (
 )
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.shard_sources import ShardFiles
-from agentevals_action.system.tree_files import OutputFolder
+from agentevals_action.system.files.tree_files import OutputFolder
 
 PLAN, BASE_RESULTS = "plan.json", "base.json"
 #: Bytes of a plan, of the stored results of base, of a fragment and of one of its lines, at most.

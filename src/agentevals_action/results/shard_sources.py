@@ -12,9 +12,9 @@ from typing import IO, Protocol
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
-from agentevals_action.system.archives import DAMAGED
-from agentevals_action.system.regular_files import open_resolved
-from agentevals_action.system.tree_files import walk
+from agentevals_action.system.files.archives import DAMAGED
+from agentevals_action.system.files.regular_files import open_resolved
+from agentevals_action.system.files.tree_files import walk
 
 #: Files of a folder, and unpacked bytes of all archives, at most.
 _FILES = 10_000

@@ -17,11 +17,11 @@ from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.review import ChangedFile
-from agentevals_action.review.base_tree import Base
-from agentevals_action.review.change import describe_change, imported_by_judges
+from agentevals_action.review.change.base_tree import Base
+from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
+from agentevals_action.review.change.selection import Change
+from agentevals_action.review.change.unchanged_since import changed_since
 from agentevals_action.review.run_sides import Sides
-from agentevals_action.review.selection import Change
-from agentevals_action.review.unchanged_since import changed_since
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

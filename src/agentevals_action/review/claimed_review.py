@@ -9,10 +9,10 @@ from functools import partial
 from agentevals_action.errors import ExitCode
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.formatting import counted, list_paths
-from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.run_requests import RUN
+from agentevals_action.github.runner import job_log
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.edits import SuiteEdits
@@ -23,12 +23,12 @@ from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.summary import suite_run
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.review import gate, waivers
-from agentevals_action.review.change import describe_change, imported_by_judges
+from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
+from agentevals_action.review.change.selection import SelectedSuites, select_suites
+from agentevals_action.review.change.workspace import Workspace
 from agentevals_action.review.claims import Claims
 from agentevals_action.review.comparison.compare import Knowledge, Side, compare_suite
 from agentevals_action.review.run_sides import Sides
-from agentevals_action.review.selection import SelectedSuites, select_suites
-from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suite_paths
 from agentevals_action.suites.configuration_file import with_configuration

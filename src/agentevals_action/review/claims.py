@@ -20,9 +20,9 @@ from agentevals_action.reports import REPORTS
 from agentevals_action.reports.summary_json import EDIT_KINDS, read_edit
 from agentevals_action.results.jsonl import RESULT
 from agentevals_action.results.summary import suite_run
-from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
+from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS
 from agentevals_action.settings import MAX_SAMPLES
-from agentevals_action.system.archives import DAMAGED
+from agentevals_action.system.files.archives import DAMAGED
 
 _SUMMARY = "summary.json"
 #: All names that the archive of a report folder has. Only three of the files are read.

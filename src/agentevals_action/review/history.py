@@ -12,7 +12,7 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.history_page import PAGE, history_page
 from agentevals_action.reports.rate_chart import rate_chart
-from agentevals_action.review.workspace import Workspace
+from agentevals_action.review.change.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.formatting import list_paths, plural
-from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.run_requests import RUN
+from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
@@ -32,30 +32,31 @@ from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import Figures, earlier_figures
-from agentevals_action.review import base_tree, gate, waivers
-from agentevals_action.review.base_tree import Base
+from agentevals_action.review import gate, waivers
 from agentevals_action.review.baseline_source import Around, find_baseline
-from agentevals_action.review.change import find_change
-from agentevals_action.review.comment_template import choose_template
-from agentevals_action.review.comparison import compare_runs
-from agentevals_action.review.comparison.compare_runs import Runs
-from agentevals_action.review.comparison.decision_rule import Key, require_decidable
-from agentevals_action.review.comparison.edits import find_edits
-from agentevals_action.review.requested_run import (
+from agentevals_action.review.change import base_tree
+from agentevals_action.review.change.base_tree import Base
+from agentevals_action.review.change.changed_files import find_change
+from agentevals_action.review.change.comment_template import choose_template
+from agentevals_action.review.change.requested_run import (
     apply_base,
     describe_left_out,
     require_part,
     select_part,
 )
-from agentevals_action.review.run_sides import Sides
-from agentevals_action.review.selection import (
+from agentevals_action.review.change.selection import (
     Change,
     SelectedSuites,
     describe_uncovered,
     select_suites,
 )
-from agentevals_action.review.target_permissions import read_permissions
-from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
+from agentevals_action.review.change.target_permissions import read_permissions
+from agentevals_action.review.change.workspace import HEAD_RESULTS, Workspace
+from agentevals_action.review.comparison import compare_runs
+from agentevals_action.review.comparison.compare_runs import Runs
+from agentevals_action.review.comparison.decision_rule import Key, require_decidable
+from agentevals_action.review.comparison.edits import find_edits
+from agentevals_action.review.run_sides import Sides
 from agentevals_action.settings import Settings
 from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.cassette_file import CassetteFolder

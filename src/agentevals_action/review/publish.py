@@ -14,7 +14,7 @@ from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import gate
-from agentevals_action.review.workspace import Workspace
+from agentevals_action.review.change.workspace import Workspace
 
 
 def publish(

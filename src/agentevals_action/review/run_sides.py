@@ -21,11 +21,11 @@ from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.summary import suite_run
+from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect, to_sample
 from agentevals_action.review.confirmation import confirm, sample_failures
-from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
 

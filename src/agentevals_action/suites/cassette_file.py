@@ -19,7 +19,7 @@ from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_yaml
 from agentevals_action.suites.files.yaml_writer import write_yaml
-from agentevals_action.system.regular_files import read_resolved
+from agentevals_action.system.files.regular_files import read_resolved
 
 #: The version of the format.
 FORMAT = 1

@@ -16,10 +16,10 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.messages import ROLES
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.suites import messages, schema_models, workspace_models
 from agentevals_action.suites.files.diagnostics import Findings, nearest
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.models import messages, schema_models, workspace_models
 from agentevals_action.targets.providers import PROVIDERS
 
 #: Fields that contain evaluators, in every dialect: of the suite, of tests, and of `execution`.

@@ -16,11 +16,12 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.model.suite import Evaluator, Gate, NamedFile, Origin
-from agentevals_action.suites import dialects, schema_models
+from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.system.paths import Folder
+from agentevals_action.suites.models import schema_models
+from agentevals_action.system.files.paths import Folder
 
 #: Characters of a name that is made from type and value.
 _GENERATED_NAME = 40

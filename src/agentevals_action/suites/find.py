@@ -16,9 +16,9 @@ from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_settings_map, read_yaml_file
-from agentevals_action.suites.schema_models import Seconds
+from agentevals_action.suites.models.schema_models import Seconds
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
-from agentevals_action.system.regular_files import is_present, read_regular
+from agentevals_action.system.files.regular_files import is_present, read_regular
 
 #: The folder of configuration and targets, and the name of the configuration.
 FOLDER, CONFIG = ".agentv", "config.yaml"

@@ -14,20 +14,21 @@ from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.field_errors import field_errors
 from agentevals_action.model.suite import BrokenSuite, Evaluator, NamedFile, Suite, Test
-from agentevals_action.suites import dialects, schema_models
+from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.evaluators import EvaluatorReader
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.yaml_reader import read_yaml_map
-from agentevals_action.suites.messages import named_files
+from agentevals_action.suites.models import schema_models
+from agentevals_action.suites.models.messages import named_files
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Source, Sources, Streamed
 from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import is_present
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import is_present
 
 _SIDECAR = "dataset"
 _OBJECT = "write an object with `name` and `tests`"

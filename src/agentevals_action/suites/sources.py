@@ -21,8 +21,8 @@ from agentevals_action.suites.files.yaml_reader import (
     read_yaml_map,
     unreadable,
 )
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import open_regular
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import open_regular
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")

@@ -24,8 +24,8 @@ from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_file
 from agentevals_action.suites.find import CONFIG, FOLDER, Config, nearest_file, read_config
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import is_present
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.targets import base, variables
 
 NAME = "targets.yaml"

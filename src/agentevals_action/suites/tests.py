@@ -8,17 +8,18 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, Origin, Test
-from agentevals_action.suites import dialects, messages, schema_models, texts
+from agentevals_action.suites import dialects, texts
 from agentevals_action.suites.evaluators import Declared, EvaluatorReader, default_judge, effective
 from agentevals_action.suites.files.diagnostics import ENOUGH, Findings, Unreadable
 from agentevals_action.suites.files.jsonl_reader import read_row
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.models import messages, schema_models
 from agentevals_action.suites.sources import Source, Streamed
 from agentevals_action.suites.targets_file import TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 
 Groups = Sequence[tuple[Origin, Sequence[Declared]]]
 

@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
-from agentevals_action.suites import dialects, workspace_models
+from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map
 from agentevals_action.suites.files.yaml_reader import read_yaml_map
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.tree_files import leads_out, walk
+from agentevals_action.suites.models import workspace_models
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.tree_files import leads_out, walk
 
 #: Default limits of hooks in seconds, as in AgentV.
 _SECONDS = {"before_all": 60.0, "before_each": 60.0, "after_each": 30.0, "after_all": 30.0}

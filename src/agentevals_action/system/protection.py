@@ -16,6 +16,7 @@ from typing import Any
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
 from agentevals_action.system import stored_credentials, temp_dirs
+from agentevals_action.system.files.tree_files import walk_open
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
     HEAD_UID,
@@ -27,7 +28,6 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.stored_credentials import StoredConfig
-from agentevals_action.system.tree_files import walk_open
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Target, TargetTraits
 from agentevals_action.model.trace import Trace
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
-from agentevals_action.system.paths import Folder
 from agentevals_action.system.workers import Workers
 
 

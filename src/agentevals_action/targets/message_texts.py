@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from io import BytesIO, TextIOWrapper
 
 from agentevals_action.model.suite import Block, Message
-from agentevals_action.system.regular_files import read_resolved
+from agentevals_action.system.files.regular_files import read_resolved
 
 #: Characters of a file in a message.
 #:

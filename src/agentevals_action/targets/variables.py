@@ -11,7 +11,7 @@ from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.system.regular_files import is_present, read_resolved
+from agentevals_action.system.files.regular_files import is_present, read_resolved
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 #: Maximum size of a `.env` file in bytes.

@@ -12,7 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.model.suite import Suite
-from agentevals_action.system.regular_files import digest_of
+from agentevals_action.system.files.regular_files import digest_of
 from tests.support import suites
 
 FILES = {

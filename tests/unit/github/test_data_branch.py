@@ -11,7 +11,7 @@ from agentevals_action.baselines import history_format
 from agentevals_action.baselines.trends import QuarantinedTest
 from agentevals_action.errors import HostError
 from agentevals_action.github import data_branch
-from agentevals_action.github.api import RunContext
+from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.history import SuiteHistory

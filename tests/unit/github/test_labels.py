@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentevals_action.github.api import RunContext
 from agentevals_action.github.base import Host
+from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.quarantine import Acceptance
 from tests.support.github_http import InjectedFailure

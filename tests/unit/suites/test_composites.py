@@ -10,7 +10,7 @@ from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Evaluator, Test
-from agentevals_action.review.selection import Change, select_suites
+from agentevals_action.review.change.selection import Change, select_suites
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"

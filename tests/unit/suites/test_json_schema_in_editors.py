@@ -16,7 +16,7 @@ from agentevals_action.suites import dialects
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema
-from agentevals_action.suites.schema_models import Evaluator
+from agentevals_action.suites.models.schema_models import Evaluator
 from tests.support import suites
 
 MADE = suite_schema()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.review import base_tree
+from agentevals_action.review.change import base_tree
 from agentevals_action.system import process
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import ChildUser

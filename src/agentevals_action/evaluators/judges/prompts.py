@@ -15,7 +15,7 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.system import rendering
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 _EXTENSIONS = (".md", ".txt", ".j2", ".prompt")

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
+from agentevals_action.system.files.tree_files import TreeEntry, list_folder, walk
 from agentevals_action.system.isolation import file_access_as
 from agentevals_action.system.process import Completed
 from agentevals_action.system.temp_dirs import remove_folder
-from agentevals_action.system.tree_files import TreeEntry, list_folder, walk
 
 T = TypeVar("T")
 

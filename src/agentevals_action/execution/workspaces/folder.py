@@ -14,10 +14,10 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
+from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
 from agentevals_action.system.isolation import UIDS, ChildUser, file_access_as, new_folder
 from agentevals_action.system.protection import give_to_group, give_tree
 from agentevals_action.system.temp_dirs import remove_folder
-from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
 #: Bytes of a copy for the evaluators of the other side: an agent may leave a file of a terabyte
 #: that takes no space where it is empty.

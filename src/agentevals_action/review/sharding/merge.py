@@ -20,6 +20,7 @@ from agentevals_action.results.build import CostTally, error_result, test_result
 from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
 from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
 from agentevals_action.results.summary import suite_run
+from agentevals_action.review.change.workspace import SHARDS
 from agentevals_action.review.pipeline import Request, compare_sides, open_change
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
@@ -27,7 +28,6 @@ from agentevals_action.review.sharding.plan import (
     check_tests,
     refuse_committed,
 )
-from agentevals_action.review.workspace import SHARDS
 from agentevals_action.settings import Settings
 
 

@@ -20,6 +20,7 @@ from agentevals_action.model.shards import (
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.results.shard_sources import ShardFolder
+from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.review.pipeline import OpenChange, Request, open_change
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
@@ -27,7 +28,6 @@ from agentevals_action.review.sharding.plan import (
     check_tests,
     refuse_committed,
 )
-from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.settings import Settings
 
 _Results = Mapping[Side, Mapping[TestKey, TestResult]]

@@ -12,7 +12,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel
 from agentevals_action.suites.files.positions import Map
 from agentevals_action.suites.files.validation_errors import validation_errors
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 
 AModel = TypeVar("AModel", bound=FileModel)
 

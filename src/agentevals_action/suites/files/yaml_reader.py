@@ -17,7 +17,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map, Position
 from agentevals_action.suites.files.validation_errors import describe_value, shorten
-from agentevals_action.system.regular_files import NotRegularFile, read_regular
+from agentevals_action.system.files.regular_files import NotRegularFile, read_regular
 
 try:
     from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs

@@ -14,8 +14,8 @@ from agentevals_action.formatting import last_lines
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system import process
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.paths import Folder
 from agentevals_action.system.workers import Program
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.base import ProviderContext, Request

@@ -22,9 +22,9 @@ from agentevals_action.model.json_values import replace_surrogates
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import open_resolved
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents.stream import Event, Failure, Outcome, StreamReader
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request

@@ -5,7 +5,7 @@ import binascii
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
-from agentevals_action.system.regular_files import read_resolved
+from agentevals_action.system.files.regular_files import read_resolved
 
 #: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.model import path_patterns
-from agentevals_action.system.regular_files import digest_of
+from agentevals_action.system.files.regular_files import digest_of
 
 #: Folders that are not part of an agent: git's own, and bytecode.
 _EXCLUDED = frozenset({".git", "__pycache__"})

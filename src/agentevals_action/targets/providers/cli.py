@@ -20,8 +20,8 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.system.paths import Folder
 from agentevals_action.system.programs import describe_start, missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders

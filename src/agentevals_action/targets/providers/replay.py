@@ -15,8 +15,8 @@ from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.results.jsonl import read_row
 from agentevals_action.results.trace_summary import stored_work
-from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import open_resolved
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import open_resolved
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 
 _SUITE_ENDINGS = (".yaml", ".yml", ".jsonl")

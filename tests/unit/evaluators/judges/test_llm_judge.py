@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 
 FULL = '{"score": 0.85, "hits": ["clear"], "misses": ["long"], "reasoning": "fine", "details": {"tone": 3}}'

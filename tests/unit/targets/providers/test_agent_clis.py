@@ -14,7 +14,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Message
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.agents import (
     claude_stream,
     codex_stream,

@@ -15,7 +15,7 @@ from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
 from tests.support import targets

@@ -15,7 +15,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.base import Provider
 from tests.support import targets

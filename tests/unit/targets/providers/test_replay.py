@@ -12,7 +12,7 @@ from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.jsonl import encode_row
-from agentevals_action.system.paths import Folder
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Request
 from tests.support import command, results, suites, targets
 

@@ -1,0 +1,416 @@
+"""`action`: the gate for the event that the runner's environment describes; the container's entry
+point."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import click
+
+from agentevals_action.cli import requested_run, trusted_phase
+from agentevals_action.cli.trusted_phase import Claimed
+from agentevals_action.errors import (
+    AgentEvalsError,
+    ExitCode,
+    Interrupted,
+    InvalidInput,
+    ResourceError,
+)
+from agentevals_action.escaping import prose
+from agentevals_action.formatting import cut_line
+from agentevals_action.github import events
+from agentevals_action.github.artifacts import ArtifactService, artifact_service
+from agentevals_action.github.client.replies import CheckRun
+from agentevals_action.github.events import Job
+from agentevals_action.github.first_phase import NothingToPublish
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.run_requests import EVENTS
+from agentevals_action.github.runner import job_log, workflow_commands
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.report import CheckReport, Published
+from agentevals_action.model.review import Outcome, Review
+from agentevals_action.reports import console
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import ReportView
+from agentevals_action.results.shard_files import fragment_name
+from agentevals_action.review import pipeline, publish
+from agentevals_action.review.change import base_tree
+from agentevals_action.review.change.workspace import SHARDS, Workspace
+from agentevals_action.review.history import ShownHistory, store_and_show
+from agentevals_action.review.pipeline import Request
+from agentevals_action.review.sharding.merge import merge_shards
+from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
+from agentevals_action.review.sharding.shard import run_shard
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import (
+    NO_ISOLATION,
+    Isolation,
+    find_obstacle,
+    restrict_children,
+)
+from agentevals_action.system.protection import protected_checkout, warn_of_credentials
+from agentevals_action.system.redaction import redact_record
+from agentevals_action.system.resources import exhausted
+
+log = logging.getLogger(__name__)
+
+_CANCELLED = CheckReport(
+    "cancelled", "The run was cancelled", "The run was cancelled before it had a result."
+)
+_CRASHED = CheckReport(
+    "failure",
+    "The action crashed",
+    "This is a bug of the action, not of the change: see the job's log.",
+)
+
+
+@click.command("action")
+def command() -> int:
+    """Gate the event that the runner's environment describes. This is the container's entry
+    point."""
+    environ = os.environ
+    runner = RunnerEnvironment.from_environ(environ)
+    # Before any other program runs: what they contain now is from the runner.
+    outputs = CommandFile("GITHUB_OUTPUT", runner.output_path)
+    summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
+    settings, invalid = _settings(environ)
+    refused: Sequence[str] = ()
+    claimed = None
+    try:
+        if trusted_phase.is_wanted(runner, settings):
+            claimed = trusted_phase.read(runner, settings)
+            job = claimed.job
+        elif runner.event_name in EVENTS:
+            requested = requested_run.answer(runner, settings, summary)
+            if requested is None:
+                return ExitCode.PASSED
+            job, settings = requested
+        else:
+            job, refused = _job(runner, settings)
+    except NothingToPublish as nothing:
+        print(f"{nothing}: there is nothing to publish")
+        workflow_commands.append_summary(summary, f"Nothing was published: {nothing}.\n")
+        return ExitCode.PASSED
+    except AgentEvalsError as error:
+        workflow_commands.write_outputs(outputs, {"outcome": _outcome_of(error)})
+        raise
+    obstacle = find_obstacle(environ)
+    conflicts = (*_isolation_errors(settings, obstacle), *_sharding_errors(job, settings))
+    reasons = (*invalid, *refused, *conflicts)
+    workspace = Workspace(runner.workspace, settings, environ)
+    job_log.protect_log(workspace.redactor)
+    repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
+    host = _host(job, settings, runner)
+    if not reasons and (check := _passed_check(job, settings, host)):
+        sentence = "Neither head nor base has changed since"
+        title = cut_line(check.title or "", 500)
+        print(f"{sentence} the check run {check.html_url}: {title}")
+        linked = f"{sentence} [the check run]({check.html_url}): {prose(title, 500)}\n"
+        workflow_commands.append_summary(summary, linked)
+        stated = {"outcome": Outcome.PASSED, "check-run-url": check.html_url}
+        workflow_commands.write_outputs(outputs, {**stated, "head-sha": job.head_sha})
+        return ExitCode.PASSED
+    isolates = not obstacle and settings.isolation != "none"
+    if isolates:
+        restrict_children()
+        print("isolation: programs of the change run as users of their own; `setup` runs as root")
+    else:
+        reason = obstacle or "the input `isolation` is `none`"
+        print(f"isolation: none, programs of the change run as the action's user: {reason}")
+    try:
+        files = (outputs, summary)
+        gate = _gate_of(settings)(
+            job, workspace, repository, host, runner, *files, isolates, reasons, claimed
+        )
+        exit_code = gate.run()
+        # The step reports another run. Its own status is that of the default branch.
+        return ExitCode.PASSED if claimed and not reasons else exit_code
+    finally:
+        _restore_owner(workspace)
+
+
+def _passed_check(job: Job, settings: Settings, host: GitHubHost) -> CheckRun | None:
+    """The check run that already answers an edit of the title or the text. A fork's run needs no
+    key, and the trusted phase needs what it leaves. Without a matrix, a plan starts no shard."""
+    is_first = settings.mode in ("auto", "plan") and not settings.shard
+    if not is_first or not job.pull or not job.pull.is_text_edit or job.without_secrets:
+        return None
+    return host.passed_check()
+
+
+def _outcome_of(error: AgentEvalsError) -> Outcome:
+    is_inconclusive = error.exit_code is ExitCode.INCONCLUSIVE
+    return Outcome.INCONCLUSIVE if is_inconclusive else Outcome.INVALID
+
+
+def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
+    if settings.isolation != "user" or not obstacle:
+        return ()
+    return (f"input `isolation`: `user` is not possible, because {obstacle}; leave it out",)
+
+
+def _sharding_errors(job: Job, settings: Settings) -> Sequence[str]:
+    if not job.part or (settings.mode == "auto" and not settings.shard):
+        return ()
+    return (
+        "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them out "
+        "for this event",
+    )
+
+
+def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
+    """The inputs, and an error for each that is invalid."""
+    try:
+        return Settings.from_environ(environ), ()
+    except InvalidInput as error:
+        return Settings.for_report(environ), _reasons(error)
+
+
+def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[str]]:
+    """What the event asks for, and the reasons why it is refused."""
+    event = events.Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
+    try:
+        event = replace(event, payload=runner.payload())
+        return events.job_for(event, settings), ()
+    except InvalidInput as error:
+        return events.refused_job(event), _reasons(error)
+
+
+def _reasons(error: AgentEvalsError) -> Sequence[str]:
+    return (*(error.errors if isinstance(error, InvalidInput) else ()), error.sentence)
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """The gate for one event; its check run is completed whatever happens. With `refused`, the
+    reasons why nothing can run, it only reports them."""
+
+    job: Job
+    workspace: Workspace
+    repository: GitRepository
+    host: GitHubHost
+    runner: RunnerEnvironment
+    outputs: CommandFile
+    summary: CommandFile
+    isolates: bool
+    refused: Sequence[str] = ()
+    claimed: Claimed | None = None
+
+    def run(self) -> int:
+        """Reviews, publishes, and gives the exit code."""
+        return self._report(self._review)
+
+    def _report(self, review: Callable[[], Review]) -> int:
+        """Publishes a review, and gives the exit code."""
+        with self._completing_check():
+            self._open_check()
+            view, published = self._published(review())
+        job_log.report_refusal(self.refused)
+        shown = self._history(view.review)
+        job_log.write_review(view, published, (*self.host.notices, *shown.notices))
+        workflow_commands.append_summary(self.summary, published.summary, shown.chart)
+        outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
+        workflow_commands.write_outputs(self.outputs, outputs)
+        return view.review.decision.exit_code
+
+    @property
+    def _run_identity(self) -> RunIdentity:
+        runner = self.runner
+        return RunIdentity(runner.repository, runner.run_id, runner.run_attempt)
+
+    def _open_check(self) -> None:
+        self.host.start_check()
+
+    @contextmanager
+    def _completing_check(self) -> Iterator[None]:
+        """Completes the check run if the block fails."""
+        try:
+            yield
+        except Interrupted:
+            self.host.finish_check(_CANCELLED)
+            raise
+        except Exception as error:
+            problem = exhausted(error)
+            if problem is None:
+                self.host.finish_check(_CRASHED)
+                raise
+            title = "The machine has too few resources"
+            self.host.finish_check(CheckReport("failure", title, problem.sentence))
+            raise problem from error
+
+    def _published(self, review: Review) -> tuple[ReportView, Published]:
+        """The published review. If the user's template fails on it, that is the outcome."""
+        try:
+            return self._publish(review)
+        except InvalidInput as error:
+            invalid = pipeline.invalid_review(self.job, [error.sentence])
+            return self._publish(redact_record(invalid, self.workspace.redactor))
+
+    def _publish(self, review: Review) -> tuple[ReportView, Published]:
+        view, page = publish.write(review, self._view, self.workspace)
+        settings = self.workspace.settings
+        return view, publish.publish(
+            view, page, self.host, settings.comment, settings.annotation_limit
+        )
+
+    def _review(self) -> Review:
+        """The review; a job that could not start or be finished is an outcome like any other."""
+        if self.refused:
+            invalid = pipeline.invalid_review(self.job, self.refused)
+            return redact_record(invalid, self.workspace.redactor)
+        try:
+            if self.claimed:
+                reviewed = trusted_phase.review(
+                    self.claimed, self.workspace, self.runner, self.host, self.isolates
+                )
+                return redact_record(reviewed, self.workspace.redactor)
+            if self.job.part:
+                requested_run.check_out(self.repository, self.job, self.workspace)
+            with self._isolation() as users:
+                return self._run_review(users)
+        except Exception as error:
+            problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
+            if problem is None:
+                raise
+            ended = self._ended(problem)
+            ended = trusted_phase.as_claims(ended) if self.claimed else ended
+            return redact_record(ended, self.workspace.redactor)
+
+    def _run_review(self, users: Isolation) -> Review:
+        return pipeline.review(self._request(users))
+
+    def _request(self, users: Isolation = NO_ISOLATION) -> Request:
+        return Request(self.job, self.workspace, self.repository, self.host, self.host, users)
+
+    def _ended(self, problem: AgentEvalsError) -> Review:
+        reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
+        if isinstance(problem, ResourceError):
+            return pipeline.inconclusive_review(self.job, reasons, "fail")
+        if _outcome_of(problem) is Outcome.INCONCLUSIVE:
+            return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
+        return pipeline.invalid_review(self.job, reasons)
+
+    @contextmanager
+    def _isolation(self) -> Iterator[Isolation]:
+        """The users of the programs that run, which exist within the block."""
+        workspace, settings = self.workspace, self.workspace.settings
+        if not self.isolates:
+            warn_of_credentials(self.repository)
+            yield NO_ISOLATION
+            return
+        folders = (workspace.folder / name for name in settings.output_folders)
+        with protected_checkout(self.repository, tuple(folders), workspace.environ) as users:
+            yield users
+
+    def _view(self, review: Review) -> ReportView:
+        runner = self.runner
+        links = Links(
+            runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
+        )
+        return build_view(review, links)
+
+    def _history(self, review: Review) -> ShownHistory:
+        branch = self.host.data_branch(self.workspace.settings.baseline_branch)
+        return store_and_show(review, self.job, self.workspace, branch)
+
+
+class _MergeGate(_Gate):
+    """Merges the results of the shards, in the check run that the plan opened."""
+
+    def _open_check(self) -> None:
+        self.host.resume_check()
+
+    def _run_review(self, users: Isolation) -> Review:
+        return merge_shards(self._request(users), self._run_identity)
+
+
+class _PlanGate(_Gate):
+    """Plans the shards and opens the check run, which the merge completes. If nothing can be
+    planned, that is the outcome."""
+
+    def run(self) -> int:
+        """Plans, and gives the exit code."""
+        ended: Review | None = None
+        with self._completing_check():
+            try:
+                plan = None if self.refused else plan_shards(self._request(), self._run_identity)
+            except AgentEvalsError as error:
+                plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
+            if plan:
+                self._open_check()
+        if plan is None:
+            return self._report(lambda: ended or self._review())
+        matrix = json.dumps(matrix_of(plan))
+        print(f"matrix: {matrix}")
+        console.print_sentences((f"notice: {one}" for one in plan.notes), sys.stdout)
+        origin = plan.origin
+        outputs = {"matrix": matrix, "head-sha": origin.head_sha, "base-sha": origin.base_sha or ""}
+        workflow_commands.write_outputs(self.outputs, outputs)
+        return ExitCode.PASSED
+
+
+class _ShardGate(_Gate):
+    """Runs a shard and writes its results; it touches neither the check run nor the comment."""
+
+    def run(self) -> int:
+        """Runs the shard, and gives the exit code."""
+        shard, run = self.workspace.settings.shard, self._run_identity
+        if self.refused or shard is None:
+            job_log.report_refusal(self.refused)
+            return ExitCode.INVALID
+        # Before the run: the file states the reason if the shard cannot run.
+        name = fragment_name(shard, run.attempt)
+        path = f"{self.workspace.settings.report_dir}/{SHARDS}/{name}"
+        workflow_commands.write_outputs(self.outputs, {"fragment-path": path})
+        with self._isolation() as users:
+            result = run_shard(self._request(users), run)
+        print(result.describe())
+        workflow_commands.append_summary(self.summary, result.describe())
+        return result.exit_code
+
+
+def _gate_of(settings: Settings) -> type[_Gate]:
+    if settings.shard:
+        return _ShardGate
+    return {"plan": _PlanGate, "merge": _MergeGate}.get(settings.mode, _Gate)
+
+
+def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:
+    return GitHubHost(
+        replace(
+            runner.context(settings, job.check_sha or job.head_sha),
+            pull=job.pull.number if job.pull else None,
+            base=job.pull.base_sha if job.pull else None,
+            check_name=settings.check_name if settings.check_run and job.check_sha else None,
+            without_secrets=job.without_secrets,
+            labeled=job.pull.labeled if job.pull else "",
+        ),
+        artifacts=_artifacts(settings, runner),
+    )
+
+
+def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService | None:
+    """The service that takes the report page, None if it is not uploaded."""
+    if not settings.upload_report:
+        return None
+    service = artifact_service(runner)
+    if isinstance(service, ArtifactService):
+        return service
+    print(f"report: not uploaded, because {service}")
+    return None
+
+
+def _restore_owner(workspace: Workspace) -> None:
+    """Gives what root wrote in the workspace to the workspace's owner, so that later steps can
+    read and remove it."""
+    try:
+        base_tree.restore_owner((workspace.folder,), workspace.folder)
+    except (AgentEvalsError, OSError, ValueError) as error:
+        log.warning("the files in the workspace could not be given to its owner: %s", error)

@@ -1,0 +1,75 @@
+"""`demo`: a review of a prepared repository, without a key and without a network."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from agentevals_action import templating
+from agentevals_action.cli.commands.review import Form, review_folder
+from agentevals_action.cli.options import markdown_option
+from agentevals_action.errors import ExitCode, GitError
+from agentevals_action.system import process
+
+_TIME_OUT = 60.0  # seconds
+
+
+@click.command("demo")
+@markdown_option
+def command(as_markdown: bool) -> int:
+    """Review a prepared pull request, without a key and without a network."""
+    folder = Path(tempfile.mkdtemp(prefix="agentevals-demo-")).resolve()
+    _create_repository(folder)
+    print("A pull request makes a support agent friendlier. Its review:", file=sys.stderr)
+    form: Form = "markdown" if as_markdown else "screen"
+    exit_code = review_folder(folder, "main", {}, os.environ, form)
+    outcome = "blocked" if exit_code else "not blocked"
+    print(
+        f"The merge is {outcome} (exit code {exit_code}). "
+        "Comment: agentevals-action demo --markdown",
+        file=sys.stderr,
+    )
+    return ExitCode.PASSED
+
+
+def _create_repository(folder: Path) -> None:
+    """Creates a repository whose `main` is the base and whose current branch is the change."""
+    steps = templating.packaged_folder("examples") / "demo"
+    shutil.copytree(steps / "base", folder, dirs_exist_ok=True)
+    (folder / ".gitignore").write_text("/agentevals-report/\n__pycache__/\n", encoding="utf-8")
+    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _commit(folder, "The support agent and its suites")
+    _git(folder, "checkout", "--quiet", "-b", "friendlier-answers")
+    shutil.copytree(steps / "head", folder, dirs_exist_ok=True)
+    _commit(folder, "Friendlier answers")
+
+
+def _commit(folder: Path, message: str) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--message", message)
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    """Runs git without the user's configuration, which may sign commits or run hooks."""
+    environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+    environment |= {
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "LC_ALL": "C",
+    }
+    for role in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
+    command = ("git", *arguments)
+    try:
+        done = process.call(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
+    except OSError as error:
+        raise GitError(
+            f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"
+        ) from error
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip()
+        raise GitError(f"`git {arguments[0]}` failed: {reason}", "check the folder it names")

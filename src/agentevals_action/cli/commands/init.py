@@ -1,0 +1,233 @@
+"""`init`: a first suite, its target, the configuration and the workflow for the user's agent."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import click
+from pydantic import ValidationError
+
+from agentevals_action import templating
+from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.formatting import joined
+from agentevals_action.model.quarantine import FILE as CONFIGURATION
+from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.reports.terminal import printable
+from agentevals_action.suites.find import find_suites
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.tree_files import output_errors
+from agentevals_action.system.git import GitRepository
+from agentevals_action.targets import providers
+
+_SUITE, _TARGETS = "evals/EVAL.yaml", ".agentv/targets.yaml"
+_WORKFLOW, _IGNORED = ".github/workflows/evals.yml", ".gitignore"
+_REPORT = "/agentevals-report/"
+
+_CODE = re.compile(
+    r"\.(py|js|jsx|mjs|cjs|ts|tsx|go|rs|rb|java|kt|cs|php|swift|scala|ex|sh|j2|jinja|prompt)$"
+)
+_PROMPT_FOLDERS = re.compile(r"(^|/)(prompts?|instructions|skills)/")
+#: Folders at the top of a repository whose files are not the agent's.
+_OTHER_FOLDERS = frozenset(
+    {"benchmarks", "doc", "docs", "eval", "evals", "examples", "node_modules", "test", "tests"}
+)
+#: The variables of keys that code names, and libraries that read theirs without naming it.
+_KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
+_LIBRARIES = {
+    "OPENAI_API_KEY": re.compile(r"^\s*(?:import|from) openai\b|['\"]openai['\"]", re.MULTILINE),
+    "ANTHROPIC_API_KEY": re.compile(
+        r"^\s*(?:import|from) anthropic\b|['\"]@anthropic-ai/sdk['\"]", re.MULTILINE
+    ),
+}
+_READ_FILES, _READ_BYTES = 500, 200_000  # of the agent's code, to find the names of its keys
+
+#: What builds an agent, by the file that shows it; the first that exists is used.
+_BUILDS = {
+    "requirements.txt": "python3 -m pip install -r requirements.txt",
+    "pyproject.toml": "python3 -m pip install .",
+    "package-lock.json": "npm ci",
+    "package.json": "npm install",
+}
+_IN_CONTAINER = frozenset({"python", "python3", "sh", "bash"})  # programs that the image has
+_EXAMPLES = (
+    "--command 'python3 agent.py'",
+    "--url https://agent.example.com/ask",
+    "--model gpt-4o-mini",
+)
+
+
+@dataclass(frozen=True)
+class _Agent:
+    """The user's agent as a target. `keys` are the variables of its keys, `passed` those of them
+    that a child process must see, `prepare` is the command that builds it."""
+
+    provider: str
+    options: Mapping[str, str]
+    cwd: str = "/"
+    keys: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    prepare: str = ""
+
+    @property
+    def on_runner(self) -> bool:
+        """Whether it needs more than the container has."""
+        program = self.options.get("command", "sh").split()[0]
+        return bool(self.prepare) or program not in _IN_CONTAINER
+
+
+@click.command("init")
+@click.option("--command", "program", help="The agent is a command: 'python3 agent.py'.")
+@click.option("--url", help="The agent is a service: https://agent.example.com/ask.")
+@click.option("--model", help="The agent is a model: gpt-4o-mini, claude-sonnet-4-5.")
+def command(program: str | None, url: str | None, model: str | None) -> int:
+    """Write a first suite, its target and the workflow for your agent.
+
+    An existing file is never changed. What the agent consists of, and the names of the keys that it
+    needs, are found in the repository."""
+    repository = GitRepository(Path.cwd(), environ=os.environ)
+    root, files = repository.root, repository.listing().files
+    watch = tuple(dict.fromkeys(_watched(files)))
+    given = {"cli": program, "http": url, "model": model}
+    agent = _agent({name: one for name, one in given.items() if one}, root, files)
+    texts = dict(_texts(agent, watch, root, files))
+    for path in texts:
+        if not (root / path).parent.resolve().is_relative_to(root):
+            raise InvalidInput(
+                f"{path} is outside of the repository through a link", "remove the link"
+            )
+    is_new = {path: _create(root, path, text) for path, text in texts.items()}
+    for path, created in is_new.items():
+        print(f"{'created' if created else 'kept   '}  {path}")
+    _print_next_steps(agent, root)
+    return ExitCode.PASSED
+
+
+def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
+    if len(given) != 1:
+        problem = "specify one agent" if given else "the agent is missing"
+        raise InvalidInput(problem, f"write {joined([f'`{one}`' for one in _EXAMPLES], 'or')}")
+    ((kind, value),) = given.items()
+    if kind == "cli":
+        below = Path.cwd().resolve().relative_to(root).as_posix()
+        keys = tuple(dict.fromkeys(_keys(root, files)))
+        build = next((one for name, one in _BUILDS.items() if (root / name).is_file()), "")
+        cwd = "/" if below == "." else f"/{below}"
+        agent = _Agent("cli", {"command": value}, cwd, keys, keys, build)
+    elif kind == "http":
+        agent = _Agent("http", {"url": value})
+    else:
+        vendors = {"claude": "anthropic", "gemini": "gemini"}
+        names = (name for start, name in vendors.items() if value.startswith(start))
+        provider = next(names, "openai")
+        key = providers.PROVIDERS[provider].key_variable
+        options = {"model": value, "api_key": f"${{{{ {key} }}}}"}
+        agent = _Agent(provider, options, keys=(key,))
+    try:
+        options_of = providers.PROVIDERS[agent.provider]
+        options_of.model_validate(agent.options, context=Folder(root, root))
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None
+    return agent
+
+
+def _watched(files: Sequence[str]) -> Iterator[str]:
+    """Globs of the agent's code and prompts: folders at the top, and types of files there."""
+    for path in files:
+        top, *below = PurePosixPath(path).parts
+        if top in _OTHER_FOLDERS or top.startswith("."):
+            continue
+        if _CODE.search(path):
+            yield f"{top}/**" if below else f"*{PurePosixPath(path).suffix}"
+        elif _PROMPT_FOLDERS.search(path):
+            yield f"{top}/**"
+
+
+def _keys(root: Path, files: Sequence[str]) -> Iterator[str]:
+    """The names of the keys in the agent's code."""
+    code = [path for path in files if _CODE.search(path) and next(_watched([path]), None)]
+    for path in code[:_READ_FILES]:
+        file = root / path
+        if not file.is_file() or not file.resolve().is_relative_to(root):
+            continue
+        with file.open("rb") as opened:
+            text = opened.read(_READ_BYTES).decode("utf-8", "replace")
+        yield from (name for name in _KEY.findall(text) if not is_never_passed(name))
+        yield from (name for name, library in _LIBRARIES.items() if library.search(text))
+
+
+def _texts(
+    agent: _Agent, watch: Sequence[str], root: Path, files: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The files to create. A repository with a suite or a workflow of its own keeps it."""
+    context = {
+        **vars(agent),
+        # JSON is YAML, whatever characters the user's texts have.
+        "options": [(name, _quoted(text)) for name, text in agent.options.items()],
+        "cwd": _quoted(agent.cwd),
+        "watch": [_quoted(glob) for glob in watch],
+        "prepare": agent.prepare,
+        "on_runner": agent.on_runner,
+    }
+    suites = find_suites(root, root, (), files)
+    templates = {
+        suites[0] if suites else _SUITE: "EVAL.yaml",
+        _TARGETS: "targets.yaml",
+        CONFIGURATION: "agentevals.yaml",
+        _existing_workflow(root) or _WORKFLOW: "workflow.yaml",
+    }
+    for path, name in templates.items():
+        yield path, templating.render_report(f"init/{name}.j2", context)
+    is_python = any(path.endswith(".py") for path in files)
+    yield (
+        _IGNORED,
+        "".join(f"{one}\n" for one in (_REPORT, *(["__pycache__/"] if is_python else []))),
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _existing_workflow(root: Path) -> str | None:
+    """The workflow that runs the action, if there is one."""
+    for file in sorted((root / ".github/workflows").glob("*.y*ml")):
+        if "agentevals-action" in file.read_text(encoding="utf-8", errors="replace"):
+            return file.relative_to(root).as_posix()
+    return None
+
+
+def _create(root: Path, path: str, text: str) -> bool:
+    """Creates a file; False if there is one, or a link."""
+    file = root / path
+    with output_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("x", encoding="utf-8", newline="\n") as opened:
+                opened.write(text)
+        except FileExistsError:
+            return False
+    return True
+
+
+def _print_next_steps(agent: _Agent, root: Path) -> None:
+    file = root / _IGNORED
+    ignored = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    lets_through = f" --env {','.join(agent.passed)}" if agent.passed else ""
+    steps = []
+    if "agentevals-report" not in ignored:
+        steps.append(f"echo {_REPORT} >> {_IGNORED}")
+    steps += [f"export {key}=…" for key in agent.keys if key not in os.environ]
+    steps += [
+        f"agentevals-action run{lets_through}  # the suite as it is",
+        "git add --all && git commit -m 'Add evals'",
+        f"agentevals-action review --base HEAD{lets_through}  # after a change of the agent",
+    ]
+    print("\nNext:")
+    for step in steps:
+        print(f"  {printable(step, 1000)}")
+    secrets = "".join(f"Add the secret {key} to the repository. " for key in agent.keys)
+    print(f"\n{secrets}Then require the check `agentevals` in the rules of the branch.")

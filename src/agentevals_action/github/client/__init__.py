@@ -1,0 +1,1 @@
+"""The client of GitHub: requests, retries, and the replies that are read."""

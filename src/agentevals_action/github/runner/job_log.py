@@ -1,0 +1,142 @@
+"""The log of a job: a folded group per suite, annotations if there is no check run, and the outputs
+and the summary for the runner."""
+
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+
+from agentevals_action.formatting import each_once, redacted
+from agentevals_action.github.runner import workflow_commands as commands
+from agentevals_action.model import github_limits as limits
+from agentevals_action.model.comparison import SuiteComparison
+from agentevals_action.model.report import Published
+from agentevals_action.reports import console
+from agentevals_action.reports.terminal import printable
+from agentevals_action.reports.view import edits, waivers
+from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.system.redaction import Redactor
+
+log = logging.getLogger(__name__)
+
+#: Characters of a line, of a reason in the job summary, of a test's change, of an answer.
+_LINE, _REASON, _CHANGE, _ANSWER = 1000, 500, 500, 300
+#: Sequences that colour a program's output or move the cursor (ECMA-48, 5.4).
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+class _SafeFormatter(logging.Formatter):
+    """Formats records so that no line is a command to the runner."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return commands.safe_log_line(super().format(record))
+
+
+def protect_log(redactor: Redactor) -> None:
+    """Removes secrets and commands from all further log records."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(redactor.filter())
+        handler.setFormatter(_SafeFormatter("%(levelname)s: %(message)s"))
+
+
+@contextmanager
+def folded(
+    title: str, redact: Callable[[str], str], in_actions: bool
+) -> Iterator[Callable[[str], None]]:
+    """A folded group in the log of a job, plain lines on standard error elsewhere; yields a
+    function that writes a line of a stranger's program."""
+    stream = sys.stdout if in_actions else sys.stderr
+    title = commands.command("group", title) if in_actions else f"{title}:"
+    print(title, file=stream, flush=True)
+    try:
+        yield lambda line: print(
+            commands.safe_log_line(printable(redact(_ESCAPES.sub("", line)), _LINE)),
+            file=stream,
+            flush=True,
+        )
+    finally:
+        if in_actions:
+            print(commands.command("endgroup"), file=stream, flush=True)
+
+
+def report_refusal(reasons: Iterable[str]) -> None:
+    """Reports invalid inputs or a refused event as annotations of the job."""
+    for reason in reasons:
+        print(commands.command("error", redacted(reason)), flush=True)
+
+
+def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:
+    """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
+    notices (the host's first), edits, the cost, the decision, the addresses."""
+    review = view.review
+    tests = {path: list(group) for path, group in groupby(view.tests, lambda one: one.suite)}
+    for suite in review.suites:
+        print(commands.command("group", printable(_title(suite))))
+        for one in tests.get(suite.path, ()):
+            print(commands.safe_log_line(_test_line(one)))
+        print(commands.command("endgroup"))
+    for diagnostic in review.invalid:
+        print(commands.safe_log_line(f"error: {diagnostic}"))
+    for diagnostic in review.warnings:
+        print(commands.safe_log_line(f"warning: {diagnostic}"))
+    if published.check_url is None:
+        for line in commands.annotations(published.annotations):
+            print(line)
+    _write_notices((*notices, *review.notices))
+    for edit in view.edits[: console.SHOWN]:
+        line = f"changed: {edits.describe(edit, edits.quoted)}"
+        print(commands.safe_log_line(printable(line, _LINE)))
+    if (left := len(view.edits) - console.SHOWN) > 0:
+        print(f"changed: … and {left:,} more")
+    by_edits = [one.comparison for one in view.passed_by_edits]
+    undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
+    decision = review.decision
+    lines = (
+        view.spending.sentence(),
+        console.outcome_line(decision),
+        edits.by_edits_sentence(by_edits, edits.quoted),
+        *decision.waived,
+        undecided,
+        published.report_url,
+        published.comment_url,
+        published.check_url,
+    )
+    for line in filter(None, lines):
+        print(commands.safe_log_line(printable(line, _LINE)))
+    sys.stdout.flush()
+
+
+def _write_notices(notices: Iterable[str]) -> None:
+    """Writes each notice once, as a warning as far as GitHub shows warnings."""
+    for number, notice in enumerate(each_once(notices)):
+        if number < limits.COMMANDS_PER_STEP:
+            print(commands.command("warning", notice))
+        else:
+            print(commands.safe_log_line(printable(f"notice: {notice}", _LINE)))
+
+
+def _title(suite: SuiteComparison) -> str:
+    head = suite.head
+    if head is None:
+        return suite.path
+    counts = [
+        f"{head.passed} passed",
+        head.borderline and f"{head.borderline} borderline",
+        head.failed and f"{head.failed} failed",
+        head.errored and f"{head.errored} errors",
+    ]
+    return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
+
+
+def _test_line(one: ListedTest) -> str:
+    test = one.comparison
+    change = printable("; ".join(waivers.describe_change(test)), _CHANGE)
+    name = printable(test.id)
+    if test.head is None:
+        return f"{'–':<10} {name}  ({change})"
+    word = console.verdict_word(test.head)
+    reason = console.reason_for(test.head) if test.head.verdict != "pass" else ""
+    why = f"  {printable(reason, _ANSWER)}" if reason else ""
+    return f"{word:<10} {name}{console.turn_note(one)}  ({change}){why}"

@@ -1,0 +1,2 @@
+"""The change under review: its trees, its files, the suites that it affects, and what it may not
+decide."""

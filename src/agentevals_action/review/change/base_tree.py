@@ -1,0 +1,234 @@
+"""Head and base: the commit that the workspace must have, the commit that it is compared with, and
+the worktree of that commit."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.github.events import Job
+from agentevals_action.model.path_patterns import WatchRule
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.system import temp_dirs
+from agentevals_action.system.files.tree_files import walk_open
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import PRIVATE_TEMP, UIDS, ChildUser
+from agentevals_action.system.protection import give_worktree
+
+#: Prefix of the folders of base worktrees, in the folder for temporary files and in
+#: `.git/worktrees`.
+_PREFIX = "agentevals-base-"
+_HEX = frozenset("0123456789abcdef")
+#: Lengths of a SHA-1 and a SHA-256, and of what is shown of one.
+_SHA_LENGTHS, _SHOWN = (40, 64), 12
+
+
+@dataclass(frozen=True)
+class Base:
+    """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
+    there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
+    its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it,
+    `cassettes` is the folder of its cassettes, `ignored_fields` are those that it ignores."""
+
+    sha: str | None = None
+    time: str | None = None
+    problem: str = ""
+    reason: str = ""
+    root: Path | None = None
+    suites: tuple[Suite | BrokenSuite, ...] = ()
+    tracked: frozenset[str] = frozenset()
+    watch: tuple[WatchRule, ...] = ()
+    cassettes: str | None = None
+    ignored_fields: tuple[str, ...] = ()
+
+
+def check_head(repository: GitRepository, job: Job) -> str:
+    """The SHA of HEAD. Raises GitError without a checkout, and InvalidInput if HEAD is not a commit
+    of the job."""
+    head = repository.head()
+    if head in job.heads or _first_parent_of_merge(repository, job, head) is not None:
+        return head
+    if job.pull:
+        expected = f"neither the head of the pull request ({_short(job.pull.head_sha)})"
+        expected = f"{expected} nor its merge commit"
+        advice = (
+            "leave out `ref` of actions/checkout, "
+            "or write `ref: ${{ github.event.pull_request.head.sha }}`"
+        )
+    else:
+        expected = f"not the event's commit ({_short(job.head_sha)})"
+        advice = (
+            "leave out `ref` of actions/checkout, "
+            "and commit nothing in the workspace before this step"
+        )
+    raise InvalidInput(
+        f"the workspace is at {_short(head)}, which is {expected}: "
+        "what runs would not be what is reported",
+        advice,
+    )
+
+
+def resolve_base(
+    repository: GitRepository,
+    job: Job,
+    head: str,
+    merge_base: Callable[[], str | None] = lambda: None,
+) -> Base:
+    """The base of `head`, fetched if necessary. `merge_base` asks the host; it is called only if
+    the clone is too shallow.
+
+    Raises GitError when a revision that the user named does not exist. Other failures are the
+    base's `problem`.
+    """
+    rule = job.base
+    if rule.kind == "none" or rule.revision is None:
+        return Base(reason=rule.reason)
+    if rule.kind == "fork-point" and repository.resolve(rule.revision) is None:
+        raise GitError(
+            f"there is no revision `{rule.revision}` here",
+            "name a branch, a tag or a commit; `git fetch` brings the origin's",
+        )
+    try:
+        if rule.kind == "commit":
+            return _fetched(repository, rule.revision)
+        if rule.kind == "pull" and (parent := _first_parent_of_merge(repository, job, head)):
+            return _fetched(repository, parent)
+        return _fork_point(repository, rule.revision, head, merge_base)
+    except GitError as error:
+        return Base(problem=error.sentence)
+
+
+def _first_parent_of_merge(repository: GitRepository, job: Job, head: str) -> str | None:
+    """The first parent if HEAD is the merge commit of the pull request, as from
+    `actions/checkout`."""
+    if job.pull is None or head == job.pull.head_sha:
+        return None
+    parents = repository.parents(head)
+    return parents[0] if len(parents) == 2 and parents[1] == job.pull.head_sha else None
+
+
+def _fetched(repository: GitRepository, revision: str) -> Base:
+    if not repository.has(revision):
+        try:
+            repository.fetch(revision)
+        except GitError as error:
+            raise GitError(
+                f"the base commit {_short(revision)} is not in the clone "
+                f"and could not be fetched ({error})",
+                "set `fetch-depth: 2` (or `fetch-depth: 0`) in actions/checkout",
+            ) from error
+    sha = repository.resolve(revision)
+    if sha is None:
+        raise GitError(f"{_short(revision)} names no commit")
+    return Base(sha, repository.commit_time(sha))
+
+
+def _fork_point(
+    repository: GitRepository, revision: str, head: str, merge_base: Callable[[], str | None]
+) -> Base:
+    shallow = repository.is_shallow()
+    # A common ancestor in a shallow history may not be the best one, so the host is asked first.
+    found = merge_base() if shallow else None
+    if found is None:
+        tip = repository.resolve(revision) or _fetched(repository, revision).sha
+        found = repository.merge_base(tip, head) if tip else None
+    if found is not None:
+        return _fetched(repository, found)
+    if shallow:
+        raise GitError(
+            f"the clone is too shallow to find where {_short(head)} left the base branch",
+            "set `fetch-depth: 0` in actions/checkout, "
+            "or check out the merge commit by leaving out its `ref`",
+        )
+    return Base(reason=f"{_short(head)} and {_short(revision)} have no commit in common")
+
+
+@contextmanager
+def base_worktree(
+    repository: GitRepository, sha: str, temp: Path | None = None, user: ChildUser | None = None
+) -> Iterator[Path]:
+    """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
+
+    Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
+    that of the system, or the private one if the tree belongs to `user`, the user of base's
+    programs.
+    """
+    temp = (temp or (PRIVATE_TEMP if user else Path(tempfile.gettempdir()))).resolve()
+    if temp.is_relative_to(repository.root):
+        raise GitError(
+            f"the folder for temporary files, {temp}, lies in the workspace",
+            "set TMPDIR to a folder outside of it",
+        )
+    remove_abandoned(repository, temp)
+    with temp_dirs.locked_folder(_PREFIX, temp) as folder:
+        tree = folder / folder.name
+        try:
+            repository.add_worktree(tree, sha)
+            give_worktree(tree, user)
+            yield tree
+        finally:
+            _forget(repository, folder.name)
+
+
+def remove_abandoned(repository: GitRepository, temp: Path) -> None:
+    """Removes the base worktrees of runs that were killed, and git's records of them. The lock of a
+    folder shows that its run is over; a folder that is gone was in a container that is gone."""
+    temp_dirs.remove_abandoned(_PREFIX, temp)
+    for entry in (repository.metadata / "worktrees").glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another run may remove it at the same time
+            gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
+            tree = entry / gitdir.removesuffix("/.git")
+            if not tree.parent.exists():
+                _forget(repository, entry.name)
+
+
+def _forget(repository: GitRepository, name: str) -> None:
+    """Removes git's record of one worktree. `git worktree prune` would also remove those of
+    others that are not mounted at the moment."""
+    worktrees = repository.metadata / "worktrees"
+    temp_dirs.remove_folder(worktrees / name)
+    with contextlib.suppress(OSError):  # the folder is removed only if it is empty
+        worktrees.rmdir()
+
+
+def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
+    """Gives the files below the paths that belong to root, or to the users of programs, to the
+    owner of the workspace, who can read them then. It does nothing unless this process is root.
+    Symbolic links are not followed, and nothing outside the workspace changes."""
+    if os.geteuid() != 0:
+        return
+    workspace = workspace.resolve()
+    owner = workspace.stat()
+    for path in paths:
+        resolved = path.parent.resolve() / path.name
+        if resolved != workspace and not resolved.is_relative_to(workspace):
+            raise ValueError(f"{path} lies outside the workspace {workspace}")
+        if not os.path.lexists(resolved):
+            continue
+        _change_owner(resolved, owner, None, resolved.lstat())
+        if not resolved.is_dir() or resolved.is_symlink():
+            continue
+        for _, folder, entries in walk_open(resolved):
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # a process may delete its files
+                    facts = entry.stat(follow_symlinks=False)
+                    _change_owner(entry.name, owner, folder, facts)
+
+
+def _change_owner(
+    name: str | Path, owner: os.stat_result, folder: int | None, facts: os.stat_result
+) -> None:
+    # A file with a second name may belong to somebody outside the workspace.
+    shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+    is_root = facts.st_uid == 0 != owner.st_uid
+    if facts.st_uid in UIDS or (is_root and not shared):
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
+
+def _short(sha: str) -> str:
+    return sha[:_SHOWN] if len(sha) in _SHA_LENGTHS and _HEX.issuperset(sha) else sha

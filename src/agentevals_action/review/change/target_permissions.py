@@ -1,0 +1,47 @@
+"""What the targets of a pull request may use, from the targets files of the base."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.review.change.base_tree import Base
+from agentevals_action.settings import Settings
+from agentevals_action.suites.files.diagnostics import Findings
+from agentevals_action.suites.find import FOLDER
+from agentevals_action.suites.targets_file import NAME, read_targets
+from agentevals_action.system.git import GitRepository
+from agentevals_action.targets.calls.client import resolve_options
+from agentevals_action.targets.calls.permissions import Permissions, used_variables
+from agentevals_action.targets.providers import PROVIDERS_BY_NAME
+from agentevals_action.targets.variables import read_variables
+
+
+def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str]) -> Permissions:
+    """The permissions of a pull request's targets. Without a tree of base no variable is known from
+    it. Raises GitError."""
+    root, named = base.root, frozenset(settings.env)
+    if root is None:
+        return Permissions(named=named)
+    files = [*GitRepository(root, environ=environ).tracked(f"**/{FOLDER}/{NAME}")]
+    files += [settings.targets] if settings.targets else []
+    used = {pair for file in files for pair in _used_by(root / file, base, root, environ)}
+    return Permissions(root, named, frozenset(used))
+
+
+def _used_by(
+    file: Path, base: Base, root: Path, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The variables of the targets in a file, with their destinations."""
+    if not file.is_file():
+        return
+    folder = file.parent.parent if file.parent.name == FOLDER else file.parent
+    findings = Findings(frozenset(base.ignored_fields))
+    entries = read_targets(file, root, PROVIDERS_BY_NAME, findings).entries.values()
+    for target in (entry.target for entry in entries if entry.target is not None):
+        try:
+            variables = read_variables(environ, root, folder)
+            options = resolve_options(target, variables)
+        except AttemptError:  # base itself cannot use it: nothing is known about its address
+            continue
+        for name in used_variables(target, options, variables):
+            yield name, options.destination()

@@ -1,0 +1,85 @@
+"""The workspace of a review: the folder, the settings, the environment."""
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from agentevals_action.errors import InvalidInput, OutputError
+from agentevals_action.reports import REPORTS
+from agentevals_action.settings import Settings
+from agentevals_action.system.files.tree_files import WRITE_ADVICE, OutputFolder
+from agentevals_action.system.redaction import Redactor
+
+#: Files in the report folder with the results of head and of base.
+HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
+#: Folder in the report folder with the plan of shards and their fragments.
+SHARDS = "shards"
+#: Errors of the machine. Other errors are caused by the input `report-dir`.
+_DISK_ERRORS = frozenset(
+    {errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
+)
+_FOLDER_ADVICE = "name a folder of its own, which is not in the repository"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The checked out repository, the inputs of the workflow, and the environment variables."""
+
+    folder: Path
+    settings: Settings
+    environ: Mapping[str, str]
+
+    @property
+    def report(self) -> Path:
+        """The report folder, absolute."""
+        return self.folder / self.settings.report_dir
+
+    @cached_property
+    def output(self) -> OutputFolder:
+        """The report folder for writers, as it is when it is first asked for: a program that makes
+        a link of it later does not lead elsewhere. Raises InvalidInput when the path leads out of
+        the workspace."""
+        root = self.folder.resolve()
+        try:
+            return OutputFolder(root, self.report.resolve().relative_to(root).as_posix())
+        except (OSError, RuntimeError, ValueError) as error:
+            problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error
+
+    def writes(self, file: Path) -> bool:
+        """Whether a file (absolute) is in a folder that the action writes, as its report."""
+        folders = self.settings.output_folders
+        return any(file.is_relative_to(self.folder / name) for name in folders)
+
+    @property
+    def shards(self) -> OutputFolder:
+        """The folder for the plan of shards and their fragments. Raises InvalidInput."""
+        return OutputFolder(self.output.root, f"{self.output.path}/{SHARDS}")
+
+    @property
+    def in_actions(self) -> bool:
+        """Whether this process runs in a job of GitHub Actions."""
+        return self.environ.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the values of all secrets of the process and of the variables in `env`."""
+        return Redactor.from_environ(self.environ, self.settings.env)
+
+    def make_report_folder(self) -> None:
+        """Makes the report folder and deletes the files of an earlier run.
+
+        Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
+        part of the change), and OutputError when the disk refuses it.
+        """
+        output = self.output
+        try:
+            output.prepare((HEAD_RESULTS, BASE_RESULTS, *REPORTS))
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                problem = f"{self.report} cannot be written: {error.strerror}"
+                raise OutputError(problem, WRITE_ADVICE) from error
+            problem = f"`report-dir` {self.settings.report_dir!r} cannot be used: {error.strerror}"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error

@@ -1,0 +1,1 @@
+"""The models of suites in files, with their short forms."""

@@ -1,0 +1,1 @@
+"""Files that any program may have filled or moved."""

@@ -1,0 +1,98 @@
+"""Resolution of the paths in suites: relative to the declaring file, inside the repository."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentevals_action.formatting import cut
+from agentevals_action.system.files.regular_files import read_resolved
+
+#: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
+PREFIXES = ("./", "../", "/", "file://")
+#: Characters of a path, and bytes of one name in it, that the usual systems support.
+_MAX_PATH, _MAX_NAME = 4096, 255
+_SHOWN = 60  # characters of a path that an error message quotes
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a declaring file, and the repository's; both absolute and free of symbolic
+    links."""
+
+    root: Path
+    path: Path
+
+    def resolve(self, text: str) -> Path:
+        """The absolute path that `text` names; a leading `/` is the repository root. ValueError if
+        it leaves the repository."""
+        text = text.removeprefix("file://")
+        if len(text) > _MAX_PATH:
+            raise ValueError(f"{cut(text, _SHOWN)!r} is too long for a path")
+        try:
+            path = (
+                self.root / text.lstrip("/") if text.startswith("/") else self.path / text
+            ).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{text!r} is not a valid path ({error})") from None
+        if not path.is_relative_to(self.root):
+            raise ValueError(f"{text!r} leaves the repository")
+        if any(len(os.fsencode(part)) > _MAX_NAME for part in path.parts):
+            raise ValueError(f"{cut(text, _SHOWN)!r} has a name in it that is too long for a file")
+        if ".git" in path.relative_to(self.root).parts:
+            raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")
+        return path
+
+    def file(self, text: str) -> Path:
+        """The existing file that `text` names; ValueError if there is none or it is outside."""
+        path = self.resolve(text)
+        try:
+            known = path.is_file()
+        except OSError as error:
+            raise ValueError(f"the file {text!r} cannot be looked for ({error.strerror})") from None
+        if not known and path.exists() and not path.is_dir():
+            raise ValueError(f"{text!r} is not a regular file ({self.relative(path)})")
+        if not known:
+            raise ValueError(
+                f"there is no file {text!r} (looked for {self.relative(path)}{self._above(text)})"
+            )
+        return path
+
+    def _above(self, text: str) -> str:
+        """The path to write if AgentV, which also looks in the folders above, finds the file."""
+        for folder in self.path.parents if not text.startswith("/") else ():
+            if not folder.is_relative_to(self.root):
+                break
+            try:
+                if (path := replace(self, path=folder).resolve(text)).is_file():
+                    return f", but there is /{self.relative(path)}"
+            except (OSError, ValueError):
+                continue
+        return ""
+
+    def file_if_meant(self, text: str) -> Path | None:
+        """The file that `text` names, None when it is meant as inline text; ValueError when a
+        prefix marks a path and the file does not exist."""
+        if text.startswith(PREFIXES):
+            return self.file(text)
+        if "\n" in text or len(text) > 1024:
+            return None
+        try:
+            if not (self.path / text).is_file():
+                return None
+        except (OSError, ValueError):
+            return None
+        return self.file(text)
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
+        try:
+            data = read_resolved(path, limit + 1)
+        except OSError as error:
+            raise ValueError(f"{name} cannot be read ({error.strerror})") from None
+        if len(data) > limit:
+            raise ValueError(f"{name} is longer than {limit:,} bytes")
+        return data
+
+    def relative(self, path: Path) -> str:
+        """`path` relative to the repository root, with forward slashes."""
+        return path.relative_to(self.root).as_posix()

@@ -1,0 +1,243 @@
+"""Commands, outputs and summary as GitHub's runner reads them."""
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.github.runner import workflow_commands
+from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.report import Annotation
+from tests.support.runner import read_outputs
+
+#: Characters that a comparison by culture passes over, and white space that the runner trims.
+WEIGHTLESS = ["\u200b", "\u00ad", "\ufeff", "\x01", "\u2060", "\x1b"]
+SPACES = [" ", "\t", "\u00a0", "\u2003", "\x0b", "\x0c", "\x85", "\u2028"]
+
+
+def runner_takes(line: str) -> bool:
+    """Whether the runner may take a line for a command: `::` first after white space, or `##[`
+    anywhere; characters without weight count as absent, as in a comparison by culture."""
+    seen = "".join(char for char in line if char not in WEIGHTLESS)
+    return seen.lstrip().startswith("::") or "##[" in seen
+
+
+def test_command__encodes_its_parts() -> None:
+    line = workflow_commands.command(
+        "error", "50% done:\r\nsee, there", file="evals/a,b:c.yaml", line=3, title="x\ny%"
+    )
+    assert (
+        line
+        == "::error file=evals/a%2Cb%3Ac.yaml,line=3,title=x%0Ay%25::50%25 done:%0D%0Asee, there"
+    )
+
+
+def test_command__leaves_out_what_is_empty() -> None:
+    assert workflow_commands.command("warning", "m", file="a", title="") == "::warning file=a::m"
+
+
+def test_command__without_properties() -> None:
+    assert workflow_commands.command("group", "a\n::error::b") == "::group::a%0A::error::b"
+    assert workflow_commands.command("endgroup") == "::endgroup::"
+
+
+def test_annotations__are_ten_of_each_level_and_the_rest_is_counted() -> None:
+    found = [Annotation("a.yaml", number, "failure", "t", "m") for number in range(1, 13)]
+    found += [Annotation("a.yaml", number, "warning", "t", "m") for number in range(1, 12)]
+    lines = list(workflow_commands.annotations(found))
+    assert [line.split()[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10 + ["Not"]
+    assert lines[0] == "::error file=a.yaml,line=1,title=t::m"
+    assert lines[-1] == "Not shown as annotations: 2 errors and 1 warning more."
+
+
+def test_annotations__of_none_are_no_lines() -> None:
+    assert list(workflow_commands.annotations([])) == []
+
+
+@pytest.mark.parametrize("before", ["", *SPACES, *WEIGHTLESS, " \u200b \x85", "é "])
+@pytest.mark.parametrize("between", ["", "\u200b", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_safe_log_line__begins_no_command(before: str, between: str, end: str) -> None:
+    raw = f"fine{end}{before}:{between}:error::pwned"
+    safe = workflow_commands.safe_log_line(raw)
+    lines = re.split(r"\r\n|\r|\n", safe)
+    assert not any(runner_takes(line) for line in lines)
+    assert lines == ["fine", f"| {before}:{between}:error::pwned"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"],
+)
+def test_safe_log_line__holds_no_old_command(raw: str) -> None:
+    safe = workflow_commands.safe_log_line(raw)
+    assert not runner_takes(safe)
+    assert safe.replace(" ", "") == raw.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"],
+)
+def test_safe_log_line__leaves_other_lines_alone(line: str) -> None:
+    assert workflow_commands.safe_log_line(line) == line
+
+
+def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text("earlier=1\n")
+    hostile = "x\nend_0\npass-rate=1\noutcome<<EOF\npassed\nEOF"
+    workflow_commands.write_outputs(
+        CommandFile("GITHUB_OUTPUT", path), {"outcome": "failed", "reason": hostile, "empty": ""}
+    )
+    assert dict(read_outputs(path.read_text())) == {
+        "earlier": "1",
+        "outcome": "failed",
+        "reason": hostile,
+        "empty": "",
+    }
+
+
+def test_outputs__have_another_delimiter_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    workflow_commands.write_outputs(CommandFile("GITHUB_OUTPUT", path), {"a": "1", "b": "2"})
+    assert len(set(re.findall("<<(.+)", path.read_text()))) == 2
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a\nb", "a<<b", "1a"])
+def test_outputs__of_no_name_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "output"
+    with pytest.raises(ValueError, match="not a valid name"):
+        workflow_commands.write_outputs(CommandFile("GITHUB_OUTPUT", path), {name: "x"})
+    assert not path.exists()
+
+
+def test_summary__is_added_to_what_stands(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    path.write_text("# Earlier\n")
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "# Ours 😀")
+    assert path.read_text(encoding="utf-8") == "# Earlier\n# Ours 😀\n"
+
+
+@pytest.mark.parametrize("before", [0, 500_000, 1024 * 1024 - 200])
+def test_summary__stays_under_a_mebibyte_with_a_note(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "summary"
+    path.write_text("x" * before)
+    workflow_commands.append_summary(
+        CommandFile("GITHUB_STEP_SUMMARY", path), "zeile ü😀\n" * 200_000
+    )
+    written = path.read_bytes()
+    assert len(written) <= 1024 * 1024
+    added = written[before:].decode()
+    assert added.endswith(
+        "\n\n**The summary is longer than GitHub's limit of 1 MiB: the rest is cut off.**\n"
+    )
+    assert set(added.split("\n\n**")[0].splitlines()) == {"zeile ü😀"}
+
+
+@pytest.mark.parametrize(("free", "has_chart"), [(16, True), (15, False)])
+def test_summary__has_its_chart_only_if_all_of_it_has_space(
+    tmp_path: Path, free: int, has_chart: bool
+) -> None:
+    # A fence that is not closed would hide what follows.
+    path = tmp_path / "summary"
+    path.write_text("x" * (1024 * 1024 - free))
+    file = CommandFile("GITHUB_STEP_SUMMARY", path)
+    workflow_commands.append_summary(file, "text\n", "``\nchart\n``")
+    assert path.read_text().lstrip("x") == ("text\n``\nchart\n``" if has_chart else "text\n")
+
+
+def test_summary__of_a_full_file_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    path.write_text("x" * 1024 * 1024)
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "more")
+    assert path.stat().st_size == 1024 * 1024
+
+
+def test_summary__with_a_broken_character_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "a\ud800b")
+    assert path.read_text() == "a?b\n"
+
+
+def _append(path: Path) -> None:
+    path.write_text(path.read_text() + "outcome=passed\n")
+
+
+def _replace_by_file(path: Path) -> None:
+    path.unlink()
+    path.write_text("outcome=passed\n")
+
+
+def _make_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("victim"))
+
+
+def _link_hard(path: Path) -> None:
+    path.unlink()
+    path.hardlink_to(path.with_name("victim"))
+
+
+def _use_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/full")
+
+
+def _enlarge(path: Path) -> None:
+    os.truncate(path, 1 << 30)
+
+
+ATTACKS = [
+    *(_append, _replace_by_file, Path.unlink, _make_fifo),
+    *(_link, _link_hard, _use_device, _enlarge),
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_command_file__what_another_program_wrote_does_not_count(
+    tmp_path: Path, attack: Callable[[Path], None]
+) -> None:
+    path, victim = tmp_path / "output", tmp_path / "victim"
+    path.write_text("earlier=1\n")
+    victim.write_text("untouched")
+    file = CommandFile("GITHUB_OUTPUT", path)
+    attack(path)
+    workflow_commands.write_outputs(file, {"outcome": "failed"})
+
+    assert list(read_outputs(path.read_text())) == [("earlier", "1"), ("outcome", "failed")]
+    assert stat.S_ISREG(path.lstat().st_mode)
+    assert victim.read_text() == "untouched"
+
+
+def test_command_file__what_another_program_wrote_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "output"
+    path.write_text("")
+    file = CommandFile("GITHUB_OUTPUT", path)
+    workflow_commands.write_outputs(file, {"a": "1"})
+    assert caplog.messages == []
+    _append(path)
+    workflow_commands.write_outputs(file, {"b": "2"})
+    assert "another program wrote to GITHUB_OUTPUT during the run" in caplog.text
+    assert dict(read_outputs(path.read_text())) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize("path", [Path("/dev/null"), Path("/dev/stdout"), Path("/dev")])
+def test_command_file__that_was_never_a_file_is_left_alone(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = path.lstat()
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "text")
+    assert "GITHUB_STEP_SUMMARY could not be written" in caplog.text
+    assert path.lstat().st_ino == before.st_ino
+    assert path.lstat().st_mode == before.st_mode
