@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -13,22 +12,18 @@ from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
-from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.formatting import list_paths, plural
-from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
-from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.run_requests import RUN
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
+from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.model.review import CommentTemplate, Review, Selection
-from agentevals_action.model.suite import BrokenSuite, Suite, Test
+from agentevals_action.model.review import Review
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import Figures, earlier_figures
@@ -36,88 +31,37 @@ from agentevals_action.review import gate, waivers
 from agentevals_action.review.baseline_source import Around, find_baseline
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.base_tree import Base
-from agentevals_action.review.change.changed_files import find_change
-from agentevals_action.review.change.comment_template import choose_template
-from agentevals_action.review.change.requested_run import (
-    apply_base,
-    describe_left_out,
-    require_part,
-    select_part,
-)
+from agentevals_action.review.change.requested_run import REQUESTED
 from agentevals_action.review.change.selection import (
     Change,
-    SelectedSuites,
-    describe_uncovered,
-    select_suites,
 )
-from agentevals_action.review.change.target_permissions import read_permissions
-from agentevals_action.review.change.workspace import HEAD_RESULTS, Workspace
+from agentevals_action.review.change.workspace import HEAD_RESULTS
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Key, require_decidable
-from agentevals_action.review.comparison.edits import find_edits
+from agentevals_action.review.decisive import Decisive, Head, read_decisive
+from agentevals_action.review.request import Request, Suites
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.settings import Settings
 from agentevals_action.suites import ignored_fields
-from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import (
     Checkout,
     distinct_errors,
     load_all,
-    no_suite,
     suite_paths,
 )
 from agentevals_action.suites.configuration_file import with_configuration
-from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
-from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.cache.store import check_cache
 
-Suites = Sequence[Suite | BrokenSuite]
 T = TypeVar("T")
 
-_REQUESTED = "a maintainer requested this run"
 _WHOSE = (
-    f"{_REQUESTED}: base's evaluators, references, hooks and targets "
+    f"{REQUESTED}: base's evaluators, references, hooks and targets "
     "files scored the answers, and what the change does to them takes effect after the merge"
 )
 _ASK = f"a person with write access can request a run with keys: comment `{RUN}`"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is reviewed, and where. `github` is the host if it is GitHub; `isolation` gives the
-    users of the programs that run."""
-
-    job: Job
-    workspace: Workspace
-    repository: GitRepository
-    host: Host
-    github: GitHubHost | None = None
-    isolation: Isolation = NO_ISOLATION
-
-    @property
-    def settings(self) -> Settings:
-        """The inputs; in an open change, also those of `.agentevals.yaml`."""
-        return self.workspace.settings
-
-    @property
-    def fail_on(self) -> frozenset[str]:
-        """The conditions that block."""
-        return self.settings.fail_on or self.job.fail_on
-
-
-@dataclass(frozen=True)
-class RunnableSuites:
-    """What runs: the suites of head by path with the reasons, and the same suites on base by their
-    path on head. `missing` are diagnostics of suites that cannot run."""
-
-    selections: tuple[Selection, ...]
-    head: Mapping[str, Suite]
-    base: Mapping[str, Suite]
-    missing: tuple[Diagnostic, ...]
 
 
 def review(request: Request) -> Review:
@@ -127,42 +71,6 @@ def review(request: Request) -> Review:
     with open_change(request) as change:
         baseline = change.find_baseline()
         return change.decide(change.run(_run(change, baseline)))
-
-
-@dataclass(frozen=True)
-class Decisive:
-    """What decides besides the results, read before the first program of the change starts.
-
-    `base` and `suites` are without what the request leaves out, which `left_out` names.
-    `uncommitted` are the paths that differ from the commit, `differing` those of them that the
-    suites use."""
-
-    head_sha: str
-    base: Base
-    suites: Suites
-    change: Change
-    selected: SelectedSuites
-    left_out: str
-    plan: RunnableSuites
-    edits: Mapping[str, SuiteEdits]
-    quarantines: Quarantines
-    acceptance: Acceptance | None
-    template: CommentTemplate | None
-    uncommitted: tuple[str, ...]
-    differing: Sequence[str]
-    notices: Sequence[str]
-
-    @property
-    def scored_in_workspaces(self) -> dict[Key, tuple[Suite, Test]]:
-        """The tests of base whose programs score the folders of head's agents, with their suites,
-        by head's suite and test id."""
-        return {
-            (path, test.id): (suite, test)
-            for path, suite in self.plan.base.items()
-            if self.edits[path].by_program
-            for test in suite.tests
-            if test.workspace and test.id in self.edits[path].by_program
-        }
 
 
 @dataclass(frozen=True)
@@ -249,97 +157,13 @@ def open_change(request: Request) -> Iterator[OpenChange]:
         head_sha = base_tree.check_head(request.repository, job)
         with _open_base(request, inputs, head_sha) as base:
             suites, notices = _check_ignored_fields(request, base, checkout, paths, suites)
-            decisive = _read_decisive(request, checkout, suites, engine, head_sha, base, notices)
+            decisive = read_decisive(
+                request, engine, Head(head_sha, checkout, suites, notices), base
+            )
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
                 yield OpenChange(request, engine, decisive, sides, earlier, started)
-
-
-def _read_decisive(
-    request: Request,
-    checkout: Checkout,
-    suites: Suites,
-    engine: Engine,
-    head_sha: str,
-    base: Base,
-    notices: Sequence[str],
-) -> Decisive:
-    job, workspace, repository = request.job, request.workspace, request.repository
-    settings = workspace.settings
-    if not suites:
-        raise no_suite(settings, [suite.path for suite in base.suites])
-    root = repository.root
-    uncommitted = tuple(
-        path
-        for path in repository.uncommitted(filters=request.isolation.head is None)
-        if not workspace.writes(root / path)
-    )
-    change, change_notices = find_change(
-        repository, request.host, job, head_sha, base, checkout, suites, settings
-    )
-    template, template_notices = choose_template(settings, workspace.folder, job, repository, base)
-    selected = select_suites(suites, change, settings.watch_rules)
-    if selected.is_empty and settings.untouched == "all":
-        change = replace(change, everything=True)
-        selected = select_suites(suites, change, settings.watch_rules)
-    uncovered = ""
-    if selected.is_empty:
-        files = [file for file in change.files or () if not workspace.writes(root / file.path)]
-        uncovered = describe_uncovered(files, selected)
-    left_out = ""
-    if job.part:
-        suites = select_part(suites, job.part)
-        base = replace(base, suites=select_part(base.suites, job.part))
-        require_part(suites, job.part)
-        affected = selected
-        change = replace(
-            change,
-            everything=change.everything or bool(job.part.suites),
-            base_suites=[suite.path for suite in base.suites],
-        )
-        selected = select_suites(suites, change, settings.watch_rules)
-        left_out = describe_left_out(affected, selected, job.part)
-    if job.pull is not None:
-        engine.restrict(read_permissions(base, settings, workspace.environ))
-    cassettes = _trust_cassettes(engine, job, base, change, settings)
-    definitions, as_written = engine.definitions(), suites
-    if not job.trusts_head:
-        if base.root is None:
-            why = base.problem or base.reason
-            problem = f"a requested run needs the judges and targets of a base: {why}"
-            raise GitError(problem)
-        # Attack: `setup: npm ci` runs scripts of the pull request as the user of the action.
-        engine.set_up_in(base.root)
-        suites = apply_base(suites, base.suites, selected, engine.fingerprints.content)
-    plan = _plan(selected, suites, base, engine, job)
-    quarantines = _read_quarantines(request, checkout, base)
-    acceptance = request.host.acceptance(settings.accept_label)
-    named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-    engine.load(plan.head.values(), checkout.tracked)
-    engine.load(plan.base.values(), base.tracked)
-    engine.loaded.record(checkout.root / FILE, FILE)
-    return Decisive(
-        head_sha=head_sha,
-        base=base,
-        suites=suites,
-        change=change,
-        selected=selected,
-        left_out=left_out,
-        plan=plan,
-        edits=_find_edits(plan, as_written, definitions, job),
-        quarantines=quarantines,
-        acceptance=acceptance,
-        template=template,
-        uncommitted=uncommitted,
-        differing=sorted(named.intersection(uncommitted) & checkout.tracked),
-        notices=(
-            *filter(None, [uncovered, cassettes]),
-            *notices,
-            *change_notices,
-            *template_notices,
-        ),
-    )
 
 
 def _decide(request: Request, decisive: Decisive, runs: Runs, fingerprints: Fingerprints) -> Review:
@@ -470,65 +294,6 @@ def _check_ignored_fields(
     return suites, (*filter(None, [edits]), *(f"{one.problem}: {one.advice}" for one in useless))
 
 
-def _plan(
-    selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job
-) -> RunnableSuites:
-    """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
-    the job has no secrets: then its tests end in errors."""
-    by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
-    on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
-    missing = {
-        selection.path: engine.target_errors(by_path[selection.path])
-        for selection in (() if job.without_secrets else selected.selections)
-    }
-    ready = tuple(one for one in selected.selections if not missing.get(one.path))
-    base_paths = {one.path: one.base_path or one.path for one in ready}
-    return RunnableSuites(
-        ready,
-        {one.path: by_path[one.path] for one in ready},
-        {path: on_base[there] for path, there in base_paths.items() if there in on_base},
-        tuple(dict.fromkeys(one for diagnostics in missing.values() for one in diagnostics)),
-    )
-
-
-def _trust_cassettes(
-    engine: Engine, job: Job, base: Base, change: Change, settings: Settings
-) -> str:
-    """The sentence about the cassettes that the change edits, empty if there are none. In a job
-    without secrets, and in one that a maintainer requests, nobody of the project recorded what a
-    change adds: base's cassettes alone answer."""
-    if not engine.replays:
-        return ""
-    edited = [
-        file.path for file in change.files or () if file.path.startswith(f"{settings.cassettes}/")
-    ]
-    if job.trusts_head and not job.without_secrets:
-        known = "their replies decide about the outcome"
-    else:
-        folder = None
-        if base.root is not None and base.cassettes is not None:
-            folder = CassetteFolder(base.root, base.cassettes)
-        engine.trust_cassettes(folder)
-        known = f"only those of the base answer, because {job.without_secrets or _REQUESTED}"
-    return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
-
-
-def _find_edits(
-    plan: RunnableSuites, suites: Suites, definitions: Definitions, job: Job
-) -> dict[str, SuiteEdits]:
-    """The edits of each suite that both sides have, read before any program of the change runs.
-    `suites` are those of head as written. No answer needs to be scored again where base's
-    evaluators score all of them."""
-    head = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
-    found = {
-        path: find_edits(definitions.differing(head[path], base))
-        for path, base in plan.base.items()
-    }
-    if job.trusts_head:
-        return found
-    return {path: SuiteEdits(one.edits) for path, one in found.items()}
-
-
 # Runs, scores and confirmation
 
 
@@ -618,17 +383,6 @@ def _changed_question_files(
             if in_question := [file for file in files if file in changed]:
                 found.setdefault(path, {})[test.id] = in_question
     return found
-
-
-def _read_quarantines(request: Request, checkout: Checkout, base: Base) -> Quarantines:
-    """The quarantine of head and base. On a push the change is on its branch already, and the
-    quarantine of head is in effect.
-
-    Attack: an agent writes the file into both trees. It is read before a program runs, base's from
-    the commit."""
-    by_base = request.job.event != "push" and bool(base.sha or base.problem)
-    content = request.repository.show(base.sha, FILE) or b"" if base.sha else None
-    return read_quarantines(checkout.root, datetime.now(UTC).date(), content, by_base=by_base)
 
 
 def _differing_notice(job: Job, names: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.workspace import SHARDS, Workspace
 from agentevals_action.review.history import ShownHistory, store_and_show
-from agentevals_action.review.pipeline import Request
+from agentevals_action.review.request import Request
 from agentevals_action.review.sharding.merge import merge_shards
 from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
 from agentevals_action.review.sharding.shard import run_shard

@@ -22,7 +22,7 @@ from agentevals_action.reports import markdown, screen, summary_json
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change.workspace import Workspace
-from agentevals_action.review.pipeline import Request
+from agentevals_action.review.request import Request
 from agentevals_action.review.sharding.plan import RunIdentity
 from agentevals_action.review.sharding.shard import run_shard
 from agentevals_action.settings import Settings

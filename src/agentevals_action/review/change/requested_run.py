@@ -17,6 +17,7 @@ from agentevals_action.model.suite import BrokenSuite, Hook, Suite, Test, Worksp
 from agentevals_action.model.target import TargetTable
 from agentevals_action.review.change.selection import SelectedSuites
 
+REQUESTED = "a maintainer requested this run"
 _ADVICE = "read them, then set the input `trust-head: true` for the run, or merge them first"
 
 

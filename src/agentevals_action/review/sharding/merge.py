@@ -21,7 +21,8 @@ from agentevals_action.results.shard_files import read_base_results, read_fragme
 from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
 from agentevals_action.results.summary import suite_run
 from agentevals_action.review.change.workspace import SHARDS
-from agentevals_action.review.pipeline import Request, compare_sides, open_change
+from agentevals_action.review.pipeline import compare_sides, open_change
+from agentevals_action.review.request import Request
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
     check_plan,

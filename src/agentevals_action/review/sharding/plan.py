@@ -19,7 +19,8 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.shard_files import digest_of, encode_base_results, write_plan
 from agentevals_action.review.change.workspace import HEAD_RESULTS, SHARDS, Workspace
-from agentevals_action.review.pipeline import OpenChange, Request, open_change
+from agentevals_action.review.pipeline import OpenChange, open_change
+from agentevals_action.review.request import Request
 from agentevals_action.review.sharding.assignment import Assignment, Item, Limits, assign
 from agentevals_action.review.sharding.durations import Durations, collect_durations
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests

@@ -21,7 +21,8 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
-from agentevals_action.review.pipeline import OpenChange, Request, open_change
+from agentevals_action.review.pipeline import OpenChange, open_change
+from agentevals_action.review.request import Request
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
     check_plan,

@@ -1,0 +1,38 @@
+"""The request of a review: what is reviewed, and where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentevals_action.github.base import Host
+from agentevals_action.github.events import Job
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+
+Suites = Sequence[Suite | BrokenSuite]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is reviewed, and where. `github` is the host if it is GitHub; `isolation` gives the
+    users of the programs that run."""
+
+    job: Job
+    workspace: Workspace
+    repository: GitRepository
+    host: Host
+    github: GitHubHost | None = None
+    isolation: Isolation = NO_ISOLATION
+
+    @property
+    def settings(self) -> Settings:
+        """The inputs; in an open change, also those of `.agentevals.yaml`."""
+        return self.workspace.settings
+
+    @property
+    def fail_on(self) -> frozenset[str]:
+        """The conditions that block."""
+        return self.settings.fail_on or self.job.fail_on
