@@ -27,7 +27,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
-from agentevals_action.suites.targets_file import undeclared_target
+from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.files.regular_files import expecting
 from agentevals_action.system.files.tree_files import output_errors

@@ -23,7 +23,7 @@ from agentevals_action.suites.files.yaml_reader import read_yaml_map
 from agentevals_action.suites.models import schema_models
 from agentevals_action.suites.models.messages import named_files
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Source, Sources, Streamed
-from agentevals_action.suites.targets_file import find_targets
+from agentevals_action.suites.target_use import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader

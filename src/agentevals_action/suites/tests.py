@@ -16,7 +16,7 @@ from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.models import messages, schema_models
 from agentevals_action.suites.sources import Source, Streamed
-from agentevals_action.suites.targets_file import TargetUse
+from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.files.paths import Folder

@@ -25,7 +25,7 @@ from agentevals_action.reports.terminal import printable
 from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.quarantine_file import read_quarantines
-from agentevals_action.suites.targets_file import undeclared_target
+from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.system.git import GitRepository
 
 _LINE = 2_000  # characters
