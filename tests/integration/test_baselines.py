@@ -24,8 +24,8 @@ from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaseRun
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.review.change.changed_files import describe_change
 from agentevals_action.review.change.selection import Change

@@ -15,8 +15,9 @@ import pytest
 from agentevals_action.github.client import replies
 from agentevals_action.github.client.api import GitHubApi, RunContext
 from agentevals_action.github.host import GitHubHost
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
-from agentevals_action.model.review import ChangedFile, Outcome
+from agentevals_action.model.review import Outcome
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import CheckRun, file

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from agentevals_action.baselines.base import CommitHistory, Lineage, build_lineage
 from agentevals_action.errors import AgentEvalsError
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
 
 #: Commits per review of which one history is asked for the changes: each is a request to the host.

@@ -11,9 +11,10 @@ from typing import ClassVar, Protocol
 from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.errors import HostError
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, BaseRun
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.history import Remembered
 from agentevals_action.model.result import Fingerprint, SuiteRun, TestResult
-from agentevals_action.model.review import ChangedFile, Selection
+from agentevals_action.model.review import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 
 #: Commits between a baseline and the base, at most.

@@ -3,9 +3,9 @@ check run."""
 
 from collections.abc import Sequence
 
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
-from agentevals_action.model.review import ChangedFile
 
 
 class Host:

@@ -20,7 +20,7 @@ from agentevals_action.github.client.replies import (
     WorkflowRun,
 )
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 
 #: Commits that are read for the ancestors of one, merged branches included.
 _COMMITS = 2 * limits.PAGE

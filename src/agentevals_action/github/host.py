@@ -16,9 +16,9 @@ from agentevals_action.github.labels import Labels
 from agentevals_action.github.passed_check import find_passed_check
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
-from agentevals_action.model.review import ChangedFile
 from agentevals_action.system import signals
 
 

@@ -16,7 +16,7 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
 from agentevals_action.review.change.selection import Change

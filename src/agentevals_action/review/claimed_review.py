@@ -14,10 +14,11 @@ from agentevals_action.github.events import Job
 from agentevals_action.github.run_requests import RUN
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import SuiteRun, TestResult
-from agentevals_action.model.review import ChangedFile, Decision, Outcome, Review
+from agentevals_action.model.review import Decision, Outcome, Review
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.summary import suite_run

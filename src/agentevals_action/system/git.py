@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import GitError
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system import process
 from agentevals_action.system.resources import exhausted
 

@@ -9,7 +9,7 @@ import pytest
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.baselines.base import MOST_BACK, Lineage, build_lineage
 from agentevals_action.errors import HostError
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import Repository, pull_request
 

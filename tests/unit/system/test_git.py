@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, GitError
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import Repository, pull_request

@@ -11,7 +11,7 @@ from agentevals_action.execution.definitions import imported_files
 from agentevals_action.formatting import list_paths
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
-from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.selection import Change, describe_removed, useless_rules

@@ -4,8 +4,8 @@ still valid."""
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.path_patterns import WatchRule
-from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change.selection import Change, select_suites
 

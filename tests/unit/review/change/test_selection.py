@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import read_rule
-from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.review.change.selection import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.path_patterns import read_rule
-from agentevals_action.model.review import ChangedFile
 from agentevals_action.review.change.selection import Change
 from agentevals_action.review.change.unchanged_since import changed_since
 from tests.support import base_tree, suites
