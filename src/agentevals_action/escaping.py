@@ -1,9 +1,10 @@
-"""Escaping of untrusted text for GitHub's Markdown (text, code, fenced blocks) and plain text."""
+"""Escaping of untrusted text: for GitHub's Markdown (text, code, fenced blocks), plain text, a
+terminal and the log of a job."""
 
 import re
 import textwrap
 
-from agentevals_action.formatting import redacted
+from agentevals_action.formatting import cut, redacted
 
 #: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers,
 #: tags, lone surrogates.
@@ -38,6 +39,13 @@ _CODE_IN_PROSE = re.compile(r"`([^`]+)`")
 _EMPTY = "(empty)"
 _SLACK = 8  # a line is made from at most so many times its limit: what runs of spaces swallow
 
+# The runner looks for `::` after white space, and for the old `##[` anywhere. It compares by
+# culture, where characters without a weight (zero-width characters, controls) are ignored:
+# everything that is not plain ASCII is ignored here.
+_COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
+_OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
 
 def visible(text: str) -> str:
     """The text with every character that hides or reorders shown as `�`, and piles of combining
@@ -54,6 +62,25 @@ def plain(text: str, limit: int = 200) -> str:
     if len(line) > limit or len(text) > limit * _SLACK:
         return line[: limit - 1] + "…"
     return line
+
+
+def no_command(line: str) -> str:
+    """A line that a runner does not take for a command."""
+    line = _OLD_COMMAND.sub("# ", line)
+    return f"| {line}" if _COMMAND.match(line) else line
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """One line of at most `limit` characters that controls neither a terminal nor a runner."""
+    if len(text) > limit:
+        text = redacted(text)
+    characters = (char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
+    return cut(no_command("".join(characters)), limit)
+
+
+def safe_log_line(text: str) -> str:
+    """Text for the log with its lines, none of which is a command to the runner."""
+    return "\n".join(no_command(line) for line in _LINE_ENDS.split(text))
 
 
 def inline(text: str, limit: int = 200) -> str:

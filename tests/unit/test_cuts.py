@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agentevals_action import escaping, formatting
 from agentevals_action.model.json_values import shown
-from agentevals_action.reports.terminal import printable
 from agentevals_action.suites.files.validation_errors import shorten
 from agentevals_action.system.redaction import Redactor
 
@@ -25,7 +24,7 @@ CUTS: dict[str, Callable[[str, int], str]] = {
     "code": escaping.code,
     "prose": escaping.prose,
     "fenced": escaping.fenced,
-    "printable": printable,
+    "printable": escaping.printable,
     "shown text": lambda text, _: shown(text),
     "shown value": lambda text, _: shown([text]),
     "shorten": lambda text, _: shorten(text),

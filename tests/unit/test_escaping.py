@@ -23,6 +23,16 @@ many = settings(max_examples=4 * settings().max_examples)
 
 #: Tags that the escapers make themselves.
 _OWN = {"<p>", "</p>", "<span>", "</span>", "<code>", "</code>"}
+#: Characters that a comparison by culture passes over, and white space that the runner trims.
+WEIGHTLESS = ["\u200b", "\u00ad", "\ufeff", "\x01", "\u2060", "\x1b"]
+SPACES = [" ", "\t", "\u00a0", "\u2003", "\x0b", "\x0c", "\x85", "\u2028"]
+
+
+def runner_takes(line: str) -> bool:
+    """Whether the runner may take a line for a command: `::` first after white space, or `##[`
+    anywhere; characters without weight count as absent, as in a comparison by culture."""
+    seen = "".join(char for char in line if char not in WEIGHTLESS)
+    return seen.lstrip().startswith("::") or "##[" in seen
 
 
 def assert_dead(page: str, allowed: set[str]) -> None:
@@ -147,3 +157,32 @@ def test_cut__to_the_limit_also_when_huge(escape: object) -> None:
 def test_plain__one_line() -> None:
     assert escaping.plain(" a\n\tb  c ") == "a b c"
     assert escaping.plain("x" * 300, 255) == "x" * 254 + "…"
+
+
+@pytest.mark.parametrize("before", ["", *SPACES, *WEIGHTLESS, " \u200b \x85", "é "])
+@pytest.mark.parametrize("between", ["", "\u200b", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_safe_log_line__begins_no_command(before: str, between: str, end: str) -> None:
+    raw = f"fine{end}{before}:{between}:error::pwned"
+    safe = escaping.safe_log_line(raw)
+    lines = re.split(r"\r\n|\r|\n", safe)
+    assert not any(runner_takes(line) for line in lines)
+    assert lines == ["fine", f"| {before}:{between}:error::pwned"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"],
+)
+def test_safe_log_line__holds_no_old_command(raw: str) -> None:
+    safe = escaping.safe_log_line(raw)
+    assert not runner_takes(safe)
+    assert safe.replace(" ", "") == raw.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"],
+)
+def test_safe_log_line__leaves_other_lines_alone(line: str) -> None:
+    assert escaping.safe_log_line(line) == line

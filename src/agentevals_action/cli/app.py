@@ -23,8 +23,8 @@ from agentevals_action.errors import (
     InvalidInput,
     OutputError,
 )
+from agentevals_action.escaping import safe_log_line
 from agentevals_action.formatting import redacting
-from agentevals_action.github.runner.workflow_commands import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.resources import exhausted

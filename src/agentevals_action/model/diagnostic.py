@@ -1,6 +1,7 @@
 """Locations in files, and errors and warnings about them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -29,3 +30,7 @@ class Diagnostic:
             if self.advice
             else f"{self.location}: {self.problem}"
         )
+
+    def entry(self) -> dict[str, Any]:
+        """The JSON object of the diagnostic, with `path`, `line` and `column` of its location."""
+        return {**vars(self.location), "problem": self.problem, "advice": self.advice}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from agentevals_action import formatting
+from agentevals_action.escaping import printable
 from agentevals_action.model.comparison import Change
 from agentevals_action.model.result import SuiteSummary, TestResult
 from agentevals_action.model.review import Decision
@@ -13,7 +14,6 @@ from agentevals_action.reports.terminal import (
     Styled,
     print_line,
     print_table,
-    printable,
     rich_console,
 )
 from agentevals_action.reports.view import cost, waivers

@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import cost, counted, redacted, time
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.console import STYLES
-from agentevals_action.reports.terminal import printable
 
 _NAME = 60  # characters of an id
 _NOW = 5  # running tests that are named

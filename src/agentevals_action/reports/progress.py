@@ -8,11 +8,12 @@ from typing import Protocol
 
 from rich.markup import escape
 
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.live_table import LiveTable, confirmation_line
-from agentevals_action.reports.terminal import printable, rich_console
+from agentevals_action.reports.terminal import rich_console
 
 _INTERVAL = 10.0  # seconds between two lines of progress
 _NAME = 60  # characters

@@ -8,12 +8,13 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports import console
 from agentevals_action.reports.html.report_page import PAGE
-from agentevals_action.reports.terminal import Styled, printable, rich_console
+from agentevals_action.reports.terminal import Styled, rich_console
 from agentevals_action.reports.view import verdict
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.ordering import worst_first

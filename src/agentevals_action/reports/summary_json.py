@@ -18,7 +18,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.review import Decision, Review
@@ -51,8 +51,8 @@ def review_summary(view: ReportView) -> str:
         "suites": [_suite(suite) for suite in review.suites],
         "selections": [_record(one, "path", "reasons", "files") for one in review.selections],
         "goneSuites": list(review.gone_suites),
-        "faults": [diagnostic(one) for one in review.invalid],
-        "warnings": [diagnostic(one) for one in review.warnings],
+        "faults": [one.entry() for one in review.invalid],
+        "warnings": [one.entry() for one in review.warnings],
         "spent": {
             "costUsd": view.spending.cost_usd,
             "costSources": list(view.spending.sources),
@@ -226,8 +226,3 @@ def _base_scoring(found: BaseScoring | None) -> _Json | None:
         "isWorse": found.is_worse,
         "error": _record(result.error, "kind", "message") if result.verdict is None else None,
     }
-
-
-def diagnostic(one: Diagnostic) -> _Json:
-    """An error or a warning with its location."""
-    return {**vars(one.location), "problem": one.problem, "advice": one.advice}

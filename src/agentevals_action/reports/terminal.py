@@ -1,6 +1,5 @@
 """Lines and tables for a terminal, a file or the log of a job."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -10,32 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentevals_action.formatting import cut, redacted
-
 #: A text, or a text with its style (https://rich.readthedocs.io/en/stable/style.html).
 Styled = str | tuple[str, str]
 
 _UNLIMITED = 100_000  # columns of a stream that is not a terminal
-
-# The runner looks for `::` after white space, and for the old `##[` anywhere. It compares by
-# culture, where characters without a weight (zero-width characters, controls) are ignored:
-# everything that is not plain ASCII is ignored here.
-_COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
-_OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
-
-
-def no_command(line: str) -> str:
-    """A line that a runner does not take for a command."""
-    line = _OLD_COMMAND.sub("# ", line)
-    return f"| {line}" if _COMMAND.match(line) else line
-
-
-def printable(text: str, limit: int = 200) -> str:
-    """One line of at most `limit` characters that controls neither a terminal nor a runner."""
-    if len(text) > limit:
-        text = redacted(text)
-    characters = (char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
-    return cut(no_command("".join(characters)), limit)
 
 
 def rich_console(stream: IO[str]) -> Console:

@@ -14,10 +14,10 @@ from agentevals_action.baselines.base import parse_time
 from agentevals_action.baselines.baseline_file_format import StoredSuite
 from agentevals_action.cli.options import CommandGroup, as_environment, input_options
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted, joined
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.summary_json import report_path
-from agentevals_action.reports.terminal import printable
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_atomically

@@ -26,12 +26,12 @@ from agentevals_action.cli.explanation import (
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
 from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.escaping import printable
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.console import Line
-from agentevals_action.reports.terminal import printable
 from agentevals_action.system.redaction import Redactor, redact_record
 
 _ORIGINS = {

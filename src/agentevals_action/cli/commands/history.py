@@ -10,8 +10,8 @@ from agentevals_action.baselines import history_branch
 from agentevals_action.cli.options import as_environment, input_options
 from agentevals_action.cli.page_file import page_options, write_page
 from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.escaping import printable
 from agentevals_action.reports.html.history_page import PAGE, history_page
-from agentevals_action.reports.terminal import printable
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

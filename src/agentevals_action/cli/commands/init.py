@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from agentevals_action import templating
 from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.reports.terminal import printable
 from agentevals_action.suites.find import find_suites
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors

@@ -11,9 +11,9 @@ import click
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
+from agentevals_action.escaping import printable
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.reports.terminal import printable
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
 from agentevals_action.review.change.selection import select_suites

@@ -15,6 +15,7 @@ from agentevals_action.cli import running
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode, Interrupted, InvalidInput, OutputError
+from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import SelectedTests
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.resume import RequestedTests
@@ -32,7 +33,6 @@ from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.reports.summary_json import report_path, run_summary
-from agentevals_action.reports.terminal import printable
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.conversations import number_turns
 from agentevals_action.reports.view.models import ListedTest, ReportView, order_by_conversation

@@ -24,13 +24,13 @@ from agentevals_action.cli.target_listing import (
     without_tests,
 )
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
+from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.formatting import joined, plural
 from agentevals_action.model.suite import BrokenSuite, Message, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.console import Line
 from agentevals_action.reports.progress import show_checks
-from agentevals_action.reports.terminal import printable
 from agentevals_action.system import signals
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request

@@ -14,14 +14,13 @@ import click
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
+from agentevals_action.escaping import printable
 from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
-from agentevals_action.reports import summary_json
-from agentevals_action.reports.terminal import printable
 from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.quarantine_file import read_quarantines
@@ -73,8 +72,8 @@ class _File:
             "path": self.path,
             "valid": not self.errors,
             "tests": self.tests,
-            "errors": [summary_json.diagnostic(one) for one in self.errors],
-            "warnings": [summary_json.diagnostic(one) for one in self.warnings],
+            "errors": [one.entry() for one in self.errors],
+            "warnings": [one.entry() for one in self.warnings],
         }
 
 

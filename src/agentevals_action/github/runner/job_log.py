@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
+from agentevals_action.escaping import printable, safe_log_line
 from agentevals_action.formatting import each_once, redacted
 from agentevals_action.github.runner import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
-from agentevals_action.reports.terminal import printable
 from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.system.redaction import Redactor
@@ -31,7 +31,7 @@ class _SafeFormatter(logging.Formatter):
     """Formats records so that no line is a command to the runner."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return commands.safe_log_line(super().format(record))
+        return safe_log_line(super().format(record))
 
 
 def protect_log(redactor: Redactor) -> None:
@@ -52,7 +52,7 @@ def folded(
     print(title, file=stream, flush=True)
     try:
         yield lambda line: print(
-            commands.safe_log_line(printable(redact(_ESCAPES.sub("", line)), _LINE)),
+            safe_log_line(printable(redact(_ESCAPES.sub("", line)), _LINE)),
             file=stream,
             flush=True,
         )
@@ -75,19 +75,19 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     for suite in review.suites:
         print(commands.command("group", printable(_title(suite))))
         for one in tests.get(suite.path, ()):
-            print(commands.safe_log_line(_test_line(one)))
+            print(safe_log_line(_test_line(one)))
         print(commands.command("endgroup"))
     for diagnostic in review.invalid:
-        print(commands.safe_log_line(f"error: {diagnostic}"))
+        print(safe_log_line(f"error: {diagnostic}"))
     for diagnostic in review.warnings:
-        print(commands.safe_log_line(f"warning: {diagnostic}"))
+        print(safe_log_line(f"warning: {diagnostic}"))
     if published.check_url is None:
         for line in commands.annotations(published.annotations):
             print(line)
     _write_notices((*notices, *review.notices))
     for edit in view.edits[: console.SHOWN]:
         line = f"changed: {edits.describe(edit, edits.quoted)}"
-        print(commands.safe_log_line(printable(line, _LINE)))
+        print(safe_log_line(printable(line, _LINE)))
     if (left := len(view.edits) - console.SHOWN) > 0:
         print(f"changed: … and {left:,} more")
     by_edits = [one.comparison for one in view.passed_by_edits]
@@ -104,7 +104,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         published.check_url,
     )
     for line in filter(None, lines):
-        print(commands.safe_log_line(printable(line, _LINE)))
+        print(safe_log_line(printable(line, _LINE)))
     sys.stdout.flush()
 
 
@@ -114,7 +114,7 @@ def _write_notices(notices: Iterable[str]) -> None:
         if number < limits.COMMANDS_PER_STEP:
             print(commands.command("warning", notice))
         else:
-            print(commands.safe_log_line(printable(f"notice: {notice}", _LINE)))
+            print(safe_log_line(printable(f"notice: {notice}", _LINE)))
 
 
 def _title(suite: SuiteComparison) -> str:

@@ -12,12 +12,10 @@ from pathlib import Path
 from agentevals_action.formatting import counted
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation
-from agentevals_action.reports.terminal import no_command
 
 log = logging.getLogger(__name__)
 
 _LEVELS = {"failure": "error", "warning": "warning"}
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _SUMMARY_CUT = "\n\n**The summary is longer than GitHub's limit of 1 MiB: the rest is cut off.**\n"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -47,11 +45,6 @@ def annotations(found: Iterable[Annotation]) -> Iterator[str]:
     left_out = {name: count - limits.COMMANDS_PER_STEP for name, count in counts.items()}
     if parts := [counted(count, name) for name, count in left_out.items() if count > 0]:
         yield f"Not shown as annotations: {' and '.join(parts)} more."
-
-
-def safe_log_line(text: str) -> str:
-    """Text for the log with its lines, none of which is a command to the runner."""
-    return "\n".join(no_command(line) for line in _LINE_ENDS.split(text))
 
 
 class CommandFile:

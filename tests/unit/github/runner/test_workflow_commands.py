@@ -13,17 +13,6 @@ from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.report import Annotation
 from tests.support.runner import read_outputs
 
-#: Characters that a comparison by culture passes over, and white space that the runner trims.
-WEIGHTLESS = ["\u200b", "\u00ad", "\ufeff", "\x01", "\u2060", "\x1b"]
-SPACES = [" ", "\t", "\u00a0", "\u2003", "\x0b", "\x0c", "\x85", "\u2028"]
-
-
-def runner_takes(line: str) -> bool:
-    """Whether the runner may take a line for a command: `::` first after white space, or `##[`
-    anywhere; characters without weight count as absent, as in a comparison by culture."""
-    seen = "".join(char for char in line if char not in WEIGHTLESS)
-    return seen.lstrip().startswith("::") or "##[" in seen
-
 
 def test_command__encodes_its_parts() -> None:
     line = workflow_commands.command(
@@ -55,35 +44,6 @@ def test_annotations__are_ten_of_each_level_and_the_rest_is_counted() -> None:
 
 def test_annotations__of_none_are_no_lines() -> None:
     assert list(workflow_commands.annotations([])) == []
-
-
-@pytest.mark.parametrize("before", ["", *SPACES, *WEIGHTLESS, " \u200b \x85", "é "])
-@pytest.mark.parametrize("between", ["", "\u200b", "\ufeff"])
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_safe_log_line__begins_no_command(before: str, between: str, end: str) -> None:
-    raw = f"fine{end}{before}:{between}:error::pwned"
-    safe = workflow_commands.safe_log_line(raw)
-    lines = re.split(r"\r\n|\r|\n", safe)
-    assert not any(runner_takes(line) for line in lines)
-    assert lines == ["fine", f"| {before}:{between}:error::pwned"]
-
-
-@pytest.mark.parametrize(
-    "raw",
-    ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"],
-)
-def test_safe_log_line__holds_no_old_command(raw: str) -> None:
-    safe = workflow_commands.safe_log_line(raw)
-    assert not runner_takes(safe)
-    assert safe.replace(" ", "") == raw.replace(" ", "")
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"],
-)
-def test_safe_log_line__leaves_other_lines_alone(line: str) -> None:
-    assert workflow_commands.safe_log_line(line) == line
 
 
 def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
