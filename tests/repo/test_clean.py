@@ -1,7 +1,10 @@
 """Nothing in the tree that belongs to one machine, to one registry, or to later."""
 
+import contextlib
 import re
 import subprocess
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,20 +42,24 @@ def tracked() -> list[Path]:
     return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
+@cache
+def texts() -> Mapping[Path, str]:
+    """The files that are no pictures."""
+    read = {}
+    for path in tracked():
+        with contextlib.suppress(UnicodeDecodeError):
+            read[path] = path.read_text(encoding="utf-8")
+    return read
+
+
 @pytest.mark.parametrize("what", UNWANTED)
 def test_tree__has_no(what: str) -> None:
     pattern = re.compile(UNWANTED[what])
-    found = []
-    for path in tracked():
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue  # a picture
-        found += [
-            f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
-            for number, line in enumerate(text.splitlines(), 1)
-            if pattern.search(line)
-        ]
+    found = [
+        f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"
+        for path, text in texts().items()
+        for match in pattern.finditer(text)
+    ]
     assert found == []
 
 

@@ -12,10 +12,9 @@ MISSING: Final = object()
 
 #: Levels of lists and objects in a JSON text, at most.
 MAX_DEPTH = 200
-#: A string, or a bracket. Every unclosed string ends at the end of the text, so that the search is
-#: linear.
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.?)*+"?|[\[\]{}]', re.DOTALL)
+#: A string: an unclosed one ends at the end of the text, so that the search is linear.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
 
 _STEP = r"(?:[^.\[\]]+)"
 _INDEX = r"(?:\[[0-9]{1,9}\])"
@@ -48,7 +47,7 @@ def check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    for match in _STRUCTURE.finditer(text):
+    for match in _STRING_OR_BRACKET.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
         if depth > MAX_DEPTH:
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")

@@ -81,9 +81,9 @@ def test_assign__no_more_than_the_longest_item_makes_useful() -> None:
 
 
 def test_assign__at_most_256_and_the_rest_is_stated() -> None:
-    found = assign(items([100.0] * 100_000), LIMITS)
+    found = assign(items([100.0] * 10_000), LIMITS)
     assert len(found.shards) == 256
-    assert "needs 4167 shards, and `max-shards` and GitHub allow 256" in found.notes[0]
+    assert "needs 417 shards, and `max-shards` and GitHub allow 256" in found.notes[0]
 
 
 def test_assign__every_shard_needs_a_request_per_minute() -> None:

@@ -418,15 +418,15 @@ def test_read__a_time_that_is_none_is_unknown(end: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" + "{}," * 700 + "{}]", '[["' + "[" * 100 + '\\"[",' + "[]," * 700 + "1]]"]
+    "text", ["[" + "{}," * 70_000 + "{}]", '[["' + "[" * 100 + '\\"[",' + "[]," * 70_000 + "1]]"]
 )
 def test_read__json_in_attributes_counts(text: str) -> None:
     """Attack: texts of 16 MB that are lists of empty objects fill the memory."""
-    many = [span(number, {**TOOL, "gen_ai.tool.call.arguments": text}) for number in range(1, 1600)]
+    many = [span(number, {**TOOL, "gen_ai.tool.call.arguments": text}) for number in range(1, 17)]
     with pytest.raises(ValueError, match="more than 1000000 values"):
         read(request(*many))
     with pytest.raises(ValueError, match="more than 1000000 values"):
         SpanReader().read_objects([{**each, "attributes": {"any": [text]}} for each in many])
     quoted = json.dumps(["{" * 5000, '"\\[' * 5000])
-    few = [span(number, {**TOOL, "gen_ai.tool.call.arguments": quoted}) for number in range(1, 300)]
-    assert len(read(request(*few)).tool_calls or ()) == 299
+    few = [span(number, {**TOOL, "gen_ai.tool.call.arguments": quoted}) for number in range(1, 103)]
+    assert len(read(request(*few)).tool_calls or ()) == 102

@@ -248,7 +248,7 @@ def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthro
         yield client
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the import of the library takes two seconds
 def test_sdk__a_message_with_usage() -> None:
     from anthropic.types import TextBlock
 
@@ -266,6 +266,7 @@ def test_sdk__a_message_with_usage() -> None:
     ) == (8, 20, 300, 7)
 
 
+@pytest.mark.slow  # the import of the library takes two seconds
 def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
     from anthropic.types import ToolUseBlock
 
