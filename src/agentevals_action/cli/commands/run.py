@@ -40,8 +40,7 @@ from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_results
 from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
-from agentevals_action.review.sharding.part import part_of
-from agentevals_action.review.sharding.shard import divide_budget
+from agentevals_action.review.sharding.part import divide_budget, part_of
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.files.tree_files import write_atomically

@@ -1,6 +1,7 @@
-"""A part of the tests of suites without a plan: every machine makes the same parts by itself."""
+"""A part of the tests of suites, with its share of the limits of cost and of requests."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
@@ -9,12 +10,12 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.review.sharding.assignment import distribute
 from agentevals_action.review.sharding.durations import collect_durations
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests
-from agentevals_action.review.sharding.shard import reduce_suite
+from agentevals_action.settings import Settings
 
 
 def part_of(suites: Sequence[Suite], shard: Shard, samples: int) -> tuple[Suite, ...]:
-    """The suites of this part, with its tests alone, whose targets get a share of their requests
-    per minute. All tests count as equally long. InvalidInput for a part without tests."""
+    """The suites of this part of a run without a plan: every machine makes the same parts by
+    itself, and all tests count as equally long. InvalidInput for a part without tests."""
     durations = collect_durations((), ())
     items = [
         item
@@ -36,3 +37,23 @@ def part_of(suites: Sequence[Suite], shard: Shard, samples: int) -> tuple[Suite,
         for suite in suites
         if suite.path in names
     )
+
+
+def reduce_suite(suite: Suite, names: frozenset[str], total: int) -> Suite:
+    """A suite with these tests alone, whose targets get a share of their requests per minute."""
+    tests = tuple(test for test in suite.tests if test.id in names)
+    targets = {
+        name: replace(target, requests_per_minute=max(target.requests_per_minute // total, 1))
+        if target.requests_per_minute
+        else target
+        for name, target in suite.targets.targets.items()
+    }
+    table = replace(suite.targets, targets=targets)
+    return replace(suite, tests=tests, test_count=len(tests), targets=table)
+
+
+def divide_budget(settings: Settings, total: int) -> Settings:
+    """The settings with the shard's share of the budget."""
+    if settings.max_cost_usd is None:
+        return settings
+    return settings.model_copy(update={"max_cost_usd": settings.max_cost_usd / total})

@@ -23,13 +23,13 @@ from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.review.pipeline import OpenChange, open_change
 from agentevals_action.review.request import Request
+from agentevals_action.review.sharding.part import divide_budget, reduce_suite
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
     check_plan,
     check_tests,
     refuse_committed,
 )
-from agentevals_action.settings import Settings
 
 _Results = Mapping[Side, Mapping[TestKey, TestResult]]
 
@@ -121,13 +121,6 @@ def run_shard(request: Request, run: RunIdentity) -> ShardResult:
     return ShardResult(path, shard, len(head), sum(one.verdict is None for one in head))
 
 
-def divide_budget(settings: Settings, total: int) -> Settings:
-    """The settings with the shard's share of the budget."""
-    if settings.max_cost_usd is None:
-        return settings
-    return settings.model_copy(update={"max_cost_usd": settings.max_cost_usd / total})
-
-
 def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenChange) -> _Part:
     head, base = change.decisive.plan.head, change.decisive.plan.base
     total = len(plan.shards)
@@ -147,19 +140,6 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
             if name in names.get(path, ())
         },
     )
-
-
-def reduce_suite(suite: Suite, names: frozenset[str], total: int) -> Suite:
-    """A suite with these tests alone, whose targets get a share of their requests per minute."""
-    tests = tuple(test for test in suite.tests if test.id in names)
-    targets = {
-        name: replace(target, requests_per_minute=max(target.requests_per_minute // total, 1))
-        if target.requests_per_minute
-        else target
-        for name, target in suite.targets.targets.items()
-    }
-    table = replace(suite.targets, targets=targets)
-    return replace(suite, tests=tests, test_count=len(tests), targets=table)
 
 
 async def _run(change: OpenChange, part: _Part) -> str:
