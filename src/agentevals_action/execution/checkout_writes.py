@@ -43,7 +43,7 @@ class CheckoutWrites:
     async def report(self, trees: Iterable[Path]) -> None:
         """Reports the files that are new since then in trees whose tests are done."""
         for tree in trees:
-            if (noted := self._before.pop(tree, None)) is None:
+            if (noted := self._before.get(tree)) is None:
                 continue
             try:
                 new = await asyncio.to_thread(self._list, tree) - await noted

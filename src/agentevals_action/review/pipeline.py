@@ -143,7 +143,13 @@ def open_change(request: Request) -> Iterator[OpenChange]:
     workspace = replace(request.workspace, settings=settings)
     request = replace(request, workspace=workspace)
     is_commit = job.event != "local"
-    checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
+    checkout = Checkout.at(
+        workspace.folder,
+        settings,
+        workspace.environ,
+        is_commit=is_commit,
+        repository=request.repository,
+    )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
     earlier = earlier_figures(workspace.report / HEAD_RESULTS)
@@ -254,12 +260,11 @@ def _with_suites(request: Request, inputs: Settings, base: Base, root: Path) -> 
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
     decides which suites base has, and its rules of `watch` hold, too."""
-    settings = request.settings
+    settings, environ = request.settings, request.workspace.environ
     with suppress(InvalidInput):  # head's corrects it
         settings = with_configuration(inputs, root)
     if not (root / settings.working_directory).is_dir():
-        return base
-    environ = request.workspace.environ
+        return replace(base, tracked=GitRepository(root, environ=environ).listing().tracked)
     checkout = Checkout.at(root, settings, environ, is_commit=True)
     suites = load_all(checkout, settings, suite_paths(checkout, settings), root, environ)
     return replace(

@@ -45,12 +45,13 @@ class Checkout:
         environ: Mapping[str, str],
         *,
         is_commit: bool = False,
+        repository: GitRepository | None = None,
     ) -> "Checkout":
-        """The checkout that a folder lies in; a folder outside any repository is its own root. In a
-        tree that stands for a commit (`is_commit`) no tracked file may be missing; elsewhere
-        somebody may have deleted it."""
+        """The checkout that a folder lies in, of the `repository` if that is known; a folder
+        outside any repository is its own root. In a tree that stands for a commit (`is_commit`) no
+        tracked file may be missing; elsewhere somebody may have deleted it."""
+        repository = repository or GitRepository(folder, environ=environ)
         try:
-            repository = GitRepository(folder, environ=environ)
             root, listing = repository.root, repository.listing()
         except GitError:
             root, listing = folder.resolve(), None

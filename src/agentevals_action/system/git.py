@@ -105,6 +105,9 @@ class GitRepository:
     @cached_property
     def metadata(self) -> Path:
         """The folder that all worktrees of the repository share (`.git`), absolute."""
+        own = self.root / ".git"
+        if own.is_dir() and not own.is_symlink() and not (own / "commondir").exists():
+            return own  # no worktree and no submodule: it need not be asked for
         folder = self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
 
@@ -250,10 +253,6 @@ class GitRepository:
         links, submodules = found.values()
         return tuple(links), tuple(submodules)
 
-    def tracked(self, glob: str) -> tuple[str, ...]:
-        """Paths of the tracked files that match a glob, relative to the root."""
-        return self._names("ls-files", "-z", "--cached", "--", f":(top,glob){glob}")
-
     def files(self, sha: str) -> tuple[str, ...]:
         """Paths of all files of a commit, relative to the root."""
         self._need_tree(sha)
@@ -294,11 +293,11 @@ class GitRepository:
     def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
         self._need_tree(sha)
-        done = self._call("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
-        if done.returncode != 0:
-            self._read("cat-file", "-e", f"{sha}^{{commit}}")
+        entry = self._read("ls-tree", "-z", "--full-tree", sha, "--", f":(literal){path}")
+        about = entry.partition(b"\t")[0].decode("ascii").split()
+        if not about:
             return None
-        blob = done.stdout.decode("ascii").strip()
+        blob = about[2]
         if self._is_partial and self._call("cat-file", "-e", blob).returncode != 0:
             self._fetch_objects([blob])
         done = self._call("cat-file", "blob", blob)

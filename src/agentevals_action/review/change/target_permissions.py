@@ -9,7 +9,6 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import NAME, read_targets
-from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import resolve_options
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
 from agentevals_action.targets.providers import PROVIDERS_BY_NAME
@@ -18,11 +17,12 @@ from agentevals_action.targets.variables import read_variables
 
 def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str]) -> Permissions:
     """The permissions of a pull request's targets. Without a tree of base no variable is known from
-    it. Raises GitError."""
+    it."""
     root, named = base.root, frozenset(settings.env)
     if root is None:
         return Permissions(named=named)
-    files = [*GitRepository(root, environ=environ).tracked(f"**/{FOLDER}/{NAME}")]
+    known = f"/{FOLDER}/{NAME}"
+    files = [path for path in sorted(base.tracked) if f"/{path}".endswith(known)]
     files += [settings.targets] if settings.targets else []
     used = {pair for file in files for pair in _used_by(root / file, base, root, environ)}
     return Permissions(root, named, frozenset(used))
