@@ -174,7 +174,7 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(
     not Path("/dev/full").exists(), reason="this system has no device that is always full"
 )
 @pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize("arguments", [["schema"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["schema", "--config"], ["--version"]])
 def test_output__without_space_is_reported_and_not_a_success(
     tmp_path: Path, arguments: list[str], at_once: bool
 ) -> None:
@@ -191,7 +191,7 @@ def test_output__without_space_is_reported_and_not_a_success(
     not Path("/dev/full").exists(), reason="this system has no device that is always full"
 )
 @pytest.mark.parametrize(
-    ("arguments", "code"), [(["schema"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)]
+    ("arguments", "code"), [(["--version"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)]
 )
 def test_output__that_is_full_for_errors_too_ends_in_the_code_of_what_happened(
     tmp_path: Path, arguments: list[str], code: int
@@ -202,7 +202,7 @@ def test_output__that_is_full_for_errors_too_ends_in_the_code_of_what_happened(
 
 
 def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> None:
-    words = shlex.join([*command.COMMAND, "schema"])
+    words = shlex.join([*command.COMMAND, "schema", "--config"])
     done = subprocess.run(
         ["sh", "-c", f"{words} >&- 2>&-"], cwd=tmp_path, env=command.environment(), timeout=100
     )
@@ -218,16 +218,7 @@ def test_output__that_its_encoding_cannot_express_ends_no_run(tmp_path: Path) ->
         "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: Grüße}]}]\n",
         "utf-8",
     )
-    environ = command.environment({"PYTHONIOENCODING": "ascii"})
+    done = command.run(tmp_path, "run", env={"PYTHONIOENCODING": "ascii"})
 
-    done = subprocess.run(
-        [*command.COMMAND, "run"],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-
-    assert done.returncode == 1, done.stderr
-    assert 'does not contain "Gr??e"' in done.stdout
+    assert done.code == 1, done.err
+    assert 'does not contain "Gr??e"' in done.out

@@ -47,7 +47,7 @@ class Change:
         )
         self.server.add_pull(7, pull.head, pull.main, [file("agent.sh"), file("comment.j2")])
         return Job(
-            pull.checkout(self._folder / "workspace", pull.merge).path,
+            pull.checkout(self._folder / "workspace", pull.merge, 2).path,
             self.server,
             payloads.pull_request_event(pull.head, pull.main, 7),
             pull.merge,

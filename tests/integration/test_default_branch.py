@@ -38,7 +38,7 @@ class Workflow:
     def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
         self.runs += 1
         folder = self.folder / str(self.runs)
-        workspace = self.pull.checkout(folder / "workspace", sha, 1)
+        workspace = self.pull.checkout(folder / "workspace", sha, 2)
         env = {"CALLS": str(self.calls)}
         given = {
             "env": "CALLS",

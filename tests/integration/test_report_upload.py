@@ -174,7 +174,7 @@ def gate(
 ) -> tuple[Finished, str]:
     """A run of the action on the pull request, and the page that it wrote."""
     github.add_pull(7, pull.head, pull.main, [file("agent.py")])
-    workspace = pull.checkout(tmp_path / "workspace", pull.merge)
+    workspace = pull.checkout(tmp_path / "workspace", pull.merge, 2)
     event = pull_request_event(pull.head, pull.main)
     job = Job(workspace.path, github, event, pull.merge, tmp_path / "job", env=variables)
     job.inputs = {"confirm": "0"}

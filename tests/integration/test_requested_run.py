@@ -57,7 +57,7 @@ class Requested:
 
     def job(self, name: str, event: Mapping[str, Any]) -> Job:
         """The job on a checkout of the default branch, as `issue_comment` has it."""
-        workspace = self.pull.checkout(self.folder / "workspace", self.pull.main)
+        workspace = self.pull.checkout(self.folder / "workspace", self.pull.main, 2)
         inputs = {"watch": "agent.sh"}
         return Job(
             workspace.path,

@@ -335,16 +335,6 @@ def test_schema__is_the_one_in_the_repository() -> None:
     assert json.loads(done.out) == json.loads((ROOT / "schemas/eval.schema.json").read_text())
 
 
-def test_demo__shows_a_regression_and_a_failed_gate_from_any_folder(tmp_path: Path) -> None:
-    done = command.run(tmp_path, "demo", env={"TMPDIR": str(tmp_path)})
-    assert done.code == 0, done.err
-    assert "regressed" in done.out
-    assert "required gate" in done.out
-    (made,) = tmp_path.glob("agentevals-demo-*")
-    assert (made / "agentevals-report/comment.md").is_file()
-    assert str(made) in done.err
-
-
 @pytest.mark.slow
 def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(3000))))

@@ -55,7 +55,7 @@ class Workflow:
         """The next job, with the artifacts of those before it; a step before it makes `edits`."""
         self.jobs += 1
         folder = self.folder / f"job{self.jobs}"
-        workspace = self.pull.checkout(folder / "workspace", self.pull.merge)
+        workspace = self.pull.checkout(folder / "workspace", self.pull.merge, 2)
         workspace.write(edits or {})
         shared = workspace.path / "agentevals-report/shards"
         if self.downloads or "shard" in inputs:

@@ -30,13 +30,15 @@ def suite(name: str, *inputs: str) -> str:
     return f"name: {name}\nassert: [{{type: contains, value: hello}}]\ntests: [{tests}]\n"
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None:
-    lines = screen_after(tmp_path, "demo", columns=columns)
+def test_demo__is_one_screen_on_a_terminal_from_any_folder(tmp_path: Path) -> None:
+    lines = screen_after(tmp_path, "demo", columns=80, env={"TMPDIR": str(tmp_path)})
     shown = "\n".join(lines).strip()
 
-    rows = sum(max(1, -(-len(line) // columns)) for line in shown.splitlines())
+    rows = sum(max(1, -(-len(line) // 80)) for line in shown.splitlines())
     assert rows <= 15, shown
+    (made,) = tmp_path.glob("agentevals-demo-*")
+    assert (made / "agentevals-report/comment.md").is_file()
+    assert f"{made.name[-8:]}/agentevals-report/report.html" in shown  # the path may be cut
     for words in (
         "Failed: 3 tests regressed (2 of them failed a required gate).",
         "evals/EVAL.yaml  pass rate 83% → 57%",
@@ -50,8 +52,9 @@ def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None
 
 @pytest.mark.slow
 def test_demo__prints_the_comment_when_its_output_is_piped_or_on_request(tmp_path: Path) -> None:
-    assert "| Suite |" in command.run(tmp_path, "demo").out
-    assert "| Suite |" in written_to(tmp_path, "demo", "--markdown")
+    environ = {"TMPDIR": str(tmp_path)}
+    assert "| Suite |" in command.run(tmp_path, "demo", env=environ).out
+    assert "| Suite |" in written_to(tmp_path, "demo", "--markdown", env=environ)
 
 
 @pytest.fixture

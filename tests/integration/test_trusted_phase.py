@@ -93,7 +93,7 @@ def pull(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
 def first_phase(pull: PullRequest, folder: Path, *files: dict[str, Any]) -> tuple[int, Report]:
     """The exit code of the first phase of a pull request, and what it writes with a token that
     cannot write."""
-    workspace = pull.checkout(folder / "workspace", pull.merge)
+    workspace = pull.checkout(folder / "workspace", pull.merge, 2)
     event = payloads.pull_request_event(pull.head, pull.main, NUMBER, fork=True)
     with GitHubServer() as server:
         server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}

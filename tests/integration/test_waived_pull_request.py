@@ -113,7 +113,7 @@ class Gate:
         """The next run of the workflow, on a fresh checkout of the merge commit."""
         self.runs += 1
         place = self.folder / str(self.runs)
-        workspace = self.pull.checkout(place / "workspace", self.pull.merge, 1)
+        workspace = self.pull.checkout(place / "workspace", self.pull.merge, 2)
         event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
         inputs = {"baseline": "rerun"}
         return Job(

@@ -123,7 +123,8 @@ class PullRequest:
 
     def checkout(self, folder: Path, sha: str, depth: int = 1) -> Repository:
         """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one
-        it asked for; depth 0 is everything."""
+        it asked for; with a depth of 2, its parents, so that the action need not fetch its base;
+        depth 0 is everything."""
         url = self.origin.path.resolve().as_uri()
         if depth:
             if (sha, depth) not in _SHALLOW:

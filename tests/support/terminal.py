@@ -21,16 +21,20 @@ def _lines(screen: pyte.Screen) -> list[str]:
     return "\n".join(line.rstrip() for line in screen.display).rstrip("\n").split("\n")
 
 
-def written_to(folder: Path, *arguments: str, columns: int = 100) -> str:
+def written_to(
+    folder: Path, *arguments: str, columns: int = 100, env: Mapping[str, str] | None = None
+) -> str:
     """What a command writes to a terminal on both streams, with what it erases again."""
-    with Terminal(folder, *arguments, columns=columns) as terminal:
+    with Terminal(folder, *arguments, columns=columns, env=env) as terminal:
         terminal.read_to_end()
         return terminal.written.decode()
 
 
-def screen_after(folder: Path, *arguments: str, columns: int = 100) -> list[str]:
+def screen_after(
+    folder: Path, *arguments: str, columns: int = 100, env: Mapping[str, str] | None = None
+) -> list[str]:
     """The lines that a terminal shows when a command has ended."""
-    with Terminal(folder, *arguments, columns=columns) as terminal:
+    with Terminal(folder, *arguments, columns=columns, env=env) as terminal:
         return terminal.read_to_end()
 
 

@@ -232,7 +232,7 @@ def _main() -> None:
         at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
         sys.stdout = io.TextIOWrapper(
             open(1, "wb", 0 if at_once else -1, closefd=False),  # noqa: SIM115
-            "utf-8",
+            os.environ.get("PYTHONIOENCODING", "utf-8"),
             line_buffering=os.isatty(1),
             write_through=at_once,
         )

@@ -52,6 +52,7 @@ from agentevals_action.suites.checkout import (
 )
 from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.system import signals
+from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.cache.store import check_cache
 
