@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from agentevals_action.github.artifacts import report_name, why_unsupported
+from agentevals_action.github.report_artifact import report_name, why_unsupported
 
 
 def main() -> None:

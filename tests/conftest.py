@@ -14,7 +14,7 @@ from tests.support import repositories
 
 # The time of an example depends on how busy the machine is.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", _ANY_MACHINE, max_examples=25)
+settings.register_profile("quick", _ANY_MACHINE, max_examples=15)
 settings.register_profile("thorough", _ANY_MACHINE)
 settings.load_profile("quick")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.artifacts import ArtifactService, report_name
+from agentevals_action.github.artifacts import ArtifactService
+from agentevals_action.github.report_artifact import report_name
 from tests.support.artifact_server import SIGNATURE, ArtifactServer, Failure, token
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -40,12 +41,20 @@ def release(repository: Repository, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Repository:
-    """A clone of a repository whose main can be released as 1.2.3."""
-    origin = Repository.create(tmp_path / "origin", FILES)
+@pytest.fixture(scope="module")
+def releasable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a repository `origin`, whose main can be released as 1.2.3, and its `clone`."""
+    folder = tmp_path_factory.mktemp("releasable")
+    origin = Repository.create(folder / "origin", FILES)
     origin.git("checkout", "--quiet", "--detach")
-    origin.git("clone", "--quiet", "--branch", "main", str(origin.path), str(tmp_path / "clone"))
+    origin.git("clone", "--quiet", "--branch", "main", str(origin.path), str(folder / "clone"))
+    Repository(folder / "clone").git("remote", "set-url", "origin", "../origin")
+    return folder
+
+
+@pytest.fixture
+def clone(tmp_path: Path, releasable: Path) -> Repository:
+    shutil.copytree(releasable, tmp_path, symlinks=True, dirs_exist_ok=True)
     return Repository(tmp_path / "clone")
 
 

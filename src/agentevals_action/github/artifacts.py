@@ -19,6 +19,7 @@ from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
 from agentevals_action.github.client.replies import Reply
+from agentevals_action.github.report_artifact import why_unsupported
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.json_values import parse_json
 
@@ -136,20 +137,6 @@ class ArtifactService:
             with attempt:
                 return await call()
         raise AssertionError("the last attempt returns or raises")
-
-
-def report_name(comment_id: str, run: int, attempt: int) -> str:
-    """The name of a report page's artifact, which no other gate or attempt of the run has."""
-    return f"agentevals-report-{comment_id}-{run}-{attempt}.html"
-
-
-def why_unsupported(server_url: str) -> str:
-    """Why a server takes no artifacts that open in the browser; empty if it does."""
-    host = httpx.URL(server_url).host
-    is_supported = host == "github.com" or host.endswith(".ghe.com")
-    return (
-        "" if is_supported else "GitHub Enterprise Server has no artifacts that open in the browser"
-    )
 
 
 def artifact_service(runner: RunnerEnvironment) -> ArtifactService | str:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.artifacts import ArtifactService, report_name
+from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext

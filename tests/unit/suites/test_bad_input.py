@@ -11,7 +11,6 @@ from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.suites.files.diagnostics import Unreadable
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import suite_schema
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n"
@@ -405,7 +404,7 @@ BEYOND_A_SCHEMA = {
     "field path absent, of the suite's evaluator",
     "fields with nothing to compare",
 }
-SCHEMA = jsonschema.Draft7Validator(suite_schema())
+SCHEMA = jsonschema.Draft7Validator(suites.schema())
 
 
 @pytest.mark.parametrize("case", CASES)

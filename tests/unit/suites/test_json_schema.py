@@ -12,9 +12,9 @@ import pytest
 from agentevals_action import templating
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import suite_schema
+from tests.support import suites
 
-MADE = suite_schema()
+MADE = suites.schema()
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
 
 

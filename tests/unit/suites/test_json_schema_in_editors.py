@@ -15,11 +15,10 @@ from agentevals_action.model.file_model import fields_of as file_fields
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import suite_schema
 from agentevals_action.suites.models.schema_models import Evaluator
 from tests.support import suites
 
-MADE = suite_schema()
+MADE = suites.schema()
 VALIDATOR = jsonschema.Draft7Validator(MADE)
 CATALOG = evaluators.EVALUATORS_BY_NAME
 COMMON = set(file_fields(Evaluator)) - {"target"}

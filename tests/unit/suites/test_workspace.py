@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.suite import NamedFile, Repo, Test, Workspace
-from agentevals_action.suites import json_schema
 from tests.support import suites
 
 TESTS = "tests:\n  - {id: a, input: q, criteria: c}\n"
@@ -531,7 +530,7 @@ def test_fault__unknown_fields(root: Path) -> None:
 
 
 def test_schema__knows_workspaces() -> None:
-    made: dict[str, Any] = json_schema.suite_schema()
+    made: dict[str, Any] = suites.schema()
     definitions = made["definitions"]
     assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
     assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]

@@ -1,7 +1,8 @@
 """Simulated pull requests, decided like real ones: for `selftest` and the benchmarks."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -82,11 +83,9 @@ class PullRequest:
 
 def pull_requests(
     urns: Sequence[Urn], conditions: Conditions, count: int, rng: Random
-) -> Iterator[PullRequest]:
+) -> Sequence[PullRequest]:
     """Simulated pull requests that touch all of these tests, independent of each other."""
-    tests = [_Test(urn, conditions.history) for urn in urns]
-    for _ in range(count):
-        yield signals.run(_pull_request(tests, conditions, rng))
+    return signals.run(_pull_requests(urns, conditions, count, rng))
 
 
 def chance_of_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
@@ -157,6 +156,17 @@ class _Test:
         indices = rng.choices(range(len(self._bases)), k=self._history)
         history = self._steady or _combined(self.urn, [self.urn.base[index] for index in indices])
         return rng.choice(self._heads), self._bases[indices[-1]], history
+
+
+async def _pull_requests(
+    urns: Sequence[Urn], conditions: Conditions, count: int, rng: Random
+) -> Sequence[PullRequest]:
+    tests = [_Test(urn, conditions.history) for urn in urns]
+    drawn = []
+    for _ in range(count):
+        drawn.append(await _pull_request(tests, conditions, rng))
+        await asyncio.sleep(0)  # a signal ends the simulation here
+    return drawn
 
 
 async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Random) -> PullRequest:

@@ -265,7 +265,7 @@ def test_complete__what_stands_beside_the_stream_and_what_is_unknown_is_passed_o
 
 @each
 def test_complete__a_huge_line_is_read(name: str, tmp_path: Path) -> None:
-    text = "0123456789abcdef" * 750_000
+    text = "0123456789abcdef" * 100_000
     assert AgentRun(name, tmp_path).printing(SAID[name](text)).answer().output == text
 
 

@@ -240,6 +240,10 @@ def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], pr
         targets.read_options(Anthropic, fields)
 
 
+#: The import of Anthropic's library alone takes over two seconds.
+with_library = pytest.mark.slow
+
+
 @contextmanager
 def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthropic]:
     import anthropic
@@ -248,7 +252,7 @@ def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthro
         yield client
 
 
-@pytest.mark.slow  # the import of the library takes two seconds
+@with_library
 def test_sdk__a_message_with_usage() -> None:
     from anthropic.types import TextBlock
 
@@ -266,7 +270,7 @@ def test_sdk__a_message_with_usage() -> None:
     ) == (8, 20, 300, 7)
 
 
-@pytest.mark.slow  # the import of the library takes two seconds
+@with_library
 def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
     from anthropic.types import ToolUseBlock
 
@@ -306,6 +310,7 @@ def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
     assert ours.body == theirs.body
 
 
+@with_library
 def test_sdk__errors_are_of_the_vendors_kind() -> None:
     import anthropic
 
@@ -330,6 +335,7 @@ def test_sdk__errors_are_of_the_vendors_kind() -> None:
             client.messages.create(model="m", max_tokens=5, messages=messages)
 
 
+@with_library
 def test_sdk__the_history_of_an_agent_is_read_with_its_tokens() -> None:
     """It keeps the replies as the library dumps them."""
     question: Any = {"role": "user", "content": "hello"}
