@@ -1,8 +1,9 @@
 """Builders of reviews, for tests of the reports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from typing import Any
 
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
@@ -637,6 +638,7 @@ def many_regressions(number: int = 200) -> Review:
     return review(compared(head, base))
 
 
+@cache
 def thousands() -> Review:
     """5,000 tests in 40 suites, all of which regressed."""
     suites = []
@@ -651,7 +653,7 @@ def thousands() -> Review:
     return review(*suites)
 
 
-GOLDEN = {
+GOLDEN: Mapping[str, Callable[[], Review]] = {
     "all-passed": all_passed,
     "regression-and-gate": regression_and_gate,
     "invalid-suite": invalid_suite,

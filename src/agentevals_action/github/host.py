@@ -14,6 +14,7 @@ from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.passed_check import find_passed_check
+from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.changed_file import ChangedFile
