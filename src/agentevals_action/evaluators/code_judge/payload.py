@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,7 @@ from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 #: The keys that AgentV's `code-grader` must not get: they belong to other wire forms.
 _NOT_AGENTV = ("answer", "inputFiles", "traceSummary")
+_camel = cache(to_camel)  # the names are the same for each judge
 
 
 def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
     by_name = Counter(call.name for call in trace.made_calls or ())
     # The trace does not tell which calls failed.
     counts = {"tool_calls": by_name, "tool_calls_by_name": by_name, "error_count": 0}
-    summary_data = {**asdict(summary), **counts}
+    summary_data = {**vars(summary), **counts}
     if summary.llm_call_count is None:
         del summary_data["llm_call_count"]
     in_both_cases = {
@@ -45,9 +46,9 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
         "input_messages": wire_messages(test.input),
     }
     payload = {
-        **{to_camel(name): value for name, value in in_both_cases.items()},
+        **{_camel(name): value for name, value in in_both_cases.items()},
         **in_both_cases,
-        "traceSummary": {to_camel(name): value for name, value in summary_data.items()},
+        "traceSummary": {_camel(name): value for name, value in summary_data.items()},
         "trace_summary": summary_data,
         "config": evaluator.config,
         "metadata": test.metadata,

@@ -43,7 +43,8 @@ class FolderMoves:
     def count(self, path: Path) -> int:
         """The number of moves of the watched folders that contain a path."""
         self._read()
-        return self._lost + sum(self._counts[folder] for folder in path.parents)
+        moves = (number for folder, number in self._counts.items() if folder in path.parents)
+        return self._lost + sum(moves)
 
     def _read(self) -> None:
         if self._descriptor < 0:
