@@ -42,7 +42,10 @@ def locked_folder(prefix: str, temp: Path) -> Iterator[Path]:
 def remove_abandoned(prefix: str, temp: Path) -> None:
     """Removes the folders of ended runs. The system releases the lock of a folder when its process
     ends, in whichever way."""
-    for folder in temp.glob(f"{prefix}*"):
+    folders: list[Path] = []
+    with contextlib.suppress(OSError), os.scandir(temp) as found:  # whoever makes a folder sees it
+        folders = [temp / entry.name for entry in found if entry.name.startswith(prefix)]
+    for folder in folders:
         if _is_abandoned(folder):
             remove_folder(folder)
 
