@@ -56,8 +56,9 @@ def repository(tmp_path: Path, log: Path) -> Repository:
     return made
 
 
-def review(repository: Repository, *options: str) -> command.Done:
-    return command.run(repository.path, "review", "--base", "main", *options)
+def review(repository: Repository) -> command.Done:
+    """With one worker a side."""
+    return command.run(repository.path, "review", "--base", "main", "--max-concurrency", "1")
 
 
 def imports(log: Path) -> dict[str, list[int]]:
@@ -72,7 +73,7 @@ def imports(log: Path) -> dict[str, list[int]]:
 def test_review__head_and_base_have_their_own_workers(repository: Repository, log: Path) -> None:
     """The regression is found, with confirmation, although one import serves all of a side."""
     repository.commit("impolite", agent(log, "head", "Yo"))
-    done = review(repository, "--max-concurrency", "1")
+    done = review(repository)
     assert done.code == 1, done.err
     assert "4 tests regressed" in done.out
     found = imports(log)

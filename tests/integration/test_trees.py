@@ -15,9 +15,10 @@ from agentevals_action.review.change import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
-from tests.support import hold_worktree
+from tests.support import command, hold_worktree
 from tests.support.repositories import PullRequest, pull_request
 
+ROOT = Path(__file__).resolve().parents[2]
 USER, GROUP = 1001, 127
 
 
@@ -30,17 +31,11 @@ def request_(tmp_path: Path) -> PullRequest:
 
 
 @contextmanager
-def holding(made: PullRequest, temp: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
-    """A process that has a base worktree open."""
-    command = [
-        sys.executable,
-        str(Path(hold_worktree.__file__)),
-        str(made.origin.path),
-        made.base,
-        str(temp),
-    ]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+def holding(made: PullRequest, temp: Path) -> Iterator[tuple[command.Process, Path]]:
+    """A process that has a base worktree open until the file `end` is in its folder's parent."""
+    arguments = [str(made.origin.path), made.base, str(temp), str(temp.parent / "end")]
+    with command.start_with_pipes(
+        ROOT, arguments, command.environment(), module=hold_worktree.__name__
     ) as process:
         assert process.stdout
         try:
@@ -88,8 +83,8 @@ def test_base_worktree__a_living_runs_is_left_alone(tmp_path: Path, request_: Pu
         ):
             pass
         assert (tree / "EVAL.yaml").exists()
-        process.communicate("", 30)
-        assert process.returncode == 0
+        (tmp_path / "end").touch()
+        assert process.wait(30) == 0
 
 
 def test_base_worktree__of_a_container_that_is_gone(tmp_path: Path, request_: PullRequest) -> None:

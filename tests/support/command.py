@@ -14,7 +14,8 @@ from tests.support import warm
 
 #: Where the tests' own interpreter has its commands; children must find `python3` there too.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-COMMAND = [sys.executable, "-m", "agentevals_action"]
+MODULE = "agentevals_action"
+COMMAND = [sys.executable, "-m", MODULE]
 #: A fork may not use all of the system's libraries elsewhere.
 _FORKS = sys.platform.startswith("linux")
 
@@ -121,11 +122,13 @@ def start_with_pipes(
     *,
     merged: bool = False,
     kilobytes: int | None = None,
+    module: str = MODULE,
 ) -> Process:
-    """Starts it in exactly this environment with a pipe for each stream, or one for both."""
+    """Starts it, or another `module` that is a program, in exactly this environment with a pipe for
+    each stream, or one for both."""
     if not _FORKS:
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=folder,
             env=environ,
             stdout=subprocess.PIPE,
@@ -136,7 +139,7 @@ def start_with_pipes(
     reading, writing = os.pipe()
     reading_errors, writing_errors = (None, writing) if merged else os.pipe()
     fork = warm.process(**environment()).start(
-        folder, arguments, environ, (writing, writing_errors), kilobytes
+        folder, arguments, environ, (writing, writing_errors), kilobytes, module
     )
     for descriptor in {writing, writing_errors}:
         os.close(descriptor)

@@ -1,8 +1,8 @@
-"""Run as a program: opens a base worktree, says where, and waits to be stopped; REPOSITORY SHA TEMP
-are its arguments."""
+"""Run as a program: opens a base worktree, says where, and waits until it is stopped or its file of
+this name is there; REPOSITORY SHA TEMP FILE are its arguments."""
 
-import select
 import sys
+import time
 from pathlib import Path
 
 from agentevals_action.errors import Interrupted
@@ -11,7 +11,7 @@ from agentevals_action.system.git import GitRepository
 from agentevals_action.system.signals import interruptible
 
 
-def main(repository: str, sha: str, temp: str) -> int:
+def main(repository: str, sha: str, temp: str, file: str) -> int:
     try:
         with (
             interruptible(),
@@ -19,8 +19,8 @@ def main(repository: str, sha: str, temp: str) -> int:
         ):
             print(tree, flush=True)
             # A signal just before a call that blocks is handled only when the call returns.
-            while not select.select([sys.stdin], [], [], 0.05)[0]:
-                pass
+            while not Path(file).exists():
+                time.sleep(0.02)
     except Interrupted:
         return 7
     return 0

@@ -65,14 +65,16 @@ class Warm:
         environment: Mapping[str, str],
         streams: tuple[int, int],
         kilobytes: int | None = None,
+        module: str = _PACKAGE,
     ) -> "Fork":
-        """Starts the command with these two standard streams; `kilobytes` is the largest file that
-        it can write."""
+        """Starts the command, or another `module` that is a program, with these two standard
+        streams; `kilobytes` is the largest file that it can write."""
         asked = {
             "folder": str(folder),
             "arguments": arguments,
             "environment": dict(environment),
             "kilobytes": kilobytes,
+            "module": module,
         }
         status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -207,8 +209,7 @@ def _forget(selector: selectors.BaseSelector, descriptors: Sequence[int]) -> Non
 
 
 def _main() -> None:
-    """Imports all that a command may need and waits; a fork goes on as `python -m
-    agentevals_action` does."""
+    """Imports all that a command may need and waits; a fork goes on as `python -m MODULE` does."""
     gc.disable()  # nothing of what is imported becomes garbage
     import agentevals_action
 
@@ -240,7 +241,7 @@ def _main() -> None:
         if asked["kilobytes"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["kilobytes"] * 1024,) * 2)
         try:
-            runpy.run_module(_PACKAGE, run_name="__main__", alter_sys=True)
+            runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
         except SystemExit as ended:
             if isinstance(ended.code, int):
                 _exit(ended.code)

@@ -247,7 +247,10 @@ def test_complete__only_a_plain_output_file_is_read(tmp_path: Path, make: str) -
     assert "{OUTPUT_FILE}" in str(refused(tmp_path, make))
 
 
-def test_complete__an_output_folder_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_complete__an_output_folder_swapped_for_a_link_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the link stays
     (tmp_path / "output.txt").write_text("from elsewhere")
     swap = 'd=$(dirname {OUTPUT_FILE}); mv "$d" "$d.old"; ln -s "$PWD" "$d"; echo inside > "$d.old/output.txt"'
     assert answer(tmp_path, swap).output == "inside"
