@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from decimal import Decimal
 
 UNKNOWN = "–"
-#: Said of a difference whose interval holds 0.
+#: A difference whose interval contains 0.
 NOISE = "within noise"
 
 Redact = Callable[[str], str]

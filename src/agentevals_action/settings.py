@@ -291,9 +291,9 @@ class Settings(BaseModel):
     )
     isolation: Annotated[Literal["user", "none"], _choice("user", "none")] | None = _input(
         None,
-        "Users of the programs of a pull request: user (for head and for base one for agents and "
-        "one for judges, none root) or none (the action's own). Default: user in the action's "
-        "container, none elsewhere.",
+        "Users of the programs of a pull request: user (four without root rights: agents and "
+        "judges, of head and of base) or none (the action's own user). Default: user in the "
+        "action's container, none elsewhere.",
     )
     setup: _Text | None = _input(
         None,

@@ -9,9 +9,9 @@ from typing import Any
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import (
     NOTHING,
+    Counts,
     Evidence,
     Finding,
-    History,
     SuiteComparison,
     TestComparison,
 )
@@ -117,7 +117,7 @@ def evidence(
 ) -> Evidence:
     """What confirming came to, with `(successes, trials)` of both sides."""
     return Evidence(
-        finding, History(*base), History(*head), **{"needed": 2, "chance": 0.00042, **fields}
+        finding, Counts(*base), Counts(*head), **{"needed": 2, "chance": 0.00042, **fields}
     )
 
 
@@ -552,7 +552,7 @@ def believable() -> Review:
         ),
         "leaks-no-address": evidence(Finding.UNDECIDED, (12, 20), (1, 4), needed=None, chance=0.2),
         "asks-first": Evidence(
-            Finding.ERROR, History(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
+            Finding.ERROR, Counts(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
         ),
     }
     ancestor = BaselineOrigin(

@@ -10,11 +10,11 @@ import pytest
 from agentevals_action import templating
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.page import build_page
-from agentevals_action.reports.view.tests import Limits
+from agentevals_action.reports.view.tests import ListLimits
 from tests.support import reviews
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMITS = Limits("full", detailed=9, answer=100, rows=9, folded=9, quiet=9, items=9, text=100)
+LIMITS = ListLimits("full", detailed=9, answer=100, rows=9, folded=9, quiet=9, items=9, text=100)
 
 
 def render(text: str) -> str:

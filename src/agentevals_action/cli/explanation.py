@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agentevals_action.cli.target_listing import Limits, describe_options, limits_of
+from agentevals_action.cli.target_listing import TargetLimits, describe_options, limits_of
 from agentevals_action.evaluators import base
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.model.diagnostic import Location
@@ -34,7 +34,7 @@ _JUDGE_REASONS = {
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
-class ExplainedTarget(Limits):
+class ExplainedTarget(TargetLimits):
     """The chosen target, `name` None if there is none; `reason` in words, `location` of its
     definition, `what` its model, command or address, shortened."""
 

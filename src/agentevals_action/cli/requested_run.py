@@ -28,7 +28,7 @@ from agentevals_action.model.report import CheckReport, CommentReport
 from agentevals_action.model.review import Outcome
 from agentevals_action.review import gate
 from agentevals_action.review.change import base_tree
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -121,7 +121,7 @@ def _print(notices: Sequence[str] | dict[str, None]) -> None:
         print(workflow_commands.command("warning", notice))
 
 
-def check_out(repository: GitRepository, job: Job, workspace: Workspace) -> None:
+def check_out(repository: GitRepository, job: Job, workspace: ReviewWorkspace) -> None:
     """Puts the workspace on GitHub's merge commit of the requested head, as `on: pull_request` has
     it, or without one (a conflict) on that head. The owner of the workspace gets the files that
     root wrote, as from `actions/checkout`. GitError.

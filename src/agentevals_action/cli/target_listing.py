@@ -42,7 +42,7 @@ class ListedCheck(Record):
     duration_ms: float | None = None
 
 
-class Limits(Record):
+class TargetLimits(Record):
     """The limits of a target, None where its definition sets none, its price with its source (as
     in the results' `costSource`; `reply` if only a reply can state the cost, empty if there is
     none), and the globs of files (relative to the repository) on which its cached replies
@@ -75,7 +75,7 @@ class Limits(Record):
         return words
 
 
-class ListedTarget(Limits):
+class ListedTarget(TargetLimits):
     """One target. `what` is its model, command or address, shortened. `agent_of` and `judge_of` are
     the suites that use it, `unread` those that have errors and may use it. `check` is None if it
     was not checked."""
@@ -195,7 +195,7 @@ def limits_of(target: Target) -> dict[str, Any]:
     model = target.options.priced_model()
     price, source = known_price(target, [model] if model else [])
     is_free = target.options.deterministic
-    fields = {name: getattr(target, name, None) for name in Limits.model_fields}
+    fields = {name: getattr(target, name, None) for name in TargetLimits.model_fields}
     return fields | {"price": price, "price_source": source or ("" if is_free else "reply")}
 
 

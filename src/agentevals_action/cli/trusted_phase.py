@@ -17,7 +17,7 @@ from agentevals_action.github.first_phase import FirstPhase, doubts_about_run, r
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.review import gate
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.claimed_review import CLAIMED, review_claims
 from agentevals_action.review.claims import read_claims
 from agentevals_action.settings import Settings
@@ -65,7 +65,11 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
 
 
 def review(
-    claimed: Claimed, workspace: Workspace, runner: RunnerEnvironment, host: Host, isolates: bool
+    claimed: Claimed,
+    workspace: ReviewWorkspace,
+    runner: RunnerEnvironment,
+    host: Host,
+    isolates: bool,
 ) -> Review:
     """The review of the first phase. AgentEvalsError when its results cannot be used."""
     archive = claimed.phase.results(claimed.run)
@@ -87,7 +91,7 @@ def as_claims(reviewed: Review) -> Review:
 
 @contextmanager
 def _base_tree(
-    job: Job, workspace: Workspace, runner: RunnerEnvironment, isolates: bool
+    job: Job, workspace: ReviewWorkspace, runner: RunnerEnvironment, isolates: bool
 ) -> Iterator[tuple[Path, Isolation]]:
     """The tree of base's commit in a new folder, and the users of its programs. GitError."""
     settings, environ = workspace.settings, workspace.environ

@@ -35,13 +35,12 @@ _PROPERTY_KEYWORDS = frozenset({
     "dependencies",
 })  # fmt: skip
 
-#: Bytes of a schema file.
 _additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
 _UNEVALUATED = (
     "`unevaluatedProperties` is not supported beside `patternProperties`, whose search could not "
     "be interrupted; write `additionalProperties`"
 )
-_MAX_SCHEMA = 1_000_000
+_MAX_SCHEMA = 1_000_000  # bytes of a file
 #: References that are followed for one answer: definitions that each refer to the next one twice
 #: would otherwise take hours.
 _MAX_REFERENCES = 100_000

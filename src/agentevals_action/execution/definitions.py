@@ -1,4 +1,4 @@
-"""Definitions of tests: what decides about them, as data by which two sides are compared."""
+"""Definitions of tests: what decides about a test, as data whose differences are edits."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

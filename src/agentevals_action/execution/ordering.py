@@ -1,4 +1,4 @@
-"""Serializes samples that share a workspace or a conversation."""
+"""Runs samples that share a workspace or a conversation one after another."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable, Sequence

@@ -1,1 +1,1 @@
-"""The code hosts: one file each."""
+"""GitHub: events, the API, the comment, the check run, artifacts, the data branch."""

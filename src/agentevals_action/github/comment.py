@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import Comment, Pull
+from agentevals_action.github.client.replies import Comment, PullReply
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
@@ -169,7 +169,7 @@ class CommentWriter:
 
     def _head(self) -> str | None:
         try:
-            return self._api.get(f"pulls/{self._pull}", Pull).head_sha
+            return self._api.get(f"pulls/{self._pull}", PullReply).head_sha
         except ApiError:  # if the comment cannot be written either, that is reported
             return None
 

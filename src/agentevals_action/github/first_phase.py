@@ -24,7 +24,7 @@ _readable = partial(as_host_errors, "the first phase could not be read")
 
 
 class CompletedRun(BaseModel):
-    """What the event `workflow_run` says: which run is completed. Everything else is asked for."""
+    """The completed run of the event `workflow_run`. Everything else comes from the API."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -51,7 +51,7 @@ class NothingToPublish(Exception):
 def doubts_about_run(
     run: WorkflowRun, pull: PullSides, checks: Sequence[CheckRun]
 ) -> tuple[str, ...]:
-    """The reasons why a run proves no pass, from what GitHub says of it.
+    """The reasons why a run proves no pass, by GitHub's data.
 
     Attack: GitHub takes a check run for all pull requests with its commit. Somebody opens another
     one with the same head, for a release branch with fewer tests, and its green check run hides the

@@ -1,5 +1,5 @@
-"""GitHub's history: the ancestors of a commit, what changed since one, earlier runs of the
-workflow, and their artifacts."""
+"""The past of a repository on GitHub: ancestors of a commit, what changed since one, earlier runs
+of the workflow, and their artifacts."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from agentevals_action.github.client.api import ApiError, GitHubApi, as_host_err
 from agentevals_action.github.client.replies import (
     Artifact,
     Commit,
-    Comparison,
+    CommitComparison,
     File,
     Repository,
     WorkflowRun,
@@ -53,7 +53,7 @@ class GitHubHistory:
         """What changed between two commits; the reason if GitHub does not list all of it."""
         path = f"compare/{ancestor}...{commit}"
         with as_host_errors("the changes since could not be read", "contents: read"):
-            comparison = self._api.get(path, Comparison, per_page=1)
+            comparison = self._api.get(path, CommitComparison, per_page=1)
         files = [changed_file(file) for file in comparison.files]
         since = ancestor[:12]
         if comparison.status not in ("ahead", "identical"):

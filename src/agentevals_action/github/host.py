@@ -8,7 +8,7 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext
-from agentevals_action.github.client.replies import CheckRun, Comparison, File, Pull
+from agentevals_action.github.client.replies import CheckRun, CommitComparison, File, PullReply
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
@@ -68,7 +68,7 @@ class GitHubHost(Host):
         try:
             listed = self._api.pages(f"pulls/{number}/files", File)
             files = [changed_file(file) for file in listed]
-            pull = self._api.get(f"pulls/{number}", Pull)
+            pull = self._api.get(f"pulls/{number}", PullReply)
         except ApiError:  # the caller asks git: nothing is lost
             return None
         # Git knows the names that are not UTF-8.
@@ -82,7 +82,7 @@ class GitHubHost(Host):
             return None
         path = f"compare/{self._context.base}...{self._context.head_sha}"
         try:
-            return self._api.get(path, Comparison, per_page=1).merge_base
+            return self._api.get(path, CommitComparison, per_page=1).merge_base
         except ApiError:  # the caller reports what follows from it
             return None
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agentevals_action.github.check_run import is_of_pull
 from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import CheckRun, Pull, TimelineEvent
+from agentevals_action.github.client.replies import CheckRun, PullReply, TimelineEvent
 from agentevals_action.model.quarantine import Acceptance
 
 _LABELS = ("labeled", "unlabeled")
@@ -43,7 +43,7 @@ class Labels:
         None without the label."""
         permission = "pull-requests: read"
         try:
-            pull = self._api.get(f"pulls/{self._pull}", Pull)
+            pull = self._api.get(f"pulls/{self._pull}", PullReply)
             if not any(_is_same(one.name, label) for one in pull.labels):
                 return None
             events = self._api.pages(f"issues/{self._pull}/timeline", TimelineEvent)
@@ -61,7 +61,7 @@ class Labels:
             return Acceptance("", label, problem)
         return Acceptance(added.login, label)
 
-    def _refusal(self, pull: Pull, added: _Addition | None, label: str) -> str:
+    def _refusal(self, pull: PullReply, added: _Addition | None, label: str) -> str:
         """The reason why the label does not accept this head, empty if it does."""
         if pull.head_sha != self._api.context.head_sha:
             return "the pull request has another head now"
@@ -76,7 +76,7 @@ class Labels:
             "it may be meant for another"
         )
 
-    def _was_checked(self, pull: Pull, added: _Addition) -> bool:
+    def _was_checked(self, pull: PullReply, added: _Addition) -> bool:
         """Whether this action started a check of this head, for this pull request, before the label
         was added and after the last force-push.
 

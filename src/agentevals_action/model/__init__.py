@@ -1,1 +1,1 @@
-"""The nouns, frozen; they import nothing of ours but one another."""
+"""The immutable data types of the project. They import only one another."""

@@ -11,7 +11,7 @@ from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteRun, SuiteSummary, TestResult
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """The change of a test between base and head."""
 
     REGRESSED = "regressed"
@@ -29,7 +29,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True)
-class History:
+class Counts:
     """The number of `successes` among the samples that were scored (`trials`)."""
 
     successes: int
@@ -45,12 +45,12 @@ class History:
         """Share of successes, 0-1; None without samples."""
         return self.successes / self.trials if self.trials else None
 
-    def __add__(self, other: "History") -> "History":
-        return History(self.successes + other.successes, self.trials + other.trials)
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.successes + other.successes, self.trials + other.trials)
 
 
 #: No sample at all.
-NOTHING = History(0, 0)
+NOTHING = Counts(0, 0)
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Evidence:
     `reason` states what could not be obtained."""
 
     finding: Finding
-    base: History
-    head: History
+    base: Counts
+    head: Counts
     head_samples: tuple[SampleResult, ...] = ()
     base_samples: tuple[SampleResult, ...] = ()
     needed: int | None = None
@@ -123,7 +123,7 @@ class TestComparison:
     __test__ = False  # pytest: not a test case
 
     id: str
-    change: Change
+    change: ChangeKind
     head: TestResult | None
     base: TestResult | None
     regraded: bool = False
@@ -145,7 +145,7 @@ class TestComparison:
     def is_regression(self) -> bool:
         """Whether it is a regression that counts: not accepted and not in quarantine."""
         is_waived = bool(self.accepted_by) or self.quarantine is not None
-        return self.change is Change.REGRESSED and not is_waived
+        return self.change is ChangeKind.REGRESSED and not is_waived
 
     @property
     def failed_gates(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Waivers: tests in quarantine, and accepted regressions."""
+"""Waivers, which keep a regression from blocking: the quarantine, and acceptance by a label."""
 
 from dataclasses import dataclass, field
 from datetime import date

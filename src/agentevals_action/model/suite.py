@@ -83,9 +83,10 @@ class Mismatch:
 
 
 class EvaluatorTraits(FileModel):
-    """What the options of every evaluator type tell about an evaluator. `deterministic` types give
-    the same score for the same answer. With `asks_judge`, the common field `target` names a judge.
-    `children_field` is the field that holds other evaluators."""
+    """The properties of an evaluator that the options of its type declare.
+
+    `deterministic` types give the same score for the same answer. With `asks_judge`, the common
+    field `target` names a judge. `children_field` is the field that holds other evaluators."""
 
     deterministic: ClassVar[bool] = True
     asks_judge: ClassVar[bool] = False

@@ -24,7 +24,7 @@ class Price:
 
 
 class TargetTraits(TargetModel):
-    """What the options of every provider tell about a target.
+    """The properties of a target that the options of every provider declare.
 
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.

@@ -6,7 +6,7 @@ from typing import IO
 
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import SuiteSummary, TestResult
 from agentevals_action.model.review import Decision
 from agentevals_action.reports.terminal import (
@@ -25,7 +25,11 @@ SHOWN = 50  # tests in a list
 
 #: The styles of verdicts.
 STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
-_CHANGE_STYLES = {Change.REGRESSED: "red", Change.IMPROVED: "green", Change.UNDECIDED: "yellow"}
+_CHANGE_STYLES = {
+    ChangeKind.REGRESSED: "red",
+    ChangeKind.IMPROVED: "green",
+    ChangeKind.UNDECIDED: "yellow",
+}
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def print_changes(view: ReportView, stream: IO[str]) -> None:
     """One line for each test that changed, with its confirmation and why it does not count."""
     for one in view.tests:
         test = one.comparison
-        if test.change is Change.UNCHANGED:
+        if test.change is ChangeKind.UNCHANGED:
             continue
         change, *notes = waivers.describe_change(test)
         is_waived = test.accepted_by or test.quarantine

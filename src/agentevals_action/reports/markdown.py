@@ -14,20 +14,20 @@ from agentevals_action.model.review import CommentTemplate, Decision, Outcome, R
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.page import MARKER, build_page
-from agentevals_action.reports.view.tests import Limits
+from agentevals_action.reports.view.tests import ListLimits
 from agentevals_action.reports.view.verdict import headline
 from agentevals_action.system import rendering, signals
 
-_FULL = Limits(
+_FULL = ListLimits(
     "full", detailed=40, answer=1_500, rows=200, folded=100, quiet=100, items=100, text=300
 )
 _LARGE = replace(
     _FULL, detailed=300, answer=6_000, rows=2_000, folded=1_000, quiet=1_000, items=1_000, text=500
 )
-_CHANGED = Limits(
+_CHANGED = ListLimits(
     "changed", detailed=5, answer=400, rows=250, folded=20, quiet=0, items=30, text=120
 )
-_COUNTS = Limits("counts", detailed=0, answer=0, rows=0, folded=0, quiet=0, items=20, text=100)
+_COUNTS = ListLimits("counts", detailed=0, answer=0, rows=0, folded=0, quiet=0, items=20, text=100)
 #: For names and messages that are long themselves.
 _BARE = replace(_COUNTS, name="bare", items=3, text=60)
 _LEVELS = (_FULL, _CHANGED, _COUNTS, _BARE)
@@ -75,7 +75,7 @@ def job_summary(view: ReportView) -> str:
 def _fitting(
     name: str,
     view: ReportView,
-    levels: Sequence[Limits],
+    levels: Sequence[ListLimits],
     limit: int,
     *,
     template: CommentTemplate | None = None,

@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 from agentevals_action import __version__
 from agentevals_action.model.comparison import (
     BaseScoring,
-    Change,
+    ChangeKind,
     Difference,
     SuiteComparison,
     TestComparison,
@@ -114,12 +114,12 @@ def _record(data: object | None, *names: str) -> _Json | None:
     return {to_camel(name): to_jsonable_python(getattr(data, name)) for name in names}
 
 
-def _change(change: Change) -> str:
+def _change(change: ChangeKind) -> str:
     return to_camel(change.replace(" ", "_"))
 
 
 def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
-    counts = {_change(change): 0 for change in Change}
+    counts = {_change(change): 0 for change in ChangeKind}
     for test in tests:
         counts[_change(test.change)] += 1
     return counts
@@ -142,7 +142,7 @@ def _suite(suite: SuiteComparison) -> _Json:
         "tests": [
             _test(test)
             for test in suite.tests
-            if test.change is not Change.UNCHANGED
+            if test.change is not ChangeKind.UNCHANGED
             or test.gates_removed
             or test.quarantine
             or test.by_base

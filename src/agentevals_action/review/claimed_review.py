@@ -26,7 +26,7 @@ from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
 from agentevals_action.review.change.selection import SelectedSuites, select_suites
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.claims import Claims
 from agentevals_action.review.comparison.compare import Knowledge, Side, compare_suite
 from agentevals_action.review.run_sides import Sides
@@ -61,7 +61,7 @@ class Verified:
 def review_claims(
     job: Job,
     claims: Claims,
-    base: Workspace,
+    base: ReviewWorkspace,
     host: Host,
     isolation: Isolation,
     known_doubts: Sequence[str],
@@ -223,7 +223,7 @@ def _missing_suites(
 def _decide(
     job: Job,
     claims: Claims,
-    base: Workspace,
+    base: ReviewWorkspace,
     host: Host,
     verified: Verified,
     selected: SelectedSuites,

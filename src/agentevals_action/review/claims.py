@@ -74,7 +74,7 @@ _SUMMARY_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Claims:
-    """What a run says: its outcome, and by the path of the suite its results of head and of base,
+    """What a run claims: its outcome, and by the path of the suite its results of head and of base,
     and what the change edits."""
 
     outcome: Outcome
@@ -140,7 +140,7 @@ def _unpack(content: bytes) -> dict[str, bytes]:
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The content of a member. What its header says of its size may be false."""
+    """The content of a member. The size in its header may be false."""
     with archive.open(name) as file:
         content = file.read(_UNPACKED + 1)
     if len(content) > _UNPACKED:

@@ -15,11 +15,11 @@ from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
     MIN_HISTORY,
     SUSPICION,
+    ConfirmationPlan,
     Evidences,
     Kept,
     Key,
     Known,
-    Plan,
     Step,
     Suspect,
     next_step,
@@ -63,7 +63,7 @@ async def confirm(
     can run again. `on_settled` is called when a suspect is decided.
     """
     sampled = to_sample(suspects, horizon)
-    plan = Plan(horizon, alpha / max(len(sampled), 1))
+    plan = ConfirmationPlan(horizon, alpha / max(len(sampled), 1))
 
     @cache
     def prior(suite: str, verdict: Verdict) -> Prior:
@@ -129,7 +129,7 @@ class _Confirmation:
     def __init__(
         self,
         suspect: Suspect,
-        plan: Plan,
+        plan: ConfirmationPlan,
         prior: Callable[[str, Verdict], Prior],
         sampler: Sampler,
         can_sample_base: bool,

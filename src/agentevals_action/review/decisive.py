@@ -1,5 +1,5 @@
-"""What decides about a change besides the results, read before the first program of the change
-starts."""
+"""The inputs of the decision other than results: base, affected suites, edits, waivers, template.
+They are read before the first program of the change starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from agentevals_action.review.change.selection import (
 from agentevals_action.review.change.target_permissions import read_permissions
 from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.review.comparison.edits import find_edits
-from agentevals_action.review.request import Request, Suites
+from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import (
@@ -101,7 +101,7 @@ class Head:
     notices: Sequence[str]
 
 
-def read_decisive(request: Request, engine: Engine, head: Head, base: Base) -> Decisive:
+def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base) -> Decisive:
     """Reads what decides, in the order that the attacks below require. Raises AgentEvalsError when
     nothing can be reviewed."""
     job, workspace, repository = request.job, request.workspace, request.repository
@@ -166,7 +166,9 @@ class _Part:
     left_out: str
 
 
-def _select(request: Request, suites: Suites, base: Base, change: Change) -> tuple[_Part, str]:
+def _select(
+    request: ReviewRequest, suites: Suites, base: Base, change: Change
+) -> tuple[_Part, str]:
     """The part that the change affects or the request names, and a sentence about changed files
     that no suite covers, empty if a suite is affected."""
     workspace, root, wanted = request.workspace, request.repository.root, request.job.part
@@ -266,7 +268,7 @@ def _find_edits(
     return {path: SuiteEdits(one.edits) for path, one in found.items()}
 
 
-def _read_quarantines(request: Request, checkout: Checkout, base: Base) -> Quarantines:
+def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
     quarantine of head is in effect.
 

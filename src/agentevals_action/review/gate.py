@@ -7,7 +7,7 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
-    Change,
+    ChangeKind,
     Finding,
     SuiteComparison,
     TestComparison,
@@ -207,5 +207,5 @@ def _unknown_base(
 
 def _is_unknown(test: TestComparison) -> bool:
     """Whether a test without a comparison counts: not if it passes on head."""
-    unknown = test.change in (Change.BASE_ERROR, Change.NOT_COMPARABLE)
+    unknown = test.change in (ChangeKind.BASE_ERROR, ChangeKind.NOT_COMPARABLE)
     return unknown and test.head is not None and test.head.verdict in ("fail", "borderline")

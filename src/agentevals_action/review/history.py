@@ -12,7 +12,7 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.history_page import PAGE, history_page
 from agentevals_action.reports.rate_chart import rate_chart
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ShownHistory:
 
 
 def store_and_show(
-    review: Review, job: Job, workspace: Workspace, branch: DataBranch
+    review: Review, job: Job, workspace: ReviewWorkspace, branch: DataBranch
 ) -> ShownHistory:
     """Stores the results of the default branch for later pull requests, writes the page of the
     history into its report folder, and makes the chart."""
@@ -60,7 +60,7 @@ def _quarantine(review: Review) -> Mapping[str, Sequence[QuarantinedTest]]:
     }
 
 
-def _write_page(text: str, workspace: Workspace) -> Sequence[str]:
+def _write_page(text: str, workspace: ReviewWorkspace) -> Sequence[str]:
     try:
         workspace.output.write(PAGE, [text.encode("utf-8", "replace")])
     except (InvalidInput, OutputError) as error:

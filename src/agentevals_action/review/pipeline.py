@@ -40,7 +40,7 @@ from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Key, require_decidable
 from agentevals_action.review.decisive import Decisive, Head, read_decisive
-from agentevals_action.review.request import Request, Suites
+from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.settings import Settings
 from agentevals_action.suites import ignored_fields
@@ -65,7 +65,7 @@ _WHOSE = (
 _ASK = f"a person with write access can request a run with keys: comment `{RUN}`"
 
 
-def review(request: Request) -> Review:
+def review(request: ReviewRequest) -> Review:
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
     reviewed."""
@@ -79,7 +79,7 @@ class OpenChange:
     """A change with the trees of head and base, ready to run. `earlier` are the figures of the
     last run, `started` is a time of the monotonic clock."""
 
-    request: Request
+    request: ReviewRequest
     engine: Engine
     decisive: Decisive
     sides: Sides
@@ -136,7 +136,7 @@ class OpenChange:
 
 
 @contextmanager
-def open_change(request: Request) -> Iterator[OpenChange]:
+def open_change(request: ReviewRequest) -> Iterator[OpenChange]:
     """Finds what a change affects and what decides about it, before any of its programs starts.
     Raises AgentEvalsError when nothing can be reviewed."""
     started, inputs, job = monotonic(), request.settings, request.job
@@ -173,7 +173,9 @@ def open_change(request: Request) -> Iterator[OpenChange]:
                 yield OpenChange(request, engine, decisive, sides, earlier, started)
 
 
-def _decide(request: Request, decisive: Decisive, runs: Runs, fingerprints: Fingerprints) -> Review:
+def _decide(
+    request: ReviewRequest, decisive: Decisive, runs: Runs, fingerprints: Fingerprints
+) -> Review:
     settings, plan, selected = request.settings, decisive.plan, decisive.selected
     quarantines, acceptance, suites = decisive.quarantines, decisive.acceptance, decisive.suites
     question_files = _changed_question_files(plan.head, decisive.change, fingerprints)
@@ -236,7 +238,7 @@ def inconclusive_review(job: Job, reasons: Sequence[str], on_inconclusive: str) 
 
 
 @contextmanager
-def _open_base(request: Request, inputs: Settings, head_sha: str) -> Iterator[Base]:
+def _open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> Iterator[Base]:
     """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
     failure is the base's problem and does not end the review."""
     repository = request.repository
@@ -256,7 +258,7 @@ def _open_base(request: Request, inputs: Settings, head_sha: str) -> Iterator[Ba
         yield base
 
 
-def _with_suites(request: Request, inputs: Settings, base: Base, root: Path) -> Base:
+def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, root: Path) -> Base:
     """Base with all its suites, none if the working directory is new. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
@@ -279,7 +281,7 @@ def _with_suites(request: Request, inputs: Settings, base: Base, root: Path) -> 
 
 
 def _check_ignored_fields(
-    request: Request, base: Base, checkout: Checkout, paths: Sequence[str], suites: Suites
+    request: ReviewRequest, base: Base, checkout: Checkout, paths: Sequence[str], suites: Suites
 ) -> tuple[Suites, Sequence[str]]:
     """The suites of head, and what is to be known about its `ignored-fields`.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github.base import Host
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports import markdown, write_reports
@@ -14,7 +14,7 @@ from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import gate
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 
 
 def publish(
@@ -49,7 +49,7 @@ def publish(
 
 
 def write(
-    review: Review, view_of: Callable[[Review], ReportView], workspace: Workspace
+    review: Review, view_of: Callable[[Review], ReportView], workspace: ReviewWorkspace
 ) -> tuple[ReportView, bytes | None]:
     """Writes the reports into the report folder, and gives what is published: the view of the
     review, whose decision changes if a report cannot be written, and the report page, None if the
@@ -86,7 +86,7 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
         "failed": str(sum(head.failed for head in heads)),
         "errored": str(errored),
         "regressions": str(regressions),
-        "improvements": str(_count(view, Change.IMPROVED)),
+        "improvements": str(_count(view, ChangeKind.IMPROVED)),
         "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
         "cost-usd": "" if cost is None else f"{cost:.6f}",
         "report-url": published.report_url or "",
@@ -103,7 +103,7 @@ def _with_notices(view: ReportView, host: Host) -> ReportView:
     return replace(view, notices=(*view.review.notices, *host.notices))
 
 
-def _count(view: ReportView, change: Change) -> int:
+def _count(view: ReportView, change: ChangeKind) -> int:
     return sum(one.comparison.change is change for one in view.tests)
 
 
@@ -111,7 +111,7 @@ def _is_wanted(comment: str, view: ReportView) -> bool:
     return {
         "always": True,
         "changes": bool(view.passed_by_edits)
-        or any(_count(view, change) for change in (Change.REGRESSED, Change.IMPROVED)),
+        or any(_count(view, change) for change in (ChangeKind.REGRESSED, ChangeKind.IMPROVED)),
         "failures": view.review.decision.outcome is not Outcome.PASSED,
         "off": False,
     }[comment]

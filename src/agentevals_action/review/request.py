@@ -7,7 +7,7 @@ from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
@@ -16,12 +16,12 @@ Suites = Sequence[Suite | BrokenSuite]
 
 
 @dataclass(frozen=True)
-class Request:
+class ReviewRequest:
     """What is reviewed, and where. `github` is the host if it is GitHub; `isolation` gives the
     users of the programs that run."""
 
     job: Job
-    workspace: Workspace
+    workspace: ReviewWorkspace
     repository: GitRepository
     host: Host
     github: GitHubHost | None = None

@@ -21,7 +21,7 @@ from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.summary import suite_run
-from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
+from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, ReviewWorkspace
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect, to_sample
@@ -47,7 +47,7 @@ class Sides:
     output of `setup`."""
 
     engine: Engine
-    workspace: Workspace
+    workspace: ReviewWorkspace
     base_root: Path | None
     redactor: Redactor
     progress: Progress

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agentevals_action.formatting import counted
 from agentevals_action.model import path_patterns
-from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import SuiteSummary, TestResult
@@ -63,7 +63,7 @@ def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:
 
 
 def _is_acceptable(test: TestComparison) -> bool:
-    is_worse = test.change is Change.REGRESSED or test.is_unproven
+    is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
     return is_worse and not test.gates_lost and not test.quarantine
 
 

@@ -1,4 +1,4 @@
-"""What suites may use: providers, variables, and the user's overrides."""
+"""What the loader of suites needs beside the file: providers, variables, the user's overrides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

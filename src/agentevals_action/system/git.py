@@ -56,7 +56,7 @@ _STATUSES = {
 
 
 @dataclass(frozen=True)
-class Listing:
+class TreeListing:
     """Paths relative to the root of a repository: `files` are on disk and tracked or not ignored,
     sorted; of the `tracked` ones, `missing` are not on disk, some of them because the checkout is
     `sparse`."""
@@ -230,12 +230,12 @@ class GitRepository:
         untracked = self._names("ls-files", "-z", "--others", "--exclude-standard")
         return (*found, *(ChangedFile(path, "added") for path in untracked if path not in known))
 
-    def listing(self) -> "Listing":
+    def listing(self) -> "TreeListing":
         """The files of the working tree."""
         lines = self._names("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
         tags = {line[2:]: line[0] for line in lines}
         missing = {name for name in tags if not os.path.lexists(self.root / name)}
-        return Listing(
+        return TreeListing(
             tuple(sorted(tags.keys() - missing)),
             frozenset(name for name, tag in tags.items() if tag != "?"),
             frozenset(missing),

@@ -1,5 +1,5 @@
-"""A checkout during a run with isolation: who owns it, who can enter it, what its configuration
-holds; and its restoration at the end, by the next run if this one was killed."""
+"""Changes the owners, modes and git configuration of a checkout for a run with isolation, and
+restores them at the end, or in the next run if this one was killed."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""Exhausted resources of the machine: the errors that follow, and who is ended first."""
+"""Exhausted resources of the machine: their errors, and what the kernel ends first."""
 
 import contextlib
 import errno

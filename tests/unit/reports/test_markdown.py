@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import (
-    Change,
+    ChangeKind,
     Evidence,
     Finding,
     SuiteComparison,
@@ -366,8 +366,8 @@ def _every_way(
         test,
         replace(test, quarantine=held),
         replace(test, accepted_by=word),
-        replace(test, change=Change.UNDECIDED, evidence=unsure),
-        replace(test, change=Change.FLAKY, evidence=flaky),
+        replace(test, change=ChangeKind.UNDECIDED, evidence=unsure),
+        replace(test, change=ChangeKind.FLAKY, evidence=flaky),
     )
 
 

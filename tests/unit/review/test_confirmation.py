@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.comparison import Change, Finding, History, TestComparison
+from agentevals_action.model.comparison import ChangeKind, Counts, Finding, TestComparison
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import Evidences, Kept, Suspect
 from agentevals_action.review.confirmation import confirm, sample_failures
@@ -87,8 +87,8 @@ def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
     evidence = found(agent, suspect("a"))[SUITE, "a"]
     assert (evidence.finding, evidence.head, evidence.base) == (
         Finding.REGRESSED,
-        History(0, 3),
-        History(20, 20),
+        Counts(0, 3),
+        Counts(20, 20),
     )
     assert evidence.needed in (2, 3)
     assert evidence.chance is not None
@@ -101,7 +101,7 @@ def test_confirm__a_slip_is_cleared() -> None:
     evidence = found(agent, suspect("a"))[SUITE, "a"]
     assert (evidence.finding, evidence.head, len(evidence.head_samples)) == (
         Finding.CLEARED,
-        History(3, 3),
+        Counts(3, 3),
         3,
     )
 
@@ -111,7 +111,7 @@ def test_confirm__a_thin_base_is_sampled_again_and_only_where_it_matters() -> No
     evidences = found(agent, suspect("broken", [PASS]), suspect("slip", [PASS]))
     assert evidences[SUITE, "broken"].finding is Finding.REGRESSED
     assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (
-        History(5, 5),
+        Counts(5, 5),
         5,
     )
     assert evidences[SUITE, "slip"].finding is Finding.CLEARED
@@ -136,7 +136,7 @@ def test_confirm__a_base_that_cannot_be_sampled_again_is_noted_and_what_there_is
     evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[
         SUITE, "a"
     ]
-    assert evidence.base == History(1, 1)
+    assert evidence.base == Counts(1, 1)
     assert "the line is dead" in evidence.reason or "`prepare` failed" in evidence.reason
 
 
@@ -191,7 +191,7 @@ def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> N
         agent, *(suspect(f"t{number}", [PASS] * 5) for number in range(100)), horizon=3
     )
     compared = [
-        TestComparison(name, Change.UNDECIDED, None, None, evidence=evidence)
+        TestComparison(name, ChangeKind.UNDECIDED, None, None, evidence=evidence)
         for (_, name), evidence in evidences.items()
     ]
     assert [test.is_unproven for test in compared] == [True] * 100
@@ -199,7 +199,7 @@ def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> N
     shaky = suspect("t0", [PASS] * 10 + [FAIL] * 10)
     evidence = found(Agent({"t0": 0.0}), shaky, horizon=3)[shaky.key]
     assert evidence.finding is Finding.UNDECIDED
-    assert not TestComparison("t0", Change.UNDECIDED, None, None, evidence=evidence).is_unproven
+    assert not TestComparison("t0", ChangeKind.UNDECIDED, None, None, evidence=evidence).is_unproven
 
 
 def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
@@ -208,7 +208,7 @@ def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
     bases = {SUITE: [result("a", [PASS] * 5, "pass")]}
     agent = Agent({"a": 0.0})
     evidence = asyncio.run(confirm([one], bases, 6, 1e-6, agent, on_base=set()))[one.key]
-    assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, History(0, 6))
+    assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, Counts(0, 6))
     mostly = Agent({"a": 0.3}, rng=random.Random(2))
     evidence = asyncio.run(confirm([one], bases, 6, 1e-6, mostly, on_base=set()))[one.key]
     assert evidence.head.successes == 1

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOTHING,
-    Change,
+    ChangeKind,
+    Counts,
     Evidence,
     Finding,
-    History,
     SuiteComparison,
     TestComparison,
 )
@@ -175,9 +175,9 @@ def test_accepting__turns_regressions_into_accepted_ones() -> None:
         [suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA
     )
     assert [(test.change, test.accepted_by) for test in actual.tests] == [
-        (Change.REGRESSED, "ada"),
-        (Change.REGRESSED, "ada"),
-        (Change.UNCHANGED, ""),
+        (ChangeKind.REGRESSED, "ada"),
+        (ChangeKind.REGRESSED, "ada"),
+        (ChangeKind.UNCHANGED, ""),
     ]
     decision = decide(actual)
     assert decision.outcome is Outcome.PASSED
@@ -190,7 +190,7 @@ def test_accepting__is_no_matter_where_nothing_regressed() -> None:
 
 
 def test_accepting__a_test_that_failed_in_every_fresh_sample_without_proof() -> None:
-    unproven = Evidence(Finding.UNDECIDED, History(5, 5), History(0, 3))
+    unproven = Evidence(Finding.UNDECIDED, Counts(5, 5), Counts(0, 3))
     actual = suite(pair("a", "fail"), evidence={"a": unproven})
     assert gate.decide(Policy(ON_PULL_REQUEST), [actual], RERUN).outcome is Outcome.INCONCLUSIVE
     assert waivers.needs_acceptance([actual])
@@ -201,9 +201,9 @@ def test_accepting__a_test_that_failed_in_every_fresh_sample_without_proof() -> 
 
 
 @pytest.mark.parametrize(
-    ("base", "head"), [(History(4, 5), History(0, 3)), (History(5, 5), History(1, 4))]
+    ("base", "head"), [(Counts(4, 5), Counts(0, 3)), (Counts(5, 5), Counts(1, 4))]
 )
-def test_undecided__does_not_block_if_a_sample_contradicts(base: History, head: History) -> None:
+def test_undecided__does_not_block_if_a_sample_contradicts(base: Counts, head: Counts) -> None:
     """A flaky test must not block each pull request."""
     open_test = {"a": Evidence(Finding.UNDECIDED, base, head)}
     actual = suite(pair("a", "fail"), evidence=open_test)
@@ -368,7 +368,7 @@ def test_apply__marks_and_changes_nothing_else(
     for test in after.tests:
         assert not (test.quarantine and test.accepted_by)
         assert not test.accepted_by or (
-            test.change is Change.REGRESSED and acceptance and not test.gates_lost
+            test.change is ChangeKind.REGRESSED and acceptance and not test.gates_lost
         )
         if test.quarantine:
             sides = [quarantines.head] + (

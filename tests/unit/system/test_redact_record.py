@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.reports.view.links import Links
 from agentevals_action.system.redaction import Redactor, redact_record
 from tests.support import results, reviews
@@ -41,7 +41,7 @@ def test_redact_record__no_form_of_the_report_holds_a_secret_that_escaping_would
     ):
         assert "live" not in text
     assert "key: ***" in reviews.comment(review, Links())
-    assert review.suites[0].tests[0].change is Change.REGRESSED
+    assert review.suites[0].tests[0].change is ChangeKind.REGRESSED
 
 
 def test_redact_record__reaches_mappings_and_leaves_the_rest_alone() -> None:

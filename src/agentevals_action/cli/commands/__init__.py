@@ -1,1 +1,1 @@
-"""The commands: one module each, which has the function `command`."""
+"""The commands: one module each with the function `command`, and a name in `cli/app.py`."""

@@ -41,9 +41,9 @@ from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.shard_files import fragment_name
 from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change import base_tree
-from agentevals_action.review.change.workspace import SHARDS, Workspace
+from agentevals_action.review.change.workspace import SHARDS, ReviewWorkspace
 from agentevals_action.review.history import ShownHistory, store_and_show
-from agentevals_action.review.request import Request
+from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.sharding.merge import merge_shards
 from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
 from agentevals_action.review.sharding.shard import run_shard
@@ -104,7 +104,7 @@ def command() -> int:
     obstacle = find_obstacle(environ)
     conflicts = (*_isolation_errors(settings, obstacle), *_sharding_errors(job, settings))
     reasons = (*invalid, *refused, *conflicts)
-    workspace = Workspace(runner.workspace, settings, environ)
+    workspace = ReviewWorkspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
@@ -193,7 +193,7 @@ class _Gate:
     reasons why nothing can run, it only reports them."""
 
     job: Job
-    workspace: Workspace
+    workspace: ReviewWorkspace
     repository: GitRepository
     host: GitHubHost
     runner: RunnerEnvironment
@@ -286,8 +286,8 @@ class _Gate:
     def _run_review(self, users: Isolation) -> Review:
         return pipeline.review(self._request(users))
 
-    def _request(self, users: Isolation = NO_ISOLATION) -> Request:
-        return Request(self.job, self.workspace, self.repository, self.host, self.host, users)
+    def _request(self, users: Isolation = NO_ISOLATION) -> ReviewRequest:
+        return ReviewRequest(self.job, self.workspace, self.repository, self.host, self.host, users)
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
@@ -407,7 +407,7 @@ def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService
     return None
 
 
-def _restore_owner(workspace: Workspace) -> None:
+def _restore_owner(workspace: ReviewWorkspace) -> None:
     """Gives what root wrote in the workspace to the workspace's owner, so that later steps can
     read and remove it."""
     try:

@@ -9,7 +9,7 @@ import click
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.review import Review
 from agentevals_action.reports import console
 from agentevals_action.reports.view import confirmation
@@ -44,7 +44,7 @@ def command(base: Path, head: Path, fail_on: str) -> int:
     view = build_view(Review("", None, decision, suites=suites, baseline=baseline))
     console.print_changes(view, sys.stdout)
     console.print_suites(view, sys.stdout)
-    if number := sum(one.comparison.change is Change.REMOVED for one in view.tests):
+    if number := sum(one.comparison.change is ChangeKind.REMOVED for one in view.tests):
         print(f"{counted(number, 'test')} of the base {plural(number, 'is', 'are')} not in {head}")
     changes = Counter(confirmation.change_word(one.comparison.change) for one in view.tests)
     counts = ", ".join(f"{number} {word}" for word, number in changes.most_common())

@@ -21,8 +21,8 @@ from agentevals_action.model.review import Review
 from agentevals_action.reports import markdown, screen, summary_json
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.review import pipeline, publish
-from agentevals_action.review.change.workspace import Workspace
-from agentevals_action.review.request import Request
+from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.sharding.plan import RunIdentity
 from agentevals_action.review.sharding.shard import run_shard
 from agentevals_action.settings import Settings
@@ -79,12 +79,14 @@ def _run_shard(base: str, inputs: Mapping[str, str], attempt: int) -> int:
 
 def open_folder(
     folder: Path, base: str, inputs: Mapping[str, str], environ: Mapping[str, str]
-) -> Request:
+) -> ReviewRequest:
     """The review of the repository that contains a folder."""
     settings = Settings.from_environ(inputs)
     repository = GitRepository(folder, environ=environ)
     job = events.local_job(repository.head(), base, settings)
-    return Request(job, Workspace(repository.root, settings, environ), repository, Host())
+    return ReviewRequest(
+        job, ReviewWorkspace(repository.root, settings, environ), repository, Host()
+    )
 
 
 def review_folder(
@@ -100,7 +102,7 @@ def review_folder(
     return report(pipeline.review(request), request.workspace, form)
 
 
-def report(result: Review, workspace: Workspace, form: Form) -> int:
+def report(result: Review, workspace: ReviewWorkspace, form: Form) -> int:
     """Prints a review and writes the report folder; gives the gate's exit code."""
     view, _ = publish.write(result, build_view, workspace)
     exit_code = view.review.decision.exit_code

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.cli import running
+from agentevals_action.cli import preparation
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode, Interrupted, InvalidInput, OutputError
@@ -22,7 +22,7 @@ from agentevals_action.execution.resume import RequestedTests
 from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
@@ -125,7 +125,7 @@ def command(
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
     with open_engine(settings, environ, folder, keep, records=record is not None) as engine:
-        running.check_targets(engine, suites)
+        preparation.check_targets(engine, suites)
         engine.load(suites, loaded.checkout.tracked)
         _check_output(output, suites)
         written = {report_path(output, name) for name in (_SUMMARY, PAGE)}
@@ -294,7 +294,7 @@ class _Collected:
         if result.conversation_id is not None:
             self._turns[index] = (path, result.conversation_id, result.eval_id)
         held = waivers.entry_for(self._quarantine, path, result.eval_id)
-        change = Change.NEW if result.verdict else Change.HEAD_ERROR
+        change = ChangeKind.NEW if result.verdict else ChangeKind.HEAD_ERROR
         self._list(index, TestComparison(result.eval_id, change, result, None, quarantine=held))
         if result.verdict == "pass" and held is None:
             return
@@ -416,7 +416,7 @@ async def _execute(
         counts = plan.counts(kept)
         estimate = await engine.estimate(counts, {}, earlier)
         console.print_sentences([estimate], sys.stderr)
-        refusal = await running.prepare(engine, loaded, plan.redactor)
+        refusal = await preparation.prepare(engine, loaded, plan.redactor)
         with _open_results(plan, asked, kept, collected) as writer, show_progress() as progress:
             if number := sum(kept):
                 print(f"{number} of {total} tests are kept from {plan.output}", file=sys.stderr)

@@ -11,7 +11,7 @@ from random import Random
 
 import click
 
-from agentevals_action.cli import running
+from agentevals_action.cli import preparation
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
 from agentevals_action.errors import ExitCode
@@ -122,7 +122,7 @@ class _Plan:
 def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
     settings, folder = loaded.settings, loaded.folder
     with open_engine(settings, loaded.environ, folder) as engine:
-        running.check_targets(engine, plan.suites)
+        preparation.check_targets(engine, plan.suites)
         engine.load(plan.suites, loaded.checkout.tracked)
         redactor = engine.redactor(plan.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
@@ -138,7 +138,7 @@ async def _run(
     plan: _Plan, engine: Engine, redactor: Redactor, output: Path, loaded: LoadedSuites
 ) -> list[TestResult]:
     results: list[TestResult] = []
-    refusal = await running.prepare(engine, loaded, redactor)
+    refusal = await preparation.prepare(engine, loaded, redactor)
     try:
         with ResultsWriter(output) as writer, show_progress() as progress:
             progress.expect("tests", plan.counts)

@@ -32,7 +32,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.programs import describe_start, missing_script
+from agentevals_action.system.start_errors import describe_start, missing_script
 
 _QUOTED_LINES = 5  # last lines of standard error that an error quotes
 _QUOTED_CHARACTERS = 1_000

@@ -29,7 +29,7 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
     test, trace = case.test, case.trace
     summary = trace_summary.summary_of(trace)
     by_name = Counter(call.name for call in trace.made_calls or ())
-    # The trace does not tell which calls failed.
+    # The trace does not contain which calls failed.
     counts = {"tool_calls": by_name, "tool_calls_by_name": by_name, "error_count": 0}
     summary_data = {**vars(summary), **counts}
     if summary.llm_call_count is None:

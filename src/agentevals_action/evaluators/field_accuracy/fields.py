@@ -162,7 +162,7 @@ def expected_problem(comparison: Comparison, expected: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FieldResult:
     """The comparison of one field; `text` is its hit or miss."""
 
     comparison: Comparison
@@ -171,7 +171,7 @@ class Outcome:
     is_missing: bool = False
 
 
-def compare(comparison: Comparison, expected: Any, answer: Any) -> Outcome:
+def compare(comparison: Comparison, expected: Any, answer: Any) -> FieldResult:
     """Compares one field of the answer with the expected data, which must have it."""
     wanted, given = look_up(expected, comparison.steps), look_up(answer, comparison.steps)
     matcher = _MATCHERS[comparison.match]
@@ -179,11 +179,11 @@ def compare(comparison: Comparison, expected: Any, answer: Any) -> Outcome:
     if given is MISSING:
         required = ", and it is required" if comparison.required else ""
         text = f"{comparison.path} is missing{required}, {description}"
-        return Outcome(comparison, False, text, is_missing=True)
+        return FieldResult(comparison, False, text, is_missing=True)
     holds = matcher.holds(comparison, wanted, given)
     if holds and comparison.match == "exact":
         description = "as expected"
-    return Outcome(comparison, holds, f"{comparison.path} is {shown(given)}, {description}")
+    return FieldResult(comparison, holds, f"{comparison.path} is {shown(given)}, {description}")
 
 
 def score_fields(

@@ -17,7 +17,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message
 
 Reading = TypeVar("Reading")
-Reply = TypeVar("Reply", bound="ReplyModel")
+Reply = TypeVar("Reply", bound="JudgeReplyModel")
 
 #: Characters of an unreadable reply that the judge receives again.
 _REPEATED = 20_000
@@ -166,7 +166,7 @@ def _clean(value: Any) -> Any:
     return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
-class ReplyModel(BaseModel):
+class JudgeReplyModel(BaseModel):
     """Base of the objects in a judge's reply; values are never converted."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
@@ -180,7 +180,7 @@ def validate_reply(model: type[Reply], data: Any) -> Reply:
         raise UnreadableReply(describe(error, data)) from None
 
 
-class Assertion(ReplyModel):
+class Assertion(JudgeReplyModel):
     """One statement about the answer; `evidence` is the reason if it did not pass."""
 
     text: str
@@ -188,13 +188,13 @@ class Assertion(ReplyModel):
     evidence: str | None = None
 
 
-class AssertedReply(ReplyModel):
+class AssertedReply(JudgeReplyModel):
     """A judge's object whose score is the share of the assertions that passed."""
 
     assertions: list[Assertion] = Field(min_length=1)
 
 
-class ScoredReply(ReplyModel):
+class ScoredReply(JudgeReplyModel):
     """A judge's object with a score of 0-1; a null field is missing."""
 
     score: float = Field(ge=0, le=1)

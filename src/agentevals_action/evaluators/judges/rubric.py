@@ -20,7 +20,7 @@ from pydantic import (
 from agentevals_action.evaluators.base import Case, require
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
 from agentevals_action.evaluators.judges.replies import (
-    ReplyModel,
+    JudgeReplyModel,
     UnreadableReply,
     ask_judge,
     validate_reply,
@@ -318,7 +318,7 @@ class Rubric(PromptedOptions):
         )
 
 
-class Check(ReplyModel):
+class Opinion(JudgeReplyModel):
     """A judge's opinion on one criterion; `satisfied` or `score` is read by the criterion."""
 
     id: str
@@ -327,18 +327,18 @@ class Check(ReplyModel):
     reasoning: str | None = None
 
 
-class ChecksReply(ReplyModel):
+class ChecksReply(JudgeReplyModel):
     """A judge's object for a rubric."""
 
-    checks: list[Check]
+    checks: list[Opinion]
     overall_reasoning: str | None = None
 
 
-class _Satisfied(ReplyModel):
+class _Satisfied(JudgeReplyModel):
     satisfied: bool
 
 
-class _Points(ReplyModel):
+class _Points(JudgeReplyModel):
     score: float = Field(ge=0, le=10)
 
 
@@ -372,7 +372,7 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     )
 
 
-def _read_check(reply: Check, criterion: Criterion) -> float:
+def _read_check(reply: Opinion, criterion: Criterion) -> float:
     try:
         if criterion.score_ranges:
             return validate_reply(_Points, {"score": reply.score}).score / 10

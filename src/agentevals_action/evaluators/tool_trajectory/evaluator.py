@@ -9,8 +9,8 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions
 from agentevals_action.evaluators.tool_trajectory.matching import (
     ArgsMatch,
     Expectation,
+    ExpectedCalls,
     Mode,
-    Plan,
     check_argument_names,
     score_calls,
 )
@@ -83,5 +83,5 @@ class ToolTrajectory(EvaluatorOptions):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The satisfied share, by the mode."""
-        plan = Plan(self.mode, self.expected or (), self.minimums or {}, self.args_match)
+        plan = ExpectedCalls(self.mode, self.expected or (), self.minimums or {}, self.args_match)
         return score_calls(plan, case.trace.tool_calls, case.trace.hidden_tools)

@@ -114,7 +114,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExpectedCalls:
     """The expected calls, the least counts of calls by tool, and how arguments are compared."""
 
     mode: Mode
@@ -184,7 +184,7 @@ def _in_time(item: Expectation, call: ToolCall) -> bool | None:
 
 
 def score_calls(
-    plan: Plan, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
+    plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
 ) -> Score:
     """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
     calls are misses: all (None), or those of the tools in `hidden`."""
@@ -248,7 +248,9 @@ class _Tally:
         )
 
 
-def _tally_items(plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, limit: str) -> _Tally:
+def _tally_items(
+    plan: ExpectedCalls, calls: Sequence[ToolCall], pairs: Pairs, limit: str
+) -> _Tally:
     """Counts the items with their calls; `limit` is what a call that fits did not keep."""
     tally = _Tally()
     others = [call for index, call in enumerate(calls) if index not in pairs]
@@ -276,7 +278,7 @@ def _called(calls: Iterable[ToolCall]) -> str:
     return f"called {quoted(', '.join(words))}" if words else "called no tool"
 
 
-def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
+def _any_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     counts = Counter(call.name for call in calls if not call.refused)
     refused = Counter(call.name for call in calls if call.refused)
     tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), " often enough")
@@ -293,7 +295,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
+def _in_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     values = plan.values(calls)
     pairs = best_subsequence(values)
     if None in pairs and None not in best_assignment(values):
@@ -303,7 +305,7 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     return _tally_items(plan, calls, pairs, " in this order").score()
 
 
-def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
+def _exact(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     tally = _Tally()
     pairs = itertools.zip_longest(plan.expected, calls[: len(plan.expected)])
     for number, (item, call) in enumerate(pairs, 1):
@@ -331,7 +333,7 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     return tally.score()
 
 
-def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
+def _subset(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     tally, allowed, other = _Tally(), Counter[str](), dict[str, list[ToolCall]]()
     refused = Counter(call.name for call in calls if call.refused)
     for call in calls:
@@ -366,7 +368,7 @@ def _strictness(item: Expectation, call: ToolCall) -> int:
     return {True: 0, None: 2, False: 3}[_in_time(item, call)]
 
 
-_MODES: Mapping[Mode, Callable[[Plan, Sequence[ToolCall]], Score]] = {
+_MODES: Mapping[Mode, Callable[[ExpectedCalls, Sequence[ToolCall]], Score]] = {
     "any_order": _any_order,
     "superset": _any_order,
     "in_order": _in_order,

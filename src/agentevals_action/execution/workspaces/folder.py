@@ -11,7 +11,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.diff import FolderDiff
 from agentevals_action.execution.workspaces.git import Git
-from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
+from agentevals_action.execution.workspaces.hooks import HookInput, HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
 from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
@@ -31,7 +31,7 @@ class Run:
     folder: Path
     git: Git
     repositories: Repositories
-    hooks: Hooks
+    hooks: HookRunner
     run_id: str
     notice: Callable[[str], None]
     keep: Path | None
@@ -47,7 +47,7 @@ def workspace_errors(problem: str) -> Iterator[None]:
         raise AttemptError("workspace", f"{problem}: {error}") from error
 
 
-class Folder:
+class WorkspaceFolder:
     """A workspace folder. `owner` is the test that it belongs to, None for a suite's folder."""
 
     def __init__(self, run: Run, workspace: Workspace, suite: str, owner: Test | None) -> None:
@@ -177,7 +177,7 @@ class Folder:
 class Attempt:
     """One sample of a test in its folder. `name` names the copy of the folder if it is kept."""
 
-    def __init__(self, run: Run, folder: Folder, test: Test, name: str) -> None:
+    def __init__(self, run: Run, folder: WorkspaceFolder, test: Test, name: str) -> None:
         self._run, self._folder, self._test, self._name = run, folder, test, name
         self._workspace = test.workspace or Workspace(test.location)
 

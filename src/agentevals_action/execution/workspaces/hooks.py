@@ -51,7 +51,7 @@ class HookInput:
 
 
 @dataclass(frozen=True)
-class Hooks:
+class HookRunner:
     """Runs hooks. `environment` is all that they see, `withheld` are the names of the variables
     that they do not see, `user` is the user that they run as."""
 

@@ -7,9 +7,14 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.workspaces.folder import Attempt, Folder, Run, workspace_errors
+from agentevals_action.execution.workspaces.folder import (
+    Attempt,
+    Run,
+    WorkspaceFolder,
+    workspace_errors,
+)
 from agentevals_action.execution.workspaces.git import Git
-from agentevals_action.execution.workspaces.hooks import Hooks
+from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.system.isolation import (
@@ -49,7 +54,7 @@ class Workspaces:
         self._scratch, self._run_id, self._notice, self._keep = scratch, run_id, notice, keep
         self._environment, self._withheld = environment, withheld
         self._runs: dict[ChildUser | None, Run] = {}
-        self._shared: dict[Hashable, Folder] = {}
+        self._shared: dict[Hashable, WorkspaceFolder] = {}
 
     def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
         """The key of the folder that a test shares; tests with one key run one after another. None
@@ -70,7 +75,7 @@ class Workspaces:
         run = self._begin(self._isolation.user_of(suite.root))
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
-        folder = Folder(run, test.workspace, suite.path, owner)
+        folder = WorkspaceFolder(run, test.workspace, suite.path, owner)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
         suffix = f"-{sample + 1}" if sample else ""
@@ -108,7 +113,7 @@ class Workspaces:
             if user:
                 os.chown(copies, user.uid, user.uid)
             repositories = Repositories(git, copies)
-        hooks = Hooks(self._environment, self._withheld, user)
+        hooks = HookRunner(self._environment, self._withheld, user)
         run = Run(folder, git, repositories, hooks, self._run_id, self._notice, self._keep, user)
         self._runs[user] = run
         return run

@@ -54,7 +54,7 @@ class Label(Reply):
     name: str
 
 
-class Pull(Reply):
+class PullReply(Reply):
     """A pull request at the time of the request."""
 
     head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
@@ -138,7 +138,7 @@ class Commit(GitObject):
     parents: Annotated[tuple[GitObject, ...], _list]
 
 
-class Comparison(Reply):
+class CommitComparison(Reply):
     """The difference between two commits."""
 
     status: str
@@ -158,7 +158,7 @@ class GitRef(Reply):
     object: GitObject
 
 
-class TreeEntry(GitObject):
+class GitTreeEntry(GitObject):
     """An object in a tree; folders have no size."""
 
     path: str
@@ -169,7 +169,7 @@ class TreeEntry(GitObject):
 class Tree(GitObject):
     """A listing of a tree; `truncated` if GitHub left entries out."""
 
-    tree: Annotated[tuple[TreeEntry, ...], _list]
+    tree: Annotated[tuple[GitTreeEntry, ...], _list]
     truncated: bool
 
 

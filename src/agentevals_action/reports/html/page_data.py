@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agentevals_action.formatting import error_kind
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.reports.html.layout import json_in_html
 from agentevals_action.reports.view import waivers
@@ -23,7 +23,7 @@ MAX_DETAILS = 4_000_000
 
 _SAMPLE = TypeAdapter(SampleResult)
 #: Changes that nobody has to look at.
-_QUIET = frozenset({Change.UNCHANGED, Change.NEW, Change.STILL_FAILING})
+_QUIET = frozenset({ChangeKind.UNCHANGED, ChangeKind.NEW, ChangeKind.STILL_FAILING})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, plural, score, time, tokens
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
 from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
@@ -15,12 +15,14 @@ from agentevals_action.reports.html.page_data import page_data, reason_of
 from agentevals_action.reports.view import confirmation, verdict, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.page import build_page
-from agentevals_action.reports.view.tests import Limits, verdicts
+from agentevals_action.reports.view.tests import ListLimits, verdicts
 
 #: The name of the page's file.
 PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
-_LIMITS = Limits("full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500)
+_LIMITS = ListLimits(
+    "full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500
+)
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
 _TEXT = 200  # characters of a text in a table
@@ -67,10 +69,12 @@ def _changes(tests: Sequence[ListedTest]) -> list[dict[str, str | int]]:
     have each change; `key` is the filter in the list of tests."""
     counts = Counter(one.comparison.change for one in tests)
     review = sum(waivers.needs_review(one.comparison) for one in tests)
-    if review == counts[Change.REGRESSED]:
+    if review == counts[ChangeKind.REGRESSED]:
         review = 0
     found = [(review, plural(review, "needs review", "need review"), "review")]
-    found += [(counts[change], confirmation.change_word(change), change.value) for change in Change]
+    found += [
+        (counts[change], confirmation.change_word(change), change.value) for change in ChangeKind
+    ]
     return [{"number": number, "word": word, "key": key} for number, word, key in found if number]
 
 

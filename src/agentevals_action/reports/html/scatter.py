@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentevals_action.formatting import counted, score
-from agentevals_action.model.comparison import Change
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.reports.view import waivers
 from agentevals_action.reports.view.models import ListedTest
 
@@ -56,9 +56,9 @@ def _scores(one: ListedTest) -> tuple[float, float] | None:
 
 def _kind(one: ListedTest) -> Kind:
     test = one.comparison
-    if waivers.needs_review(test) or test.change is Change.REGRESSED:
+    if waivers.needs_review(test) or test.change is ChangeKind.REGRESSED:
         return "worse"
-    return "better" if test.change is Change.IMPROVED else "same"
+    return "better" if test.change is ChangeKind.IMPROVED else "same"
 
 
 def _dot(base: float, head: float, kind: Kind, tests: list[ListedTest]) -> Dot:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agentevals_action.formatting import score
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view import confirmation, cost, verdict, waivers
 from agentevals_action.reports.view.conversations import number_turns
@@ -16,10 +16,12 @@ from agentevals_action.reports.view.models import (
 )
 from agentevals_action.reports.view.ordering import severity, worst_first
 
-_NOT_COMPARED = frozenset({Change.NOT_COMPARABLE, Change.BASE_ERROR})
-_NO_BASE = _NOT_COMPARED | {Change.NEW, Change.QUESTION_CHANGED}
+_NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
+_NO_BASE = _NOT_COMPARED | {ChangeKind.NEW, ChangeKind.QUESTION_CHANGED}
 #: Changes whose lists do not mention gates that fail in some samples.
-_STEADY = frozenset({Change.UNCHANGED, Change.IMPROVED, Change.STILL_FAILING, Change.NEW})
+_STEADY = frozenset(
+    {ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.STILL_FAILING, ChangeKind.NEW}
+)
 
 
 def build_view(review: Review, links: Links | None = None) -> ReportView:
@@ -64,25 +66,25 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         regressions=worst(waivers.needs_review),
         failures=worst(_failed_without_base),
         accepted=worst(waivers.is_accepted),
-        errors=group(lambda test: test.change is Change.HEAD_ERROR),
+        errors=group(lambda test: test.change is ChangeKind.HEAD_ERROR),
         undecided=group(waivers.is_undecided),
         flaky=group(_is_flaky),
         quarantined=order_by_conversation(one for one in tests if one.comparison.quarantine),
-        improved=group(lambda test: test.change is Change.IMPROVED),
-        question_changed=group(lambda test: test.change is Change.QUESTION_CHANGED),
-        new=group(lambda test: test.change is Change.NEW),
-        still_failing=group(lambda test: test.change is Change.STILL_FAILING),
+        improved=group(lambda test: test.change is ChangeKind.IMPROVED),
+        question_changed=group(lambda test: test.change is ChangeKind.QUESTION_CHANGED),
+        new=group(lambda test: test.change is ChangeKind.NEW),
+        still_failing=group(lambda test: test.change is ChangeKind.STILL_FAILING),
         not_compared=group(lambda test: test.change in _NOT_COMPARED),
         score_changed=group(_has_another_score),
     )
 
 
 def _removal(review: Review, tests: tuple[ListedTest, ...]) -> Removal:
-    removed = tuple(one for one in tests if one.comparison.change is Change.REMOVED)
+    removed = tuple(one for one in tests if one.comparison.change is ChangeKind.REMOVED)
     gates = tuple(
         (one, gate)
         for one in tests
-        if one.comparison.change is not Change.REMOVED
+        if one.comparison.change is not ChangeKind.REMOVED
         for gate in one.comparison.gates_removed
     )
     return Removal(review.gone_suites, removed, gates)
@@ -98,10 +100,10 @@ def _is_flaky(test: TestComparison) -> bool:
     if waivers.needs_review(test):
         return False
     is_steady = test.change in _STEADY
-    return test.change is Change.FLAKY or (is_steady and confirmation.has_unsteady_gate(test))
+    return test.change is ChangeKind.FLAKY or (is_steady and confirmation.has_unsteady_gate(test))
 
 
 def _has_another_score(test: TestComparison) -> bool:
-    if test.change is not Change.UNCHANGED or not test.base or not test.head:
+    if test.change is not ChangeKind.UNCHANGED or not test.base or not test.head:
         return False
     return score(test.base.score) != score(test.head.score)

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 
 from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import Change, Evidence, Finding, History, TestComparison
+from agentevals_action.model.comparison import ChangeKind, Counts, Evidence, Finding, TestComparison
 from agentevals_action.model.result import TestResult
 
 _FEW_SAMPLES = 5  # of base, below which its history proves little
 _FLAKY_SHARE = 0.2  # of base's samples that failed, from which base itself is flaky
 
 
-def change_word(change: Change) -> str:
+def change_word(change: ChangeKind) -> str:
     """The word for a change: an open test is `undecided`, because `inconclusive` is an outcome."""
-    return "undecided" if change is Change.UNDECIDED else change.value
+    return "undecided" if change is ChangeKind.UNDECIDED else change.value
 
 
 def describe(test: TestComparison) -> str:
@@ -66,18 +66,18 @@ def has_unsteady_gate(test: TestComparison) -> bool:
     return not failed.issubset(head.gates_failed)
 
 
-def _gate_history(result: TestResult | None, gate: str) -> History:
+def _gate_history(result: TestResult | None, gate: str) -> Counts:
     if result is None or all(gate != known.name for known in result.gates):
-        return History(0, 0)
+        return Counts(0, 0)
     scored = [sample for sample in result.samples if sample.verdict]
-    return History(sum(gate not in sample.gates_failed for sample in scored), len(scored))
+    return Counts(sum(gate not in sample.gates_failed for sample in scored), len(scored))
 
 
-def _is_mixed(history: History) -> bool:
+def _is_mixed(history: Counts) -> bool:
     return 0 < history.failures < history.trials
 
 
-def _counts(history: History, side: str) -> str:
+def _counts(history: Counts, side: str) -> str:
     return f"{history.successes} of {history.trials} on {side}"
 
 

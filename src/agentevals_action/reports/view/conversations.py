@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnNumber:
     """The position of a test in its conversation: `number` from 1, of `total`."""
 
     conversation: str
@@ -17,7 +17,7 @@ class Turn:
 
 
 #: Turns by the suite's path and the test's id. A conversation of one turn is not in it.
-Turns = Mapping[tuple[str, str], Turn]
+Turns = Mapping[tuple[str, str], TurnNumber]
 
 
 def number_turns(tests: Iterable[tuple[str, str | None, str]]) -> Turns:
@@ -28,7 +28,7 @@ def number_turns(tests: Iterable[tuple[str, str | None, str]]) -> Turns:
         if conversation is not None:
             conversations.setdefault((path, conversation), {})[test] = None
     return {
-        (path, test): Turn(conversation, number, len(turns))
+        (path, test): TurnNumber(conversation, number, len(turns))
         for (path, conversation), turns in conversations.items()
         if len(turns) > 1
         for number, test in enumerate(turns, 1)

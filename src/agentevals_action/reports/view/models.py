@@ -8,7 +8,7 @@ from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
-from agentevals_action.reports.view.conversations import Turn
+from agentevals_action.reports.view.conversations import TurnNumber
 from agentevals_action.reports.view.cost import Spending
 from agentevals_action.reports.view.links import Links
 
@@ -19,7 +19,7 @@ class ListedTest:
 
     suite: str
     comparison: TestComparison
-    turn: Turn | None = None
+    turn: TurnNumber | None = None
 
     @property
     def result(self) -> TestResult | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.reports.view.waivers import needs_review
 
 FINE = 2  # the rank of a suite that needs nobody
@@ -19,7 +19,7 @@ def rank(suite: SuiteComparison) -> int:
 
 def severity(test: TestComparison) -> int:
     """From 0 (a required gate that held on base failed) to 3 (no regression)."""
-    if test.change is not Change.REGRESSED:
+    if test.change is not ChangeKind.REGRESSED:
         return 3
     if test.gates_lost:
         return 0

@@ -1,4 +1,4 @@
-"""The page of a review: the Markdown texts that the templates show, cut to limits."""
+"""The texts of the comment, the check run and the job summary: Markdown, cut to limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from agentevals_action.reports.view.links import linked
 from agentevals_action.reports.view.listing import Listing, cut, make_listing
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.suite_table import SuiteTable, suite_tables
-from agentevals_action.reports.view.tests import Entry, Limits, Line, TestRow, TestText
+from agentevals_action.reports.view.tests import Entry, Line, ListLimits, TestRow, TestText
 
 MARKER = "<!-- agentevals-report -->"
 
@@ -116,13 +116,13 @@ class Page:
     footer: str
 
 
-def build_page(view: ReportView, limits: Limits) -> Page:
+def build_page(view: ReportView, limits: ListLimits) -> Page:
     """Words a view for the templates; all untrusted text is escaped here."""
     return _PageBuilder(view, limits).page()
 
 
 class _PageBuilder:
-    def __init__(self, view: ReportView, limits: Limits) -> None:
+    def __init__(self, view: ReportView, limits: ListLimits) -> None:
         self._view = view
         self._review = view.review
         self._limits = limits

@@ -6,12 +6,12 @@ from itertools import groupby
 
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import UNKNOWN, counted, delta, error_kind, moved, score
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.reports.view import confirmation, edits, waivers
 from agentevals_action.reports.view.answers import Answer, block, show_answers, show_calls
-from agentevals_action.reports.view.conversations import Turn
+from agentevals_action.reports.view.conversations import TurnNumber
 from agentevals_action.reports.view.links import Links, linked, short_names
 from agentevals_action.reports.view.listing import Listing, make_listing
 from agentevals_action.reports.view.models import ListedTest
@@ -26,7 +26,7 @@ Line = Callable[[ListedTest], str]
 
 
 @dataclass(frozen=True)
-class Limits:
+class ListLimits:
     """How much of a review a page shows: numbers of items, and characters before escaping.
 
     `detailed` tests that need a reviewer are shown with question and answers (cut to `answer`
@@ -77,7 +77,7 @@ class TestText:
 
     __test__ = False  # pytest: not a test case
 
-    def __init__(self, links: Links, limits: Limits, suites: Sequence[str]) -> None:
+    def __init__(self, links: Links, limits: ListLimits, suites: Sequence[str]) -> None:
         self._links = links
         self._limits = limits
         self._suite_names = short_names(suites)
@@ -237,7 +237,7 @@ class TestText:
 
     def _evidence(self, test: TestComparison) -> Sequence[str]:
         words = confirmation.describe(test)
-        if words and test.change is Change.UNDECIDED and test.failed_gates:
+        if words and test.change is ChangeKind.UNDECIDED and test.failed_gates:
             words = f"undecided whether it regressed: {words}"
         return [prose(words, max(300, self._limits.text))] if words else []
 
@@ -302,7 +302,7 @@ def _conversations(tests: Sequence[ListedTest]) -> list[list[ListedTest]]:
     return [[one for _, one in group] for _, group in groups]
 
 
-def _conversation_name(turn: Turn) -> str:
+def _conversation_name(turn: TurnNumber) -> str:
     return f"conversation {code(turn.conversation)}"
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from agentevals_action.formatting import counted, joined
-from agentevals_action.model.comparison import Change, TestComparison, describe_worse
+from agentevals_action.model.comparison import ChangeKind, TestComparison, describe_worse
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import Removal, ReportView
@@ -92,6 +92,6 @@ def _compared(review: Review, tests: list[TestComparison]) -> str:
     # A separate sentence states accepted regressions; "none regressed" would contradict it.
     if not words and not any(test.accepted_by for test in tests):
         words = ["none regressed"]
-    improved = sum(test.change is Change.IMPROVED for test in tests)
+    improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
     words += [counted(improved, "test", "improved")] if improved else []
     return joined(words)

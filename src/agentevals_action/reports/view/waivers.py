@@ -1,11 +1,11 @@
-"""What counts against a change, and what does not: accepted regressions, quarantined tests."""
+"""The regressions and failed gates that block, and those that a waiver keeps from blocking."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.reports.view import confirmation
 
 _NAMES = 3  # people who accepted regressions that a sentence names
@@ -23,7 +23,7 @@ def is_accepted(test: TestComparison) -> bool:
 
 def is_undecided(test: TestComparison) -> bool:
     """Whether fresh samples did not decide about a test, and no gate failed."""
-    is_open = test.change is Change.UNDECIDED and not test.quarantine and not test.accepted_by
+    is_open = test.change is ChangeKind.UNDECIDED and not test.quarantine and not test.accepted_by
     return is_open and not test.failed_gates
 
 

@@ -74,7 +74,7 @@ def apply_base(
     digest: Callable[[Path], str],
 ) -> tuple[Suite | BrokenSuite, ...]:
     """The selected suites of head, scored by those of base (see `BaseScoring`), and the others."""
-    scoring = BaseScoring(base, digest)
+    scoring = BaseRules(base, digest)
     on_base = {one.path: one for one in base if isinstance(one, Suite)}
     base_paths = {one.path: one.base_path or one.path for one in selected.selections}
     return tuple(
@@ -85,7 +85,7 @@ def apply_base(
     )
 
 
-class BaseScoring:
+class BaseRules:
     """Applies base's evaluators, references, targets and hooks to suites of head.
 
     Attack: a pull request makes its own judge pass everything, or a judge, a hook or a target of it

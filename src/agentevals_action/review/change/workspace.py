@@ -24,7 +24,7 @@ _FOLDER_ADVICE = "name a folder of its own, which is not in the repository"
 
 
 @dataclass(frozen=True)
-class Workspace:
+class ReviewWorkspace:
     """The checked out repository, the inputs of the workflow, and the environment variables."""
 
     folder: Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import (
     BaseScoring,
-    Change,
+    ChangeKind,
     Difference,
     Evidence,
     Finding,
@@ -25,20 +25,20 @@ from agentevals_action.review.comparison.decision_rule import RANK, Suspect, fin
 from agentevals_action.review.comparison.statistics import paired_difference
 
 _CHANGE_OF_FINDING = {
-    Finding.REGRESSED: Change.REGRESSED,
-    Finding.CLEARED: Change.FLAKY,
-    Finding.UNDECIDED: Change.UNDECIDED,
-    Finding.ERROR: Change.HEAD_ERROR,
+    Finding.REGRESSED: ChangeKind.REGRESSED,
+    Finding.CLEARED: ChangeKind.FLAKY,
+    Finding.UNDECIDED: ChangeKind.UNDECIDED,
+    Finding.ERROR: ChangeKind.HEAD_ERROR,
 }
 #: Tests with the same question and grading on both sides, and with a verdict on both.
 _COMPARED = frozenset(
     {
-        Change.REGRESSED,
-        Change.IMPROVED,
-        Change.UNCHANGED,
-        Change.STILL_FAILING,
-        Change.FLAKY,
-        Change.UNDECIDED,
+        ChangeKind.REGRESSED,
+        ChangeKind.IMPROVED,
+        ChangeKind.UNCHANGED,
+        ChangeKind.STILL_FAILING,
+        ChangeKind.FLAKY,
+        ChangeKind.UNDECIDED,
     }
 )
 
@@ -83,7 +83,7 @@ def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> list[Suspect
         kept = find_fall(result, before) if before else None
         if before and kept:
             change, _ = _change(result, before, result.eval_id in knowledge.regraded, ())
-            if change is Change.REGRESSED:
+            if change is ChangeKind.REGRESSED:
                 found.append(Suspect(head.path, result, before, kept))
     return found
 
@@ -170,7 +170,7 @@ def _mean(result: TestResult | None, value: Callable[[SampleResult], float | Non
 
 def removed(base: TestResult) -> TestComparison:
     """A test that only base has, with its gates."""
-    return TestComparison(base.eval_id, Change.REMOVED, None, base, gates_removed=_gates(base))
+    return TestComparison(base.eval_id, ChangeKind.REMOVED, None, base, gates_removed=_gates(base))
 
 
 def _compare(
@@ -178,9 +178,9 @@ def _compare(
 ) -> TestComparison:
     by_base = _base_scoring(head, base, knowledge.by_base.get(head.eval_id))
     if base is None:
-        change = Change.HEAD_ERROR
+        change = ChangeKind.HEAD_ERROR
         if head.verdict:
-            change = Change.BASE_ERROR if side.problem else Change.NEW
+            change = ChangeKind.BASE_ERROR if side.problem else ChangeKind.NEW
         return TestComparison(
             head.eval_id, change, head, None, reason=side.problem, by_base=by_base
         )
@@ -198,7 +198,7 @@ def _compare(
         head=head,
         base=counted,
         regraded=regraded is not None,
-        gates_lost=tuple(lost) if change is Change.REGRESSED else (),
+        gates_lost=tuple(lost) if change is ChangeKind.REGRESSED else (),
         # The gates that base itself declares: a regraded result has head's gates.
         gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
         reason=reason,
@@ -223,25 +223,28 @@ def _base_scoring(
 
 def _change(
     head: TestResult, base: TestResult, regraded: bool, question_files: Sequence[str]
-) -> tuple[Change, str]:
+) -> tuple[ChangeKind, str]:
     if head.verdict is None:
-        return Change.HEAD_ERROR, ""
+        return ChangeKind.HEAD_ERROR, ""
     if head.fingerprint and base.fingerprint:
         if head.fingerprint.question != base.fingerprint.question:
-            return Change.QUESTION_CHANGED, _question_reason(question_files)
+            return ChangeKind.QUESTION_CHANGED, _question_reason(question_files)
         if head.fingerprint.grading != base.fingerprint.grading and not regraded:
             return _not_regraded(base)
     if base.verdict is None:
-        return Change.BASE_ERROR, base.error.message if base.error else "the base has no verdict"
+        return (
+            ChangeKind.BASE_ERROR,
+            base.error.message if base.error else "the base has no verdict",
+        )
     return _moved(head, base), ""
 
 
-def _moved(head: TestResult, base: TestResult) -> Change:
+def _moved(head: TestResult, base: TestResult) -> ChangeKind:
     if find_fall(head, base):
-        return Change.REGRESSED
+        return ChangeKind.REGRESSED
     if _improved(head, base):
-        return Change.IMPROVED
-    return Change.STILL_FAILING if head.verdict == "fail" else Change.UNCHANGED
+        return ChangeKind.IMPROVED
+    return ChangeKind.STILL_FAILING if head.verdict == "fail" else ChangeKind.UNCHANGED
 
 
 def _question_reason(files: Sequence[str]) -> str:
@@ -251,13 +254,13 @@ def _question_reason(files: Sequence[str]) -> str:
     return f"changed through {names}; if that is the agent's own prompt, put it under `watch`"
 
 
-def _not_regraded(base: TestResult) -> tuple[Change, str]:
+def _not_regraded(base: TestResult) -> tuple[ChangeKind, str]:
     if base.verdict is None and base.error:
-        return Change.BASE_ERROR, base.error.message
+        return ChangeKind.BASE_ERROR, base.error.message
     reason = "the base has no stored answer to grade again"
     if _had_workspace(base):
         reason = "the folder in which base's agent worked is gone"
-    return Change.NOT_COMPARABLE, f"the grading changed and {reason}"
+    return ChangeKind.NOT_COMPARABLE, f"the grading changed and {reason}"
 
 
 def _had_workspace(result: TestResult) -> bool:
@@ -283,6 +286,6 @@ def _gates(result: TestResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys(gate.name for gate in result.gates))
 
 
-def count(suites: Iterable[SuiteComparison], change: Change) -> int:
+def count(suites: Iterable[SuiteComparison], change: ChangeKind) -> int:
     """The number of tests with this change."""
     return sum(test.change is change for suite in suites for test in suite.tests)

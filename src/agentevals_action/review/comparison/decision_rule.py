@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.comparison import NOTHING, Evidence, History
+from agentevals_action.model.comparison import NOTHING, Counts, Evidence
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
@@ -20,7 +20,7 @@ FIRST_SAMPLES = 3
 MIN_HISTORY = 5
 #: What raised the suspicion, counted as a sample of base in case nothing has changed: one failure,
 #: because a run with more samples adds no information about a single one.
-SUSPICION = History(0, 1)
+SUSPICION = Counts(0, 1)
 
 
 #: A suite's path on head and a test's id.
@@ -44,10 +44,10 @@ class Kept:
             sample.gates_failed
         )
 
-    def history(self, samples: Iterable[SampleResult]) -> History:
+    def history(self, samples: Iterable[SampleResult]) -> Counts:
         """How many of the scored samples keep it."""
         scored = [kept for sample in samples if (kept := self.by(sample)) is not None]
-        return History(sum(scored), len(scored))
+        return Counts(sum(scored), len(scored))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def samples_for_majority(failures: int, trials: int, limit: int) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConfirmationPlan:
     """At most `horizon` fresh samples of head for each suspect. `level` is the probability (0–1) of
     a false regression for one suspect: that of the pull request divided by the number of suspects
     (Bonferroni)."""
@@ -144,13 +144,13 @@ class Known:
     ones of head. If base can be sampled again (`base_open`), its fresh samples replace `base`,
     because the old ones took part in raising the suspicion."""
 
-    base: History
-    raised: History
-    head: History = NOTHING
+    base: Counts
+    raised: Counts
+    head: Counts = NOTHING
     base_open: bool = False
 
 
-def next_step(plan: Plan, prior: Prior, known: Known) -> Step:
+def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step:
     """The next step for a suspect.
 
     The fresh samples of head are compared with what is expected if nothing has changed. In that
@@ -182,8 +182,8 @@ def require_decidable(samples: int, horizon: int, alpha: float) -> None:
     every change pass: not even that of the only test of a suite, which holds in all samples of base
     and in no fresh one of head. The inputs are `samples`, `confirm` and `alpha`."""
     base = max(samples, MIN_HISTORY)
-    history = History(base, base) + SUSPICION
-    prior = fit_prior([History(samples, samples)])
+    history = Counts(base, base) + SUSPICION
+    prior = fit_prior([Counts(samples, samples)])
 
     def decides(count: int) -> bool:
         return failures_needed(history, prior, count, alpha) is not None

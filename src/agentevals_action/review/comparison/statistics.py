@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
-from agentevals_action.model.comparison import Difference, History
+from agentevals_action.model.comparison import Counts, Difference
 
 #: Quantiles of the normal distribution: two-sided 95 %, one-sided 95 %, one-sided 80 %.
 Z95, Z95_ONE_SIDED, Z80 = (NormalDist().inv_cdf(share) for share in (0.975, 0.95, 0.8))
@@ -30,7 +30,7 @@ class Prior:
     weights: tuple[float, ...] = (1 / len(_RATES),) * len(_RATES)
 
 
-def fit_prior(histories: Iterable[History]) -> Prior:
+def fit_prior(histories: Iterable[Counts]) -> Prior:
     """The prior of a suite from the histories of its tests (empirical Bayes).
 
     The mixture of failure rates with the maximum likelihood (Kiefer and Wolfowitz 1956), by
@@ -51,7 +51,7 @@ def fit_prior(histories: Iterable[History]) -> Prior:
     return Prior(weights)
 
 
-def failures_needed(history: History, prior: Prior, horizon: int, level: float) -> int | None:
+def failures_needed(history: Counts, prior: Prior, horizon: int, level: float) -> int | None:
     """The smallest number of failures among `horizon` fresh samples whose probability, given the
     history of base, is at most `level`.
 
@@ -62,7 +62,7 @@ def failures_needed(history: History, prior: Prior, horizon: int, level: float) 
     return next((count for count in counts if tail(history, prior, horizon, count) <= level), None)
 
 
-def tail(history: History, prior: Prior, trials: int, failures: int) -> float:
+def tail(history: Counts, prior: Prior, trials: int, failures: int) -> float:
     """The probability (0–1) of at least `failures` among fresh samples if nothing has changed
     (posterior predictive)."""
     shares = _posterior(prior.weights, _likelihoods(history))
@@ -82,7 +82,7 @@ def _posterior(weights: Sequence[float], likelihoods: Sequence[float]) -> list[f
 
 
 @lru_cache(maxsize=4096)
-def _likelihoods(history: History) -> tuple[float, ...]:
+def _likelihoods(history: Counts) -> tuple[float, ...]:
     logs = [
         history.failures * math.log(rate) + history.successes * math.log1p(-rate) for rate in _RATES
     ]

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import NOTHING, History
+from agentevals_action.model.comparison import NOTHING, Counts
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.results import rates
 from agentevals_action.review.comparison.decision_rule import Key
@@ -32,8 +32,8 @@ class SimulatedGate:
 
     name: str
     history: int
-    blocked: History
-    gates: History
+    blocked: Counts
+    gates: Counts
     extra_head: float
     extra_base: float
 
@@ -51,7 +51,7 @@ class SuiteFigures:
     tests: int
     flaky: int
     unscored: int
-    passed: History
+    passed: Counts
     alarm: float
     samples: int | None
     samples_for_drop: int | None
@@ -166,8 +166,8 @@ def _simulate(name: str, urns: Sequence[Urn], conditions: Conditions, rng: Rando
     return SimulatedGate(
         name,
         conditions.history,
-        History(blocked, PULL_REQUESTS),
-        History(gates, PULL_REQUESTS),
+        Counts(blocked, PULL_REQUESTS),
+        Counts(gates, PULL_REQUESTS),
         extra_head=head / samples,
         extra_base=base / samples,
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agentevals_action.model.comparison import History
+from agentevals_action.model.comparison import Counts
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import find_fall
 from agentevals_action.review.comparison.statistics import Z80, Z95, Z95_ONE_SIDED
@@ -26,7 +26,7 @@ class Flakiness:
 
     suite: str
     test: str
-    passed: History
+    passed: Counts
     errors: int
     verdicts: tuple[tuple[Verdict, int], ...]
     gates: tuple[tuple[str, int], ...]
@@ -52,7 +52,7 @@ def measure(result: TestResult) -> Flakiness:
     return Flakiness(
         suite=result.eval_path,
         test=result.eval_id,
-        passed=History(verdicts["pass"], len(scored)),
+        passed=Counts(verdicts["pass"], len(scored)),
         errors=len(result.samples) - len(scored),
         verdicts=tuple(verdicts.most_common()),
         gates=tuple(gates.most_common()),

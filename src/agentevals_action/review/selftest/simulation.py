@@ -43,7 +43,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Stream:
+class FreshSamples:
     """The fresh samples of one suspect in the order in which they are taken: `confirm` of head, and
     of base as many as replace a short history."""
 
@@ -60,7 +60,7 @@ class PullRequest:
 
     plain: frozenset[Key]
     suspects: Sequence[Suspect]
-    streams: Mapping[Key, Stream]
+    streams: Mapping[Key, FreshSamples]
     evidence: Evidences
     gates: frozenset[Key]
 
@@ -173,7 +173,7 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
     plain: set[Key] = set()
     failing: dict[Key, TestResult] = {}
     suspects: list[Suspect] = []
-    streams: dict[Key, Stream] = {}
+    streams: dict[Key, FreshSamples] = {}
     bases: dict[str, list[TestResult]] = {}
     for test in tests:
         key, (head, latest, history) = test.urn.key, test.draw(rng)
@@ -185,7 +185,7 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
         if kept := find_fall(head, history):
             suspects.append(Suspect(key[0], head, history, kept))
         if kept or head.gates_failed:
-            streams[key] = Stream(
+            streams[key] = FreshSamples(
                 rng.choices(test.urn.head, k=conditions.confirm),
                 rng.choices(test.urn.base, k=MIN_HISTORY),
             )
@@ -217,7 +217,7 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
 class _StreamSampler:
     """Takes fresh samples from the streams, in their order."""
 
-    def __init__(self, streams: Mapping[Key, Stream]) -> None:
+    def __init__(self, streams: Mapping[Key, FreshSamples]) -> None:
         self._streams = streams
         self._taken = Counter[Key]()
 

@@ -27,7 +27,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ShardLimits:
     """At most `shards` shards, each of which should end after `target_seconds` and runs
     `concurrency` attempts at once. `requests` is the smallest `requests_per_minute` of a target
     (None: there is none), of which every shard needs at least one."""
@@ -46,7 +46,7 @@ class Assignment:
     notes: tuple[str, ...]
 
 
-def assign(items: Sequence[Item], limits: Limits) -> Assignment:
+def assign(items: Sequence[Item], limits: ShardLimits) -> Assignment:
     """The shards of these items: the fewest that reach the target, and no more than pay off: no
     shard ends before the longest item does."""
     longest = max(items, key=lambda item: item.longest, default=None)

@@ -22,7 +22,7 @@ from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, S
 from agentevals_action.results.summary import suite_run
 from agentevals_action.review.change.workspace import SHARDS
 from agentevals_action.review.pipeline import compare_sides, open_change
-from agentevals_action.review.request import Request
+from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
     check_plan,
@@ -32,7 +32,7 @@ from agentevals_action.review.sharding.plan import (
 from agentevals_action.settings import Settings
 
 
-def merge_shards(request: Request, run: RunIdentity) -> Review:
+def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
     """Reviews a change by the results of its shards.
 
     What needs the results of all tests happens here, in one process with the targets: answers are
@@ -68,7 +68,7 @@ def merge_shards(request: Request, run: RunIdentity) -> Review:
     return replace(reviewed, notices=tuple(dict.fromkeys((*reviewed.notices, *of_shards))))
 
 
-def _find_files(request: Request) -> ShardFiles:
+def _find_files(request: ReviewRequest) -> ShardFiles:
     """The folder of the shards, or the artifacts of this run if a job on GitHub has no such folder.
     Raises InvalidInput, HostError."""
     folder = request.workspace.report.resolve() / SHARDS

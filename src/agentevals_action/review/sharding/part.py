@@ -1,4 +1,4 @@
-"""A part of the tests of suites, with its share of the limits of cost and of requests."""
+"""A shard's part of the tests of suites, with its share of the limits of cost and of requests."""
 
 from collections.abc import Sequence
 from dataclasses import replace

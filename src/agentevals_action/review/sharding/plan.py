@@ -18,10 +18,10 @@ from agentevals_action.model.shards import Origin, Shard, ShardPlan
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.shard_files import digest_of, encode_base_results, write_plan
-from agentevals_action.review.change.workspace import HEAD_RESULTS, SHARDS, Workspace
+from agentevals_action.review.change.workspace import HEAD_RESULTS, SHARDS, ReviewWorkspace
 from agentevals_action.review.pipeline import OpenChange, open_change
-from agentevals_action.review.request import Request
-from agentevals_action.review.sharding.assignment import Assignment, Item, Limits, assign
+from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.sharding.assignment import Assignment, Item, ShardLimits, assign
 from agentevals_action.review.sharding.durations import Durations, collect_durations
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests
 from agentevals_action.settings import Settings
@@ -45,7 +45,7 @@ class RunIdentity:
     attempt: int = 1
 
 
-def plan_shards(request: Request, run: RunIdentity) -> ShardPlan:
+def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
     """Plans the shards of a review and writes the plan into the report folder. No program of the
     change runs. Raises AgentEvalsError when nothing can be planned."""
     workspace = request.workspace
@@ -160,7 +160,7 @@ def _describe(origin: Origin) -> str:
     return f"{origin.head_sha[:12]}{base}{run}"
 
 
-def refuse_committed(workspace: Workspace, repository: GitRepository) -> None:
+def refuse_committed(workspace: ReviewWorkspace, repository: GitRepository) -> None:
     """Raises InvalidInput if the repository itself contains the folder of the shards, or a link
     that leads to it.
 
@@ -188,7 +188,7 @@ def _assign(
     items = [item for suite in suites for item in group_tests(suite, settings.samples, durations)]
     targets = (suite.targets.targets[name] for suite in used for name in suite.used_targets)
     requests = [target.requests_per_minute for target in targets if target.requests_per_minute]
-    limits = Limits(
+    limits = ShardLimits(
         settings.max_shards,
         settings.target_seconds,
         settings.max_concurrency,
@@ -204,7 +204,7 @@ def _tests_by_suite(items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     return {path: tuple(names) for path, names in tests.items()}
 
 
-def _earlier_results(workspace: Workspace) -> Sequence[TestResult]:
+def _earlier_results(workspace: ReviewWorkspace) -> Sequence[TestResult]:
     """The results of an earlier run in the report folder, which know how long tests take."""
     path = workspace.report / HEAD_RESULTS
     try:

@@ -22,7 +22,7 @@ from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.review.pipeline import OpenChange, open_change
-from agentevals_action.review.request import Request
+from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.sharding.part import divide_budget, reduce_suite
 from agentevals_action.review.sharding.plan import (
     RunIdentity,
@@ -66,7 +66,7 @@ class _Part:
     by_base: Mapping[TestKey, tuple[Suite, Test]]
 
 
-def run_shard(request: Request, run: RunIdentity) -> ShardResult:
+def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
     """Runs the part of the input `shard` on head and base, and writes the fragment. If the shard
     cannot run, or a signal ends it, the fragment states the reason. Nothing is compared or
     confirmed: the merge does that over all shards. Raises AgentEvalsError."""

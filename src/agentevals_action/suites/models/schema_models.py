@@ -124,7 +124,7 @@ class Suite(FileModel):
     metadata: dict[str, Any] | None = None
     """Anything; author, license, tags and skill are known names."""
     target: NonEmpty | None = None
-    """AgentV: another place for `execution.target`."""
+    """AgentV: the same as `execution.target`."""
     execution: SuiteExecution = SuiteExecution()
     """Defaults for every test."""
     input: Question = ()

@@ -15,7 +15,13 @@ from typing import Any
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
-from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Severity
+from agentevals_action.targets.agents.stream import (
+    Failure,
+    Finished,
+    Severity,
+    StreamContent,
+    StreamEvent,
+)
 
 #: The values of an assistant message's `error` if the API refused the call.
 _REFUSALS: Mapping[str, Severity] = {
@@ -41,16 +47,16 @@ _TOKENS_IN = (
 )
 
 
-def read(events: Sequence[Event]) -> Outcome:
+def read(events: Sequence[StreamEvent]) -> StreamContent:
     """The outcome of a run."""
     result = stream.last(events, "result")
-    denials = (result or Event(None)).objects("permission_denials")
+    denials = (result or StreamEvent(None)).objects("permission_denials")
     results = _results(events, {denial.text("tool_use_id") for denial in denials})
     spoken = stream.add_results(_messages(events), results)
     doing = stream.activity(events, stream.calls_of(spoken), results, _retry(events))
     if result is None:
         trace = Trace(spoken, stream.calls_of(spoken))
-        return Outcome(trace, ended=False, failure=_refusal(events), activity=doing)
+        return StreamContent(trace, ended=False, failure=_refusal(events), activity=doing)
     messages = stream.add_answer(spoken, result.text("result"))
     trace = Trace(
         messages=messages,
@@ -59,10 +65,10 @@ def read(events: Sequence[Event]) -> Outcome:
         duration_ms=result.amount("duration_ms"),
     )
     trace = _with_usage(trace, result, events)
-    return Outcome(trace, ended=True, failure=_failure(result, events), activity=doing)
+    return StreamContent(trace, ended=True, failure=_failure(result, events), activity=doing)
 
 
-def fatal(event: Event) -> Failure | None:
+def fatal(event: StreamEvent) -> Failure | None:
     """The failure in an event after which the CLI tries in vain again; None if it is not one."""
     if event.type != "system" or event.text("subtype") != "api_retry":
         return None
@@ -72,12 +78,12 @@ def fatal(event: Event) -> Failure | None:
     return stream.failure(f"the API refused the call ({_cause(event)})", severity="dead")
 
 
-def _cause(retry: Event) -> str:
+def _cause(retry: StreamEvent) -> str:
     status = retry.count("error_status")
     return " ".join(filter(None, (str(status or ""), retry.text("error"))))
 
 
-def _retry(events: Sequence[Event]) -> str:
+def _retry(events: Sequence[StreamEvent]) -> str:
     """The retry that the CLI waits for at the end of the events; empty if there is none."""
     latest = stream.last(events, "system", "assistant", "user", "result")
     if latest is None or latest.text("subtype") != "api_retry":
@@ -86,7 +92,7 @@ def _retry(events: Sequence[Event]) -> str:
     return f"it was trying the model again after {_cause(latest)} (attempt {attempt} of {most})"
 
 
-def _with_usage(trace: Trace, result: Event, events: Sequence[Event]) -> Trace:
+def _with_usage(trace: Trace, result: StreamEvent, events: Sequence[StreamEvent]) -> Trace:
     """The trace with the tokens of all models, and the number of model calls if the stream shows
     the input of every one: its tokens must add up to the total."""
     models = result.objects("modelUsage")
@@ -112,12 +118,12 @@ def _with_usage(trace: Trace, result: Event, events: Sequence[Event]) -> Trace:
     )
 
 
-def _sum(usages: Sequence[Event], names: Sequence[str]) -> int | None:
+def _sum(usages: Sequence[StreamEvent], names: Sequence[str]) -> int | None:
     counts = [count for one in usages for name in names if (count := one.count(name)) is not None]
     return sum(counts) if counts else None
 
 
-def _messages(events: Sequence[Event]) -> list[Message]:
+def _messages(events: Sequence[StreamEvent]) -> list[Message]:
     """The model's messages, a sub-agent's among them. One message arrives as several events with
     the same id, one for each block."""
     messages: list[Message] = []
@@ -137,7 +143,7 @@ def _messages(events: Sequence[Event]) -> list[Message]:
     return messages
 
 
-def _message(message: Event, name: str | None) -> Message:
+def _message(message: StreamEvent, name: str | None) -> Message:
     content = message.value("content")
     if isinstance(content, str):
         return Message("assistant", content, name)
@@ -155,10 +161,10 @@ def _message(message: Event, name: str | None) -> Message:
     return Message("assistant", text, name, tool_calls=calls)
 
 
-def _results(events: Sequence[Event], denied: Collection[str]) -> Mapping[str, Finished]:
+def _results(events: Sequence[StreamEvent], denied: Collection[str]) -> Mapping[str, Finished]:
     """The results of tool calls, by id. The duration is as reported, else the time between the
     events of the call and of the result."""
-    started: dict[str, Event] = {}
+    started: dict[str, StreamEvent] = {}
     finished: dict[str, Finished] = {}
     for event in events:
         blocks = event.object("message").objects("content")
@@ -175,12 +181,12 @@ def _results(events: Sequence[Event], denied: Collection[str]) -> Mapping[str, F
     return finished
 
 
-def _reported_duration(event: Event) -> float | None:
+def _reported_duration(event: StreamEvent) -> float | None:
     details = event.object("tool_use_result")
     return next((details.amount(name) for name in _DURATIONS if name in details), None)
 
 
-def _output(block: Event) -> Any:
+def _output(block: StreamEvent) -> Any:
     """The text of a result if it contains only text, else the result unchanged."""
     content, parts = block.value("content"), block.objects("content")
     if isinstance(content, list) and len(parts) == len(content):
@@ -190,7 +196,7 @@ def _output(block: Event) -> Any:
     return content
 
 
-def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
+def _failure(result: StreamEvent, events: Sequence[StreamEvent]) -> Failure | None:
     subtype = result.text("subtype")
     if result.value("is_error") is not True and not subtype.startswith("error"):
         return None
@@ -204,8 +210,8 @@ def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
     return stream.failure(message, result.count("api_error_status"))
 
 
-def _refusal(events: Sequence[Event]) -> Failure | None:
-    event = stream.last(events, "assistant") or Event(None)
+def _refusal(events: Sequence[StreamEvent]) -> Failure | None:
+    event = stream.last(events, "assistant") or StreamEvent(None)
     error = event.text("error")
     if not error:
         return None

@@ -15,7 +15,7 @@ from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
-from agentevals_action.targets.agents.stream import Event, Failure, Outcome
+from agentevals_action.targets.agents.stream import Failure, StreamContent, StreamEvent
 
 #: The tools whose calls are part of shell commands.
 HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
@@ -35,7 +35,7 @@ _RECONNECTING = "Reconnecting"
 REFUSED = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')
 
 
-def read(events: Sequence[Event]) -> Outcome:
+def read(events: Sequence[StreamEvent]) -> StreamContent:
     """The outcome of a run. Durations are the times between the lines of the stream."""
     started = {
         event.object("item").text("id"): event for event in events if event.type == "item.started"
@@ -47,9 +47,11 @@ def read(events: Sequence[Event]) -> Outcome:
         for message in _messages(event, started.get(event.object("item").text("id")))
     )
     completed = stream.last(events, "turn.completed")
-    usage = (completed or Event(None)).object("usage")  # of the thread, without its sub-agents
+    usage = (completed or StreamEvent(None)).object(
+        "usage"
+    )  # of the thread, without its sub-agents
     if any(call.name == "Agent" for call in stream.calls_of(messages)):
-        usage = Event(None)
+        usage = StreamEvent(None)
     trace = Trace(
         messages=messages,
         tool_calls=stream.calls_of(messages),
@@ -59,7 +61,7 @@ def read(events: Sequence[Event]) -> Outcome:
         hidden_tools=HIDDEN_TOOLS,
     )
     failed = _failure(events)
-    return Outcome(
+    return StreamContent(
         trace,
         ended=completed is not None or failed is not None,
         failure=failed,
@@ -67,7 +69,7 @@ def read(events: Sequence[Event]) -> Outcome:
     )
 
 
-def fatal(event: Event) -> Failure | None:
+def fatal(event: StreamEvent) -> Failure | None:
     """The failure in an event after which the CLI tries in vain to reconnect; None if it is not
     one."""
     message = event.text("message")
@@ -77,7 +79,7 @@ def fatal(event: Event) -> Failure | None:
     return found if found.severity == "dead" else None
 
 
-def _messages(event: Event, started: Event | None) -> Iterator[Message]:
+def _messages(event: StreamEvent, started: StreamEvent | None) -> Iterator[Message]:
     item = event.object("item")
     if item.type == "agent_message":
         yield Message("assistant", item.text("text"))
@@ -88,7 +90,7 @@ def _messages(event: Event, started: Event | None) -> Iterator[Message]:
         yield Message("assistant", "", tool_calls=calls)
 
 
-def _calls(item: Event) -> Iterator[ToolCall]:
+def _calls(item: StreamEvent) -> Iterator[ToolCall]:
     """The tool calls of an item: one for each file of a change, else at most one."""
     own_id = item.text("id") or None
     match item.type:
@@ -125,7 +127,9 @@ def _unwrapped(command: Any) -> Any:
     return words[2] if is_shell else command
 
 
-def _activity(events: Sequence[Event], started: Mapping[str, Event], ended: Sequence[Event]) -> str:
+def _activity(
+    events: Sequence[StreamEvent], started: Mapping[str, StreamEvent], ended: Sequence[StreamEvent]
+) -> str:
     calls = [call for event in started.values() for call in _calls(event.object("item"))]
     finished = {call.id for event in ended for call in _calls(event.object("item")) if call.id}
     retry = events[-1].text("message") if events and events[-1].type == "error" else ""
@@ -134,7 +138,7 @@ def _activity(events: Sequence[Event], started: Mapping[str, Event], ended: Sequ
     )
 
 
-def _failure(events: Sequence[Event]) -> Failure | None:
+def _failure(events: Sequence[StreamEvent]) -> Failure | None:
     """A failed turn, or an error that no turn followed: while it reconnects, the CLI reports errors
     from which it recovers."""
     end = stream.last(events, "turn.completed", "turn.failed", "error")
@@ -155,5 +159,5 @@ def _classify(message: str) -> Failure:
 
 def _unwrap(message: str) -> tuple[str, int | None]:
     """The message and the status inside a message that is the body of the API's reply."""
-    body = Event(decoded(message))
+    body = StreamEvent(decoded(message))
     return body.object("error").text("message") or message, body.count("status")

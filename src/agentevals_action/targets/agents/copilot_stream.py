@@ -12,7 +12,13 @@ from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
-from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Severity
+from agentevals_action.targets.agents.stream import (
+    Failure,
+    Finished,
+    Severity,
+    StreamContent,
+    StreamEvent,
+)
 
 _NAMES: Mapping[str, str] = {
     "bash": "Bash",
@@ -39,10 +45,10 @@ _REFUSALS: Mapping[str, Severity] = {
     "quota": "dead",
     "rate_limit": "limited",
 }
-_NOTHING = Event(None)
+_NOTHING = StreamEvent(None)
 
 
-def read(events: Sequence[Event]) -> Outcome:
+def read(events: Sequence[StreamEvent]) -> StreamContent:
     """The outcome of a run. It is paid for in requests, so that its cost is unknown."""
     results = _results(events)
     messages = stream.add_results(list(_messages(events)), results)
@@ -59,7 +65,7 @@ def read(events: Sequence[Event]) -> Outcome:
         duration_ms=(result or _NOTHING).object("usage").amount("sessionDurationMs"),
     )
     shut_down = stream.last(events[-3:], "session.shutdown", "session.idle") is not None
-    return Outcome(
+    return StreamContent(
         trace,
         ended=result is not None or shut_down,
         failure=_failure(events, result),
@@ -67,7 +73,7 @@ def read(events: Sequence[Event]) -> Outcome:
     )
 
 
-def _model_calls(events: Sequence[Event]) -> int | None:
+def _model_calls(events: Sequence[StreamEvent]) -> int | None:
     """The number of model calls that were answered; None if this version does not report them."""
     finished = [event for event in events if event.type == "model.call_finished"]
     if finished:
@@ -75,7 +81,7 @@ def _model_calls(events: Sequence[Event]) -> int | None:
     return sum(event.type == "assistant.usage" for event in events) or None
 
 
-def _retry(events: Sequence[Event]) -> str:
+def _retry(events: Sequence[StreamEvent]) -> str:
     """The retry in which the events end; empty if there is none."""
     latest = stream.last(
         events, "assistant.turn_retry", "assistant.message", "tool.execution_start"
@@ -85,7 +91,7 @@ def _retry(events: Sequence[Event]) -> str:
     return f"it was trying the model again after {latest.object('data').text('reason')}"
 
 
-def _messages(events: Sequence[Event]) -> Iterator[Message]:
+def _messages(events: Sequence[StreamEvent]) -> Iterator[Message]:
     """The agent's messages with their tool calls. A call that no message requested becomes a
     message of its own."""
     requested = {
@@ -106,7 +112,7 @@ def _messages(events: Sequence[Event]) -> Iterator[Message]:
             yield Message("assistant", "", tool_calls=(call,) if call else ())
 
 
-def _call(request: Event, name_field: str) -> ToolCall | None:
+def _call(request: StreamEvent, name_field: str) -> ToolCall | None:
     name = request.text(name_field)
     if not name:
         return None
@@ -118,7 +124,7 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
     return ToolCall(name, arguments, id=request.text("toolCallId") or None)
 
 
-def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
+def _results(events: Sequence[StreamEvent]) -> Mapping[str, Finished]:
     started: dict[str, Any] = {}
     finished: dict[str, Finished] = {}
     for event in events:
@@ -138,7 +144,7 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
     return finished
 
 
-def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None]:
+def _tokens(events: Sequence[StreamEvent]) -> tuple[int | None, int | None, int | None]:
     """Tokens in, out and cached: of the session's end, else of each call of a model, else only
     those out, of each message. A sum is unknown if one of its counts is missing; a call without
     cached tokens does not report them."""
@@ -157,7 +163,7 @@ def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None
     return None, total("outputTokens"), None
 
 
-def _failure(events: Sequence[Event], result: Event | None) -> Failure | None:
+def _failure(events: Sequence[StreamEvent], result: StreamEvent | None) -> Failure | None:
     """The error of a run that ended badly, or ended with an error; not an error from which the
     agent recovered."""
     end = stream.last(events, "session.error", "assistant.message", "assistant.turn_end")

@@ -11,7 +11,7 @@ from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.agents import stream
-from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome
+from agentevals_action.targets.agents.stream import Failure, Finished, StreamContent, StreamEvent
 
 _NAMES: Mapping[str, str] = {
     "run_shell_command": "Bash",
@@ -40,12 +40,12 @@ _DEAD = re.compile(
     r"API_KEY_INVALID|API key not valid|is not found|must specify the GEMINI_API_KEY"
 )
 _DROPPED = re.compile(r"fetch failed|socket hang up|ECONNRESET|network", re.IGNORECASE)
-_NOTHING = Event(None)
+_NOTHING = StreamEvent(None)
 #: A line on standard error while the CLI waits to call the model again.
 RETRYING = re.compile(r"^Attempt \d+ failed with status \d+", re.MULTILINE)
 
 
-def read(events: Sequence[Event]) -> Outcome:
+def read(events: Sequence[StreamEvent]) -> StreamContent:
     """The outcome of a run."""
     results = _results(events)
     messages = stream.add_results(list(_messages(events)), results)
@@ -59,7 +59,7 @@ def read(events: Sequence[Event]) -> Outcome:
         cached_tokens=stats.count("cached"),
         duration_ms=stats.amount("duration_ms"),
     )
-    return Outcome(
+    return StreamContent(
         trace,
         ended=result is not None,
         failure=_failure(result) if result else None,
@@ -67,7 +67,7 @@ def read(events: Sequence[Event]) -> Outcome:
     )
 
 
-def _output_tokens(stats: Event) -> int | None:
+def _output_tokens(stats: StreamEvent) -> int | None:
     """The tokens of answers and thoughts; thoughts are part of the total alone."""
     total, given = stats.count("total_tokens"), stats.count("input_tokens")
     answers = stats.count("output_tokens")
@@ -76,7 +76,7 @@ def _output_tokens(stats: Event) -> int | None:
     return max(answers, total - given)
 
 
-def _messages(events: Sequence[Event]) -> Iterator[Message]:
+def _messages(events: Sequence[StreamEvent]) -> Iterator[Message]:
     """The messages: pieces of text belong together until a tool is called."""
     text = ""
     for event in events:
@@ -89,7 +89,7 @@ def _messages(events: Sequence[Event]) -> Iterator[Message]:
         yield Message("assistant", text)
 
 
-def _call(event: Event) -> ToolCall:
+def _call(event: StreamEvent) -> ToolCall:
     name = event.text("tool_name")
     if mcp := _MCP.fullmatch(name):
         name = f"mcp__{mcp[1]}__{mcp[2]}"
@@ -98,7 +98,7 @@ def _call(event: Event) -> ToolCall:
     return ToolCall(name, arguments, id=event.text("tool_id") or None)
 
 
-def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
+def _results(events: Sequence[StreamEvent]) -> Mapping[str, Finished]:
     started = {event.text("tool_id"): event for event in events if event.type == "tool_use"}
     finished: dict[str, Finished] = {}
     for event in (event for event in events if event.type == "tool_result"):
@@ -110,13 +110,13 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
     return finished
 
 
-def _failure(result: Event) -> Failure | None:
+def _failure(result: StreamEvent) -> Failure | None:
     if result.text("status") != "error":
         return None
     message = result.object("error").text("message")
     body = _API_ERROR.fullmatch(message)
     message = body[1] if body else message
-    error = Event(decoded(message)).object("error")
+    error = StreamEvent(decoded(message)).object("error")
     shown, status = error.text("message") or message, error.count("code")
     if _DEAD.search(message):
         return stream.failure(shown, severity="dead")

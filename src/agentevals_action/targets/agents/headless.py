@@ -26,7 +26,12 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import open_resolved
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.targets.agents import command as agent_command
-from agentevals_action.targets.agents.stream import Event, Failure, Outcome, StreamReader
+from agentevals_action.targets.agents.stream import (
+    Failure,
+    StreamContent,
+    StreamEvent,
+    StreamReader,
+)
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import content_text, prompt_text
 
@@ -89,10 +94,10 @@ class Product:
     name: str
     package: str
     key_hint: str
-    read: Callable[[Sequence[Event]], Outcome]
+    read: Callable[[Sequence[StreamEvent]], StreamContent]
     words: tuple[str, ...]
     last: tuple[str, ...] = ()
-    fatal: Callable[[Event], Failure | None] = lambda _: None
+    fatal: Callable[[StreamEvent], Failure | None] = lambda _: None
     retrying: re.Pattern[str] | None = None
     refused: re.Pattern[str] | None = None
     telemetry: Telemetry | None = None
@@ -178,7 +183,9 @@ class _Agent(Provider):
         warnings = [f"the agent refused a call: {cut_line(each, _SHOWN)}" for each in refused]
         return replace(outcome.trace, warnings=tuple(dict.fromkeys(warnings)))
 
-    def _find_error(self, run: "_Run", outcome: Outcome, timeout: float) -> AttemptError | None:
+    def _find_error(
+        self, run: "_Run", outcome: StreamContent, timeout: float
+    ) -> AttemptError | None:
         done, reader, name = run.done, run.reader, self._product.name
         if run.fatal:
             return self._stream_error(run.fatal)
@@ -320,7 +327,7 @@ def _read_telemetry(path: Path) -> bytes:
         return b""
 
 
-def _find_problem(done: process.Completed, reader: StreamReader, outcome: Outcome) -> str:
+def _find_problem(done: process.Completed, reader: StreamReader, outcome: StreamContent) -> str:
     """The reason why a stream is not a complete run; empty if it is."""
     if done.returncode:
         return f"the command {agent_command.describe_end(done.returncode)}"

@@ -29,7 +29,7 @@ _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
-class Event:
+class StreamEvent:
     """A JSON object of a stream. A field of another type than the expected one counts as
     missing. `arrived` is the time at which its line arrived, in milliseconds of a clock that never
     runs backwards; None if it is unknown."""
@@ -63,16 +63,16 @@ class Event:
         """A finite number of at least 0."""
         return json_values.amount(self.value(name))
 
-    def object(self, name: str) -> "Event":
+    def object(self, name: str) -> "StreamEvent":
         """An object; empty if it is missing."""
-        return Event(self.value(name))
+        return StreamEvent(self.value(name))
 
-    def objects(self, name: str) -> list["Event"]:
+    def objects(self, name: str) -> list["StreamEvent"]:
         """The objects in a list, or in an object's values."""
         value = self.value(name)
         items = list(value.values()) if isinstance(value, Mapping) else value
         items = items if isinstance(items, list) else []
-        return [Event(item) for item in items if isinstance(item, Mapping)]
+        return [StreamEvent(item) for item in items if isinstance(item, Mapping)]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StreamContent:
     """The content of a stream; `ended`: it contains the agent's own end of the run. `activity` is
     what the agent was doing at the end of the stream (`it was waiting for the model`)."""
 
@@ -101,13 +101,13 @@ class StreamReader:
     valid JSON."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[StreamEvent] = []
         self.text: list[str] = []
         self.broken = ""
         self._numbered = 0
         self._partial = bytearray()
 
-    def add(self, data: bytes) -> Sequence[Event]:
+    def add(self, data: bytes) -> Sequence[StreamEvent]:
         """Takes the next bytes; the events of the lines that they complete."""
         *complete, rest = data.split(b"\n")
         if complete:
@@ -132,7 +132,7 @@ class StreamReader:
             self.text += [line] if line.strip() else []
             return
         try:
-            event = Event(parse_json(line), time.monotonic() * 1000)
+            event = StreamEvent(parse_json(line), time.monotonic() * 1000)
         except ValueError:
             shown = cut_line(line, _LINE_SHOWN)
             problem = f"line {self._numbered} of its stream is not valid JSON: {shown}"
@@ -142,7 +142,7 @@ class StreamReader:
             self.events.append(event)
 
 
-def last(events: Sequence[Event], *types: str) -> Event | None:
+def last(events: Sequence[StreamEvent], *types: str) -> StreamEvent | None:
     """The last event of one of these types."""
     return next((event for event in reversed(events) if event.type in types), None)
 
@@ -177,7 +177,7 @@ def milliseconds(start: Any, end: Any) -> float | None:
     return round(passed * 1000, 3) if passed >= 0 else None
 
 
-def milliseconds_between(start: Event | None, end: Event) -> float | None:
+def milliseconds_between(start: StreamEvent | None, end: StreamEvent) -> float | None:
     """The time between the arrivals of two events; None if one is unknown."""
     if start is None or start.arrived is None or end.arrived is None:
         return None
@@ -227,7 +227,10 @@ def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 
 
 def activity(
-    events: Sequence[Event], calls: Sequence[ToolCall], finished: Collection[str], retry: str = ""
+    events: Sequence[StreamEvent],
+    calls: Sequence[ToolCall],
+    finished: Collection[str],
+    retry: str = "",
 ) -> str:
     """What an agent is doing after these events: `retry` if it is given, else the first of its
     calls whose id is not among the finished ones."""

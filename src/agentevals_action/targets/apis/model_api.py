@@ -57,10 +57,10 @@ class ModelOptions(ProviderOptions):
     )
 
     temperature: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="AgentV: another place for the temperature in `config`."
+        None, description="AgentV: the same as the temperature in `config`."
     )
     max_output_tokens: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="AgentV: another place for the limit of an answer in `config`."
+        None, description="AgentV: the same as the limit of an answer in `config`."
     )
 
     def settings(self, limit: str) -> Mapping[str, Any]:

@@ -60,7 +60,7 @@ _PAUSE = 0.05  # seconds between two attempts to open a file that another proces
 
 
 @dataclass(frozen=True)
-class Limits:
+class CacheLimits:
     """The size of the cache at the end of a run (bytes of replies), the days that an unused reply
     is kept, and the seconds to wait for another process that writes."""
 
@@ -137,7 +137,7 @@ class Cache:
         folder: Path,
         mode: str,
         notice: Callable[[str], None],
-        limits: Limits | None = None,
+        limits: CacheLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.hits = self.misses = self.stored = 0
@@ -145,7 +145,7 @@ class Cache:
         self._folder, self._resolved = folder, folder.resolve()
         self._file = folder / FILENAME
         self._writable, self._usable, self._replaced = mode == "on", True, False
-        self._notice, self._limits, self._clock = notice, limits or Limits(), clock
+        self._notice, self._limits, self._clock = notice, limits or CacheLimits(), clock
         self._thread = ThreadPoolExecutor(1, "cache")
         self._database: sqlite3.Connection | None = None
         self._used: set[str] = set()

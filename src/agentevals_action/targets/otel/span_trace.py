@@ -12,7 +12,7 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.targets.agents.stream import add_answer, calls_of
 from agentevals_action.targets.otel.conventions import read_step
-from agentevals_action.targets.otel.conventions.base import Step
+from agentevals_action.targets.otel.conventions.base import SpanMeaning
 from agentevals_action.targets.otel.otlp.spans import Span
 
 Number = TypeVar("Number", int, float)
@@ -44,7 +44,7 @@ class _Node:
     `outer_tool` the nearest one that is a tool: of a sub-agent, the tool that it is."""
 
     span: Span
-    step: Step
+    step: SpanMeaning
     parent: "_Node | None" = None
     model_children: int = 0
     outer_tool: "_Node | None" = None
@@ -113,7 +113,7 @@ class _Figures:
         self._sources = [[node.step for node in source] for source in (models, agents)]
 
     def total(
-        self, figure: Callable[[Step], Number | None], *, partial: bool = False
+        self, figure: Callable[[SpanMeaning], Number | None], *, partial: bool = False
     ) -> Number | None:
         """The sum of a figure; None if one is missing, or with `partial` if all are."""
         for steps in self._sources:

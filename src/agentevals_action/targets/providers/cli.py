@@ -22,10 +22,9 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.system.programs import describe_start, missing_script
+from agentevals_action.system.start_errors import describe_start, missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.agents.answers import Answers
 from agentevals_action.targets.agents.call_files import (
     FILE_NAMES,
     CallFiles,
@@ -33,6 +32,7 @@ from agentevals_action.targets.agents.call_files import (
     needs_folder,
 )
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
+from agentevals_action.targets.agents.worker_protocol import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, MAX_TOTAL, SpanReceiver

@@ -24,7 +24,12 @@ from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.replies.envelope import read_reply
-from agentevals_action.targets.replies.event_stream import Event, Stream, answer_of, read_stream
+from agentevals_action.targets.replies.event_stream import (
+    ServerSentEvent,
+    Stream,
+    answer_of,
+    read_stream,
+)
 from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.templating import render_text, render_value, unknown_variables
 
@@ -291,7 +296,9 @@ def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace
     if not (reply.is_event_stream or output or messages or usage):
         return read_reply(text, question)
     is_stream = reply.is_event_stream
-    stream = read_stream(text) if is_stream else Stream((Event(reply.json()),), is_done=True)
+    stream = (
+        read_stream(text) if is_stream else Stream((ServerSentEvent(reply.json()),), is_done=True)
+    )
     if messages is not None:
         trace = _conversation_at(stream, messages, output, question)
     elif is_stream:
@@ -312,8 +319,8 @@ def _conversation_at(
         problem = "has no" if messages is MISSING else "has no list of messages at"
         raise ValueError(f"the reply {problem} `{path}`")
     envelope: dict[str, Any] = {"messages": messages}
-    if output is not None and isinstance(said := stream.last(read_path(output)), str):
-        envelope["output"] = said
+    if output is not None and isinstance(text := stream.last(read_path(output)), str):
+        envelope["output"] = text
     return read_reply(json.dumps(envelope, ensure_ascii=False), question)
 
 

@@ -19,7 +19,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.workers import Ended, Program, Worker
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import python_worker
-from agentevals_action.targets.agents.answers import Answers
+from agentevals_action.targets.agents.worker_protocol import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.otel.otlp.spans import SpanReader
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, incomplete

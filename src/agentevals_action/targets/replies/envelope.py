@@ -137,16 +137,16 @@ def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
             "the reply has two different lists of messages, in `output` and in `messages`; give one"
         )
     # An empty text does not replace the text of the messages.
-    said = output if isinstance(output, str) and output.strip() else None
+    stated = output if isinstance(output, str) and output.strip() else None
     raw = output if isinstance(output, list) else listed
     if raw is None:
-        answer = said or text
+        answer = stated or text
         return trace_of([Message("assistant", answer)] if answer else [])
     trace = read_conversation(raw, question)
     if trace is None:
         trace = trace_of(_messages(raw, "output" if isinstance(output, list) else "messages"))
     last = trace.output
-    final = said or ("" if last else text)
+    final = stated or ("" if last else text)
     if not final or final == last:
         return trace
     messages = (*trace.messages, Message("assistant", final))

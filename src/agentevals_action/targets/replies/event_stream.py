@@ -24,7 +24,7 @@ _ANSWERS = ("", "message", *_DELTAS)
 
 
 @dataclass(frozen=True)
-class Event:
+class ServerSentEvent:
     """The data of an event, JSON or text, and its name, empty without one."""
 
     data: Any
@@ -35,7 +35,7 @@ class Event:
 class Stream:
     """The events before `[DONE]`. `is_done`: there was a `[DONE]`."""
 
-    events: tuple[Event, ...]
+    events: tuple[ServerSentEvent, ...]
     is_done: bool
 
     def last(self, path: Sequence[str]) -> Any:
@@ -46,7 +46,7 @@ class Stream:
 
 def read_stream(text: str) -> Stream:
     """The events of a stream. ValueError if one of them reports an error."""
-    events: list[Event] = []
+    events: list[ServerSentEvent] = []
     for name, data in _events(text):
         if data.strip() == _DONE:
             return Stream(tuple(events), is_done=True)
@@ -55,7 +55,7 @@ def read_stream(text: str) -> Stream:
         error = value.get("error") if isinstance(value, Mapping) else None
         if name == "error" or error:
             raise ValueError(f"the stream reports an error: {shown(error or value)}")
-        events.append(Event(value, name))
+        events.append(ServerSentEvent(value, name))
     return Stream(tuple(events), is_done=False)
 
 
@@ -163,7 +163,7 @@ def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
         "refusal": "".join(refusals),
         "tool_calls": [calls[index] for index in sorted(calls)],
     }
-    stream = Stream(tuple(map(Event, chunks)), is_done)
+    stream = Stream(tuple(map(ServerSentEvent, chunks)), is_done)
     known = {name: stream.last((name,)) for name in ("model", "usage")}
     trace = read_completion(
         {

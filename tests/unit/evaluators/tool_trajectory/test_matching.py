@@ -34,7 +34,7 @@ def score(
     **more: Any,
 ) -> Score:
     items = tuple(item(tool) for tool in expected) if isinstance(expected, str) else tuple(expected)
-    plan = matching.Plan(mode, items, **more)
+    plan = matching.ExpectedCalls(mode, items, **more)
     return matching.score_calls(plan, named(calls) if isinstance(calls, str) else calls)
 
 
@@ -73,7 +73,7 @@ def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> Non
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
 def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
-    scored = matching.score_calls(matching.Plan(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
+    scored = matching.score_calls(matching.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
     assert (scored.value, scored.hits, len(scored.misses), scored.known) == (0, (), 2, False)
     assert all(
         "unknown whether it was called, the reply shows no tool calls" in miss
@@ -82,7 +82,7 @@ def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
 
 
 def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
-    scored = matching.score_calls(matching.Plan("exact"), None)
+    scored = matching.score_calls(matching.ExpectedCalls("exact"), None)
     assert (scored.value, scored.misses) == (
         0,
         ("unknown which tools were called, the reply shows no tool calls",),
@@ -378,18 +378,20 @@ def test_refused__more_calls_than_expected() -> None:
 
 @pytest.mark.parametrize("mode", ["any_order", "superset", "in_order", "exact"])
 def test_hidden__an_expected_call_of_a_hidden_tool_is_unknown(mode: Any) -> None:
-    plan = matching.Plan(mode, (item("Bash"), item("Read")))
+    plan = matching.ExpectedCalls(mode, (item("Bash"), item("Read")))
     result = matching.score_calls(plan, (call("Bash"),), ("Read", "Skill"))
     reason = "unknown whether it was called, the agent does not show calls of this tool"
     assert (result.value, result.known, result.misses) == (0, False, (f'"Read": {reason}',))
-    others = matching.Plan(mode, (item("Bash"),))
+    others = matching.ExpectedCalls(mode, (item("Bash"),))
     assert matching.score_calls(others, (call("Bash"),), ("Read",)).value == 1
 
 
 def test_hidden__minimums_are_unknown_and_what_is_allowed_is_not() -> None:
-    least = matching.score_calls(matching.Plan("any_order", minimums={"Read": 1}), (), ("Read",))
+    least = matching.score_calls(
+        matching.ExpectedCalls("any_order", minimums={"Read": 1}), (), ("Read",)
+    )
     assert not least.known
-    allowed = matching.Plan("subset", (item("Bash"), item("Read")))
+    allowed = matching.ExpectedCalls("subset", (item("Bash"), item("Read")))
     assert matching.score_calls(allowed, (call("Bash"),), ("Read",)).value == 1
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.comparison import (
+    Counts,
     Evidence,
     Finding,
-    History,
     SuiteComparison,
     TestComparison,
 )
@@ -56,10 +56,10 @@ def comment(*suites: SuiteComparison, **fields: Any) -> str:
             "passed 18 of 20 on base, 3 of 6 on head: a regression needs 4 failures, 3 of 6 failed",
         ),
         (
-            Evidence(Finding.ERROR, History(1, 1), History(0, 0), reason="timed out"),
+            Evidence(Finding.ERROR, Counts(1, 1), Counts(0, 0), reason="timed out"),
             "got worse, and could not be confirmed: timed out",
         ),
-        (Evidence(Finding.REGRESSED, History(1, 1), History(0, 1)), ""),
+        (Evidence(Finding.REGRESSED, Counts(1, 1), Counts(0, 1)), ""),
         (None, ""),
     ],
 )
@@ -75,7 +75,7 @@ def test_chance__is_never_none() -> None:
 
 
 def test_regression__of_what_is_always_the_same_omits_samples() -> None:
-    certain = Evidence(Finding.REGRESSED, History(1, 1), History(0, 1))
+    certain = Evidence(Finding.REGRESSED, Counts(1, 1), Counts(0, 1))
     suite = reviews.compared(
         (reviews.result("a", "fail"),),
         (reviews.result("a"),),

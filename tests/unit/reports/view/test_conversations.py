@@ -1,20 +1,20 @@
 """Turns of conversations."""
 
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.conversations import Turn, number_turns
+from agentevals_action.reports.view.conversations import TurnNumber, number_turns
 from tests.support import reviews
 
 PATH = "evals/EVAL.yaml"
 TALK = [(PATH, talk, test) for test, talk in (("a", "x"), ("b", None), ("c", "x"), ("d", "y"))]
 
 
-def turns(*tests: str) -> list[Turn | None]:
+def turns(*tests: str) -> list[TurnNumber | None]:
     return [number_turns([*TALK, *TALK]).get((PATH, test)) for test in tests]
 
 
 def test_turns__are_numbered_in_suite_order_and_once() -> None:
-    assert turns("a", "b", "c") == [Turn("x", 1, 2), None, Turn("x", 2, 2)]
-    assert str(Turn("x", 1200, 3000)) == "turn 1,200 of 3,000"
+    assert turns("a", "b", "c") == [TurnNumber("x", 1, 2), None, TurnNumber("x", 2, 2)]
+    assert str(TurnNumber("x", 1200, 3000)) == "turn 1,200 of 3,000"
 
 
 def test_turns__of_one_turn_or_another_suite_have_no_number() -> None:

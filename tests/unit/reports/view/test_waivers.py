@@ -3,7 +3,7 @@
 from datetime import date
 
 from agentevals_action.model.comparison import (
-    Change,
+    ChangeKind,
 )
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.reports.view import confirmation, waivers
@@ -68,4 +68,4 @@ def test_became__is_in_the_words_of_the_comment() -> None:
     assert tests["upsells"] == ("regressed", "accepted by ada")
     assert tests["german"][1].startswith("in quarantine until 2026-03-01, owner grace: ")
     assert tests["case-1"] == ("unchanged",)
-    assert confirmation.change_word(Change.STILL_FAILING) == "still failing"
+    assert confirmation.change_word(ChangeKind.STILL_FAILING) == "still failing"

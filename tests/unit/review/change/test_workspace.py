@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
-from agentevals_action.review.change.workspace import Workspace
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 
 _NOBODY = 65_534
@@ -37,7 +37,7 @@ def test_make_report_folder__that_may_not_be_written_could_not_be_scored(tmp_pat
             OutputError, match=r"agentevals-report cannot be written: Permission denied"
         ) as caught,
     ):
-        Workspace(tmp_path, Settings(), {}).make_report_folder()
+        ReviewWorkspace(tmp_path, Settings(), {}).make_report_folder()
     assert caught.value.exit_code is ExitCode.INCONCLUSIVE
 
 
@@ -47,4 +47,4 @@ def test_make_report_folder__that_cannot_be_a_folder_is_an_error_of_the_input(
 ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot be used"):
-        Workspace(tmp_path, Settings(report_dir=name), {}).make_report_folder()
+        ReviewWorkspace(tmp_path, Settings(report_dir=name), {}).make_report_folder()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import (
     EvaluatorResult,
     Fingerprint,
@@ -38,21 +38,23 @@ def one(
 @pytest.mark.parametrize(
     ("base", "head", "change"),
     [
-        ("pass", "pass", Change.UNCHANGED),
-        ("borderline", "borderline", Change.UNCHANGED),
-        ("fail", "fail", Change.STILL_FAILING),
-        ("pass", "borderline", Change.REGRESSED),
-        ("pass", "fail", Change.REGRESSED),
-        ("borderline", "fail", Change.REGRESSED),
-        ("fail", "borderline", Change.IMPROVED),
-        ("borderline", "pass", Change.IMPROVED),
-        ("pass", None, Change.HEAD_ERROR),
-        (None, None, Change.HEAD_ERROR),
-        (None, "pass", Change.BASE_ERROR),
-        (None, "fail", Change.BASE_ERROR),
+        ("pass", "pass", ChangeKind.UNCHANGED),
+        ("borderline", "borderline", ChangeKind.UNCHANGED),
+        ("fail", "fail", ChangeKind.STILL_FAILING),
+        ("pass", "borderline", ChangeKind.REGRESSED),
+        ("pass", "fail", ChangeKind.REGRESSED),
+        ("borderline", "fail", ChangeKind.REGRESSED),
+        ("fail", "borderline", ChangeKind.IMPROVED),
+        ("borderline", "pass", ChangeKind.IMPROVED),
+        ("pass", None, ChangeKind.HEAD_ERROR),
+        (None, None, ChangeKind.HEAD_ERROR),
+        (None, "pass", ChangeKind.BASE_ERROR),
+        (None, "fail", ChangeKind.BASE_ERROR),
     ],
 )
-def test_change__by_verdicts(base: Verdict | None, head: Verdict | None, change: Change) -> None:
+def test_change__by_verdicts(
+    base: Verdict | None, head: Verdict | None, change: ChangeKind
+) -> None:
     assert one(results.result(verdict=head), results.result(verdict=base)).change is change
 
 
@@ -60,20 +62,20 @@ def test_change__a_gate_that_held_fails_though_the_test_failed_before() -> None:
     base = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
     head = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
     actual = one(head, base)
-    assert actual.change is Change.REGRESSED
+    assert actual.change is ChangeKind.REGRESSED
     assert actual.gates_lost == ("safe",)
 
 
 def test_change__a_gate_that_is_new_on_head_is_no_lost_gate() -> None:
     base = results.result(verdict="fail", gates=())
     head = results.result(verdict="fail", gates=("safe",), failed=("safe",))
-    assert one(head, base).change is Change.STILL_FAILING
+    assert one(head, base).change is ChangeKind.STILL_FAILING
 
 
 def test_change__a_failed_gate_that_holds_again_improves() -> None:
     base = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
     head = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
-    assert one(head, base).change is Change.IMPROVED
+    assert one(head, base).change is ChangeKind.IMPROVED
 
 
 def test_change__a_removed_gate_is_listed() -> None:
@@ -86,7 +88,7 @@ def test_change__another_question_is_never_a_regression() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
     actual = one(head, base, Knowledge(question_files={"test": ["prompts/system.md"]}))
-    assert actual.change is Change.QUESTION_CHANGED
+    assert actual.change is ChangeKind.QUESTION_CHANGED
     assert "prompts/system.md" in actual.reason
     assert "watch" in actual.reason
 
@@ -95,16 +97,16 @@ def test_change__another_agent_is_compared() -> None:
     base = results.result(verdict="pass")
     assert (
         one(results.result(verdict="fail", print=results.fingerprint(agent="other")), base).change
-        is Change.REGRESSED
+        is ChangeKind.REGRESSED
     )
 
 
 def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
-    assert one(head, base).change is Change.NOT_COMPARABLE
+    assert one(head, base).change is ChangeKind.NOT_COMPARABLE
     again = one(head, base, Knowledge(regraded={"test": base}))
-    assert again.change is Change.REGRESSED
+    assert again.change is ChangeKind.REGRESSED
     assert again.regraded
 
 
@@ -112,7 +114,7 @@ def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
     base = results.result(verdict="pass", gates=("safe",))
     head = results.result(verdict="pass", print=results.fingerprint(grading="other"))
     actual = one(head, base, Knowledge(regraded={"test": results.result(verdict="pass")}))
-    assert actual.change is Change.UNCHANGED
+    assert actual.change is ChangeKind.UNCHANGED
     assert actual.gates_removed == ("safe",)
 
 
@@ -120,17 +122,17 @@ def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> N
     base = results.result(verdict=None, answer=None)
     assert (
         one(results.result(print=results.fingerprint(grading="other")), base).change
-        is Change.BASE_ERROR
+        is ChangeKind.BASE_ERROR
     )
 
 
 def test_change__new_when_the_base_has_no_such_test() -> None:
-    assert one(results.result(), None).change is Change.NEW
+    assert one(results.result(), None).change is ChangeKind.NEW
 
 
 def test_change__a_base_that_could_not_be_obtained_makes_nothing_new() -> None:
     actual = one(results.result(), None, problem="the worktree could not be made")
-    assert actual.change is Change.BASE_ERROR
+    assert actual.change is ChangeKind.BASE_ERROR
     assert actual.reason == "the worktree could not be made"
 
 
@@ -140,9 +142,9 @@ def test_change__removed_tests_come_last_with_their_gates() -> None:
         "e", "suite", results.run(results.result("kept"), results.result("added")), Side(base)
     )
     assert [(test.id, test.change) for test in suite.tests] == [
-        ("kept", Change.UNCHANGED),
-        ("added", Change.NEW),
-        ("gone", Change.REMOVED),
+        ("kept", ChangeKind.UNCHANGED),
+        ("added", ChangeKind.NEW),
+        ("gone", ChangeKind.REMOVED),
     ]
     assert suite.tests[-1].gates_removed == ("safe",)
 
@@ -188,7 +190,7 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
     )
     actual = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
     assert (actual.change, actual.reason) == (
-        Change.NOT_COMPARABLE,
+        ChangeKind.NOT_COMPARABLE,
         "the grading changed and the folder in which base's agent worked is gone",
     )
 
@@ -200,6 +202,6 @@ def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
         SampleResult(verdict="fail", score=0.0),
     )
     base = replace(results.result(verdict="fail"), samples=wavering)
-    assert one(results.result(verdict="pass"), base).change is Change.UNCHANGED
+    assert one(results.result(verdict="pass"), base).change is ChangeKind.UNCHANGED
     steady = replace(base, samples=wavering[1:])
-    assert one(results.result(verdict="pass"), steady).change is Change.IMPROVED
+    assert one(results.result(verdict="pass"), steady).change is ChangeKind.IMPROVED

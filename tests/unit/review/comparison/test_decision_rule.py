@@ -2,12 +2,12 @@ import random
 
 import pytest
 
-from agentevals_action.model.comparison import NOTHING, History
+from agentevals_action.model.comparison import NOTHING, Counts
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
+    ConfirmationPlan,
     Kept,
     Known,
-    Plan,
     Step,
     find_fall,
     next_step,
@@ -15,8 +15,8 @@ from agentevals_action.review.comparison.decision_rule import (
 )
 from agentevals_action.review.comparison.statistics import Prior, fit_prior
 
-PLAN = Plan(horizon=6, level=0.05 / 6)
-STEADY = fit_prior([History(20, 20)] * 50 + [History(19, 20)] * 50)
+PLAN = ConfirmationPlan(horizon=6, level=0.05 / 6)
+STEADY = fit_prior([Counts(20, 20)] * 50 + [Counts(19, 20)] * 50)
 
 
 def result(
@@ -68,60 +68,54 @@ def test_kept__what_could_not_be_scored_is_not_counted() -> None:
         sample(None),
     ]
     assert [held.by(one) for one in samples] == [True, True, False, False, True, None]
-    assert held.history(samples) == History(3, 5)
+    assert held.history(samples) == Counts(3, 5)
 
 
 def test_next_step__head_is_looked_at_first() -> None:
-    assert next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1))) is Step.SAMPLE_HEAD
-    assert (
-        next_step(PLAN, STEADY, Known(NOTHING, History(0, 1), base_open=True)) is Step.SAMPLE_HEAD
-    )
+    assert next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1))) is Step.SAMPLE_HEAD
+    assert next_step(PLAN, STEADY, Known(NOTHING, Counts(0, 1), base_open=True)) is Step.SAMPLE_HEAD
 
 
 def test_next_step__what_holds_three_times_is_noise_whatever_base_was() -> None:
     assert (
-        next_step(PLAN, STEADY, Known(History(1, 1), History(0, 1), History(3, 3), base_open=True))
+        next_step(PLAN, STEADY, Known(Counts(1, 1), Counts(0, 1), Counts(3, 3), base_open=True))
         is Step.CLEARED
     )
 
 
 def test_next_step__a_thin_base_is_sampled_where_it_can_be() -> None:
-    thin = Known(History(1, 1), History(0, 1), History(1, 3), base_open=True)
+    thin = Known(Counts(1, 1), Counts(0, 1), Counts(1, 3), base_open=True)
     assert next_step(PLAN, STEADY, thin) is Step.SAMPLE_BASE
     assert next_step(PLAN, STEADY, Known(thin.base, thin.raised, thin.head)) is not Step.SAMPLE_BASE
 
 
 def test_next_step__a_broken_test_is_a_regression_and_at_once() -> None:
     assert (
-        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(0, 3)))
-        is Step.REGRESSED
+        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(0, 3))) is Step.REGRESSED
     )
     assert (
-        next_step(PLAN, Prior(), Known(History(5, 5), History(0, 1), History(0, 6)))
-        is Step.REGRESSED
+        next_step(PLAN, Prior(), Known(Counts(5, 5), Counts(0, 1), Counts(0, 6))) is Step.REGRESSED
     )
 
 
 def test_next_step__more_is_asked_only_while_it_could_decide() -> None:
     assert (
-        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(2, 3)))
+        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(2, 3)))
         is Step.SAMPLE_HEAD
     )
     assert (
-        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(4, 5)))
-        is Step.CLEARED
+        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(4, 5))) is Step.CLEARED
     )
-    assert next_step(PLAN, STEADY, Known(History(12, 20), History(0, 1), History(1, 3))) in (
+    assert next_step(PLAN, STEADY, Known(Counts(12, 20), Counts(0, 1), Counts(1, 3))) in (
         Step.UNDECIDED,
         Step.CLEARED,
     )
 
 
 def test_next_step__too_thin_a_base_stays_undecided() -> None:
-    plan = Plan(horizon=6, level=0.0001)
+    plan = ConfirmationPlan(horizon=6, level=0.0001)
     assert (
-        next_step(plan, Prior(), Known(History(1, 1), History(0, 1), History(0, 6)))
-        is Step.UNDECIDED
+        next_step(plan, Prior(), Known(Counts(1, 1), Counts(0, 1), Counts(0, 6))) is Step.UNDECIDED
     )
 
 
@@ -131,22 +125,22 @@ def test_next_step__always_ends_within_the_horizon(horizon: int) -> None:
     for _ in range(500):
         trials = rng.randrange(0, 21)
         known = Known(
-            History(rng.randrange(0, trials + 1), trials),
-            History(0, 1),
+            Counts(rng.randrange(0, trials + 1), trials),
+            Counts(0, 1),
             base_open=rng.random() < 0.5,
         )
         rate = rng.random()
-        while (step := next_step(Plan(horizon, 0.01), STEADY, known)) in (
+        while (step := next_step(ConfirmationPlan(horizon, 0.01), STEADY, known)) in (
             Step.SAMPLE_HEAD,
             Step.SAMPLE_BASE,
         ):
             if step is Step.SAMPLE_BASE:
-                known = Known(History(5, 5), known.raised, known.head, known.base_open)
+                known = Known(Counts(5, 5), known.raised, known.head, known.base_open)
             else:
                 known = Known(
                     known.base,
                     known.raised,
-                    known.head + History(rng.random() < rate, 1),
+                    known.head + Counts(rng.random() < rate, 1),
                     known.base_open,
                 )
         assert known.head.trials <= horizon

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.model.comparison import NOTHING, Difference, History
+from agentevals_action.model.comparison import NOTHING, Counts, Difference
 from agentevals_action.review.comparison.statistics import (
     Prior,
     failures_needed,
@@ -17,18 +17,16 @@ from agentevals_action.review.comparison.statistics import (
 )
 
 histories = st.integers(0, 50).flatmap(
-    lambda trials: st.builds(History, st.integers(0, trials), st.just(trials))
+    lambda trials: st.builds(Counts, st.integers(0, trials), st.just(trials))
 )
 
 
-def drawn(rng: random.Random, rate: float, tests: int, trials: int) -> list[History]:
-    return [History(sum(rng.random() < rate for _ in range(trials)), trials) for _ in range(tests)]
+def drawn(rng: random.Random, rate: float, tests: int, trials: int) -> list[Counts]:
+    return [Counts(sum(rng.random() < rate for _ in range(trials)), trials) for _ in range(tests)]
 
 
 @given(histories, st.lists(histories, max_size=8), st.integers(1, 20))
-def test_tail__is_a_falling_probability(
-    history: History, suite: list[History], trials: int
-) -> None:
+def test_tail__is_a_falling_probability(history: Counts, suite: list[Counts], trials: int) -> None:
     prior = fit_prior(suite)
     tails = [tail(history, prior, trials, count) for count in range(trials + 2)]
     assert tails[0] == pytest.approx(1)
@@ -37,7 +35,7 @@ def test_tail__is_a_falling_probability(
 
 
 @given(st.lists(histories, max_size=20))
-def test_fit_prior__weights_sum_to_one_and_rule_nothing_out(suite: list[History]) -> None:
+def test_fit_prior__weights_sum_to_one_and_rule_nothing_out(suite: list[Counts]) -> None:
     weights = fit_prior(suite).weights
     assert math.fsum(weights) == pytest.approx(1)
     assert min(weights) > 0
@@ -46,30 +44,30 @@ def test_fit_prior__weights_sum_to_one_and_rule_nothing_out(suite: list[History]
 def test_fit_prior__finds_a_suite_of_two_kinds_of_tests() -> None:
     rng = random.Random(1)
     prior = fit_prior([*drawn(rng, 1.0, 70, 20), *drawn(rng, 0.5, 30, 20)])
-    steady, shaky = History(20, 20), History(10, 20)
+    steady, shaky = Counts(20, 20), Counts(10, 20)
     assert tail(steady, prior, 6, 3) < 1e-4
     assert tail(shaky, prior, 6, 3) > 0.5
 
 
 def test_tail__a_long_history_says_the_same_as_the_binomial() -> None:
     expected = sum(math.comb(6, count) * 0.5**6 for count in range(4, 7))
-    assert tail(History(10_000, 20_000), Prior(), 6, 4) == pytest.approx(expected, abs=1e-6)
+    assert tail(Counts(10_000, 20_000), Prior(), 6, 4) == pytest.approx(expected, abs=1e-6)
 
 
 def test_failures_needed__a_steady_test_needs_few_and_a_shaky_one_more() -> None:
     suite = fit_prior(drawn(random.Random(2), 0.95, 100, 20))
-    assert failures_needed(History(19, 20), suite, 6, 0.05 / 6) == 3
+    assert failures_needed(Counts(19, 20), suite, 6, 0.05 / 6) == 3
     shaky = fit_prior(drawn(random.Random(2), 0.8, 100, 20))
-    assert failures_needed(History(16, 20), shaky, 6, 0.05 / 6) in (4, 5)
+    assert failures_needed(Counts(16, 20), shaky, 6, 0.05 / 6) in (4, 5)
 
 
 def test_failures_needed__one_failure_is_never_evidence() -> None:
-    assert failures_needed(History(1_000_000, 1_000_000), Prior(), 6, 0.05) == 2
+    assert failures_needed(Counts(1_000_000, 1_000_000), Prior(), 6, 0.05) == 2
 
 
 def test_failures_needed__none_where_no_number_of_failures_would_prove_it() -> None:
     assert failures_needed(NOTHING, Prior(), 6, 0.001) is None
-    assert failures_needed(History(1, 20), Prior(), 6, 0.01) is None
+    assert failures_needed(Counts(1, 20), Prior(), 6, 0.01) is None
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.5, -0.25, 0.1], [0.1] * 3 + [0.2], [1.0, -1.0]])

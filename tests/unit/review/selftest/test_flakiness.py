@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.comparison import History
+from agentevals_action.model.comparison import Counts
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult
 from agentevals_action.review.selftest import flakiness
 
@@ -37,7 +37,7 @@ def result(samples: Sequence[SampleResult], **fields: Any) -> TestResult:
 
 def test_measure__counts_what_was_seen_and_leaves_errors_aside() -> None:
     found = flakiness.measure(result([PASS, PASS, FAIL, GATED, ERROR], cost_usd=0.5))
-    assert (found.passed, found.errors, found.problem) == (History(2, 4), 1, "the line is dead")
+    assert (found.passed, found.errors, found.problem) == (Counts(2, 4), 1, "the line is dead")
     assert (dict(found.verdicts), dict(found.gates)) == ({"pass": 2, "fail": 2}, {"safe": 1})
     assert found.cost_usd == pytest.approx(0.1)
     assert found.is_flaky

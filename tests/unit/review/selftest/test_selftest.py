@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentevals_action.model.comparison import History
+from agentevals_action.model.comparison import Counts
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SelfTest
@@ -53,7 +53,7 @@ def test_examine__the_flakiest_first_and_each_suite_by_itself() -> None:
     assert [suite.alarm for suite in found.suites] == pytest.approx(
         [0.1, 25 / 90, 1 - 0.9 * 65 / 90]
     )
-    assert found.total.passed == History(24, 30)
+    assert found.total.passed == Counts(24, 30)
     assert "`worst`" in selftest.advice(found, 0.05)
 
 
@@ -86,7 +86,7 @@ def test_examine__errors_are_no_samples_and_a_test_without_is_reported() -> None
         result("nearly", [PASS] + [ERROR] * 9),
     )
     assert [test.test for test in found.unscored] == ["dead", "nearly"]
-    assert (found.total.unscored, found.total.flaky, found.total.passed) == (2, 0, History(10, 10))
+    assert (found.total.unscored, found.total.flaky, found.total.passed) == (2, 0, Counts(10, 10))
     assert "2 tests have fewer than two scored samples" in selftest.advice(found, 0.05)
 
 

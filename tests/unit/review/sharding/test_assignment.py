@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentevals_action.review.sharding.assignment import Item, Limits, assign, distribute
+from agentevals_action.review.sharding.assignment import Item, ShardLimits, assign, distribute
 
 
 def items(seconds: Sequence[float]) -> list[Item]:
@@ -21,7 +21,7 @@ def slowest(shards: Sequence[Sequence[Item]]) -> float:
     return max(sum(item.seconds for item in shard) for shard in shards)
 
 
-LIMITS = Limits(256, 300, 8)
+LIMITS = ShardLimits(256, 300, 8)
 
 
 @given(st.lists(st.floats(0, 1000), max_size=60), st.integers(1, 20))
@@ -87,7 +87,7 @@ def test_assign__at_most_256_and_the_rest_is_stated() -> None:
 
 
 def test_assign__every_shard_needs_a_request_per_minute() -> None:
-    found = assign(items([100.0] * 1000), Limits(256, 300, 8, requests=3))
+    found = assign(items([100.0] * 1000), ShardLimits(256, 300, 8, requests=3))
     assert len(found.shards) == 3
     assert "a target allows 3 requests per minute in all" in found.notes[0]
 

@@ -21,7 +21,7 @@ from agentevals_action.targets.cache.store import (
     FILENAME,
     REPLY_LIMIT,
     Cache,
-    Limits,
+    CacheLimits,
     check_folder,
     compress,
 )
@@ -65,7 +65,7 @@ def using(
     work: Callable[[Cache], Awaitable[T]],
     mode: str = "on",
     notice: Callable[[str], None] | None = None,
-    limits: Limits | None = None,
+    limits: CacheLimits | None = None,
     now: float = 1_000_000_000,
 ) -> T:
     """What the work gives with a cache that is closed after it; a notice fails the test unless
@@ -324,7 +324,7 @@ def test_locked__reads_what_is_there(tmp_path: Path) -> None:
         await opened.put(key(2), FULL)
         return await opened.get(key()), opened.stored
 
-    found, stored = using(tmp_path, work, notice=notices, limits=Limits(patience=0.05))
+    found, stored = using(tmp_path, work, notice=notices, limits=CacheLimits(patience=0.05))
     other.close()
     assert found is not None
     assert stored == 0
@@ -338,7 +338,7 @@ def test_locked__goes_without_what_cannot_be_read(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / FILENAME, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     notices = Notices()
-    assert get(tmp_path, notice=notices, limits=Limits(patience=0.05)) is None
+    assert get(tmp_path, notice=notices, limits=CacheLimits(patience=0.05)) is None
     other.close()
     assert notices == [
         "The cache cannot be written (database is locked); replies are only read from it.",
@@ -382,7 +382,7 @@ def test_close__lets_go_what_nobody_asks_for(tmp_path: Path) -> None:
 
 
 def test_close__keeps_to_its_size_by_what_was_used_last(tmp_path: Path) -> None:
-    limits = Limits(size=500_000)
+    limits = CacheLimits(size=500_000)
     for number in range(8):
         put(
             tmp_path,

@@ -21,8 +21,8 @@ from agentevals_action.targets.agents import (
     copilot_stream,
     gemini_stream,
 )
-from agentevals_action.targets.agents.stream import Event as StreamEvent
-from agentevals_action.targets.agents.stream import Outcome, StreamReader
+from agentevals_action.targets.agents.stream import StreamContent, StreamReader
+from agentevals_action.targets.agents.stream import StreamEvent as StreamEvent
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import agent_programs, targets
 from tests.support.agent_runs import AgentRun
@@ -338,7 +338,7 @@ API_RETRY: Event = {
     "attempt": 1,
     "max_retries": 10,
 }
-READERS: Mapping[str, Callable[[Sequence[StreamEvent]], Outcome]] = {
+READERS: Mapping[str, Callable[[Sequence[StreamEvent]], StreamContent]] = {
     "claude": claude_stream.read,
     "codex": codex_stream.read,
     "copilot": copilot_stream.read,

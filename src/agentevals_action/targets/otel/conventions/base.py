@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"([0-9]{1,6})\.(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Step:
+class SpanMeaning:
     """The meaning of a span. None is what the attributes do not contain.
 
     Of a model call: `input` are the messages that the model received, `output` those that it
@@ -40,7 +40,7 @@ class Step:
     cost_usd: float | None = None
     model: str | None = None
 
-    def filled(self, other: "Step") -> "Step":
+    def filled(self, other: "SpanMeaning") -> "SpanMeaning":
         """This step, with the values of another one where it has none."""
         missing = {
             name: value
@@ -50,10 +50,10 @@ class Step:
         return replace(self, **missing) if missing else self
 
 
-_FIELDS = tuple(field.name for field in fields(Step))
+_FIELDS = tuple(field.name for field in fields(SpanMeaning))
 
 #: Reads a span; a step without a type if the span does not follow the convention.
-ReadStep = Callable[[Span], Step]
+ReadStep = Callable[[Span], SpanMeaning]
 
 
 def text(value: Any) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from agentevals_action.model.json_values import amount, decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
-from agentevals_action.targets.otel.conventions.base import Step, StepType
+from agentevals_action.targets.otel.conventions.base import SpanMeaning, StepType
 from agentevals_action.targets.otel.otlp.spans import Span
 
 _TYPES: Mapping[str, StepType] = {
@@ -23,14 +23,14 @@ _TYPES: Mapping[str, StepType] = {
 }
 
 
-def read(span: Span) -> Step:
+def read(span: Span) -> SpanMeaning:
     """The step of a span with these attributes."""
     attributes = span.attributes
     step_type = _type_of(attributes)
     if step_type is None:
-        return Step()
+        return SpanMeaning()
     costs = (amount(attributes.get(name)) for name in ("gen_ai.usage.cost", "operation.cost"))
-    return Step(
+    return SpanMeaning(
         type=step_type,
         input=_messages(attributes.get("gen_ai.input.messages"), "user"),
         output=_messages(attributes.get("gen_ai.output.messages"), "assistant"),

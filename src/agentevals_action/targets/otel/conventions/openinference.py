@@ -9,21 +9,21 @@ from typing import Any
 from agentevals_action.model.json_values import amount, decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
-from agentevals_action.targets.otel.conventions.base import Step, StepType
+from agentevals_action.targets.otel.conventions.base import SpanMeaning, StepType
 from agentevals_action.targets.otel.otlp.spans import Span
 
 _TYPES: Mapping[str, StepType] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent"}
 
 
-def read(span: Span) -> Step:
+def read(span: Span) -> SpanMeaning:
     """The step of a span with these attributes."""
     attributes = span.attributes
     step_type = _TYPES.get(str(attributes.get("openinference.span.kind")).upper())
     if step_type is None:
-        return Step()
+        return SpanMeaning()
     is_tool = step_type == "tool"
     finish = base.text(attributes.get("llm.finish_reason"))
-    return Step(
+    return SpanMeaning(
         type=step_type,
         input=_messages(attributes, "llm.input_messages"),
         output=_messages(attributes, "llm.output_messages"),

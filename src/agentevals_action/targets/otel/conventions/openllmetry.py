@@ -9,13 +9,13 @@ from typing import Any
 from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions import base
-from agentevals_action.targets.otel.conventions.base import Step, StepType
+from agentevals_action.targets.otel.conventions.base import SpanMeaning, StepType
 from agentevals_action.targets.otel.otlp.spans import Span
 
 _TYPES: Mapping[str, StepType] = {"workflow": "agent", "agent": "agent", "tool": "tool"}
 
 
-def read(span: Span) -> Step:
+def read(span: Span) -> SpanMeaning:
     """The step of a span with these attributes."""
     attributes = span.attributes
     step_type = _TYPES.get(str(attributes.get("traceloop.span.kind")))
@@ -26,9 +26,9 @@ def read(span: Span) -> Step:
     ):
         step_type = "model"
     if step_type is None:
-        return Step()
+        return SpanMeaning()
     finish = [base.text(each.get("finish_reason")) for each in outputs]
-    return Step(
+    return SpanMeaning(
         type=step_type,
         input=_messages(inputs, "user") if inputs else None,
         output=_messages(outputs, "assistant") if outputs else None,

@@ -19,7 +19,7 @@ _VARINT_BYTES = 10
 _INT64 = 1 << 64
 
 
-class Budget:
+class MessageLimit:
     """The number of messages that may still be read; ValueError if there are more."""
 
     def __init__(self, limit: int) -> None:
@@ -111,14 +111,14 @@ _LOG_REQUEST: Mapping[int, _Field] = {
 }
 
 
-def read_request(body: bytes, budget: Budget, *, logs: bool = False) -> Mapping[str, Any]:
+def read_request(body: bytes, budget: MessageLimit, *, logs: bool = False) -> Mapping[str, Any]:
     """An `ExportTraceServiceRequest`, or with `logs` an `ExportLogsServiceRequest`; ValueError for
     bytes that are not one, and for more messages than the budget has."""
     return _read(memoryview(body), _LOG_REQUEST if logs else _REQUEST, budget, 0)
 
 
 def _read(
-    data: memoryview, fields: Mapping[int, _Field], budget: Budget, depth: int
+    data: memoryview, fields: Mapping[int, _Field], budget: MessageLimit, depth: int
 ) -> dict[str, Any]:
     if depth >= MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")

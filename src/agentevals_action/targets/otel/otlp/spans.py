@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentevals_action.model.json_values import count, count_values, members, parse_json
-from agentevals_action.targets.otel.otlp.protobuf import Budget, read_request
+from agentevals_action.targets.otel.otlp.protobuf import MessageLimit, read_request
 
 #: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests
 #: and of the texts in them that may be JSON.
@@ -55,7 +55,7 @@ class SpanReader:
         self._spans: dict[tuple[str, str], Span] = {}
         #: The contents of log events, by the span to which they belong.
         self._contents: dict[tuple[str, str], dict[str, Any]] = {}
-        self._budget = Budget(MAX_VALUES)
+        self._budget = MessageLimit(MAX_VALUES)
 
     @property
     def spans(self) -> tuple[Span, ...]:

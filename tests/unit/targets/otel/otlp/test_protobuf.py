@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.targets.otel.otlp.protobuf import MAX_DEPTH, Budget, read_request
+from agentevals_action.targets.otel.otlp.protobuf import MAX_DEPTH, MessageLimit, read_request
 from agentevals_action.targets.otel.otlp.spans import SpanReader
 
 trace_service = pytest.importorskip(
@@ -147,7 +147,7 @@ def test_read__a_request_that_is_cut_is_not_valid_or_has_fewer_spans(
     body = message.SerializeToString()
     cut = body[: data.draw(st.integers(1, len(body) - 1))]
     with pytest.raises(ValueError, match="it ends within a field"):
-        read_request(cut, Budget(10_000))
+        read_request(cut, MessageLimit(10_000))
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -164,7 +164,7 @@ def test_read__values_in_values_have_a_limit() -> None:
         value = field(5, field(1, value))
     span = field(1, b"t" * 16) + field(2, b"s" * 8) + field(9, field(1, b"k") + field(2, value))
     with pytest.raises(ValueError, match="nested more than 100 levels"):
-        read_request(field(1, field(2, field(2, span))), Budget(10_000))
+        read_request(field(1, field(2, field(2, span))), MessageLimit(10_000))
 
 
 @pytest.mark.parametrize(
@@ -179,4 +179,4 @@ def test_read__values_in_values_have_a_limit() -> None:
 )
 def test_read__not_valid(body: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        read_request(body, Budget(10))
+        read_request(body, MessageLimit(10))

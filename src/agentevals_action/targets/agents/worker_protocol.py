@@ -1,4 +1,4 @@
-"""Questions to workers and their answers, one line of JSON each."""
+"""The protocol of workers: a question and its answer are one line of JSON each."""
 
 import asyncio
 import itertools

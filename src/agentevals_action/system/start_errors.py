@@ -1,4 +1,4 @@
-"""The files of the repository that a command runs."""
+"""The reasons why a command cannot start: a missing program or script, a mode, an interpreter."""
 
 import errno
 import os
