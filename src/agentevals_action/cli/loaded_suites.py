@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.cli.options import as_environment
+from agentevals_action.errors import GitError
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.configuration_file import with_configuration
+from agentevals_action.system.git import GitRepository
 
 
 @dataclass(frozen=True)
 class LoadedSuites:
-    """Suites with the settings that they were loaded by; `folder` is the repository's root."""
+    """Suites with the settings that they were loaded by; `folder` is the root of the repository, or
+    the current folder where there is none, and `repository` raises GitError."""
 
     folder: Path
+    repository: GitRepository
     environ: Mapping[str, str]
     settings: Settings
     checkout: Checkout
@@ -41,11 +45,15 @@ class LoadedSuites:
 def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
     environ = dict(os.environ)
-    folder = checkouts.repository_root(Path.cwd(), environ)
+    repository = GitRepository(Path.cwd(), environ=environ)
+    try:
+        folder = repository.root
+    except GitError:
+        folder = Path.cwd().resolve()
     settings = with_configuration(Settings.from_environ(as_environment(inputs)), folder)
-    checkout = Checkout.at(folder, settings, environ)
+    checkout = Checkout.at(folder, settings, environ, repository=repository)
     names = checkouts.suite_paths(checkout, settings, paths)
     suites = checkouts.load_all(checkout, settings, names, folder, environ)
     if not suites:
         raise checkouts.no_suite(settings)
-    return LoadedSuites(folder, environ, settings, checkout, suites)
+    return LoadedSuites(folder, repository, environ, settings, checkout, suites)

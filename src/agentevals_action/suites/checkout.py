@@ -17,14 +17,6 @@ from agentevals_action.system.git import GitRepository
 from agentevals_action.targets import providers
 
 
-def repository_root(folder: Path, environ: Mapping[str, str]) -> Path:
-    """The root of the repository that a folder lies in; outside any repository the folder."""
-    try:
-        return GitRepository(folder, environ=environ).root
-    except GitError:
-        return folder.resolve()
-
-
 @dataclass(frozen=True)
 class Checkout:
     """A tree with suites: `root` is the repository's (absolute), `below` the searched folder,

@@ -17,7 +17,6 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
 from agentevals_action.review.change.selection import select_suites
-from agentevals_action.system.git import GitRepository
 
 
 @click.command("list")
@@ -46,7 +45,7 @@ def command(paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: 
 
 def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]:
     """The reasons of each suite that the change since the revision affects."""
-    repository = GitRepository(loaded.folder, environ=loaded.environ)
+    repository = loaded.repository
     job = events.local_job(repository.head(), revision, loaded.settings)
     base = base_tree.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None

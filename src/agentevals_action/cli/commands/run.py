@@ -44,7 +44,6 @@ from agentevals_action.review.sharding.part import divide_budget, part_of
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.files.tree_files import write_atomically
-from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.cache.store import check_cache
 
@@ -484,7 +483,7 @@ def _open_results(
 def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, ...]]:
     """The commit that runs, and the paths that differ from it, without the files of runs; empty
     outside a repository."""
-    repository = GitRepository(loaded.folder, environ=loaded.environ)
+    repository = loaded.repository
     if loaded.checkout.files is None or (commit := repository.resolve("HEAD")) is None:
         return "", ()
     reports = (report_path(output, name) for name in (_SUMMARY, PAGE))

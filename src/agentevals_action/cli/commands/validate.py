@@ -25,7 +25,6 @@ from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
-from agentevals_action.system.git import GitRepository
 
 _LINE = 2_000  # characters
 
@@ -115,7 +114,7 @@ def _advice_for_script(
 
 def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
     is_repository = loaded.checkout.files is not None
-    return is_repository and GitRepository(loaded.folder, environ=loaded.environ).ignores(file)
+    return is_repository and loaded.repository.ignores(file)
 
 
 def _print_ignorable(loaded: LoadedSuites) -> None:
