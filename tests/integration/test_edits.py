@@ -309,9 +309,8 @@ def worked(repository: Repository) -> Repository:
     return repository
 
 
-@pytest.mark.parametrize("samples", ["1", "2"])
 def test_review__base_s_program_scores_the_folder_as_head_s_agent_left_it(
-    worked: Repository, samples: str, tmp_path: Path
+    worked: Repository, tmp_path: Path
 ) -> None:
     broken = {"agent.sh": 'read name; echo "Yo $name." > greeting.txt; echo written\n'}
     worked.commit("broken", {"evals/check.py": FORGING, **broken})
@@ -319,7 +318,7 @@ def test_review__base_s_program_scores_the_folder_as_head_s_agent_left_it(
     done = command.run(
         worked.path,
         # Without users of their own, judges reach the folders of samples that run at the same time.
-        *("review", "--base", "main", "--samples", samples, "--max-concurrency", "1"),
+        *("review", "--base", "main", "--samples", "2", "--max-concurrency", "1"),
         env={"TMPDIR": str(tmp_path / "temp")},
     )
     summary = json.loads((worked.path / "agentevals-report/summary.json").read_text())

@@ -27,6 +27,7 @@ from typing import IO, Any
 #: Bytes of one command: its arguments and its environment.
 _LONGEST = 1 << 17
 _PACKAGE = "agentevals_action"
+_ROOT = Path(__file__).resolve().parents[2]
 #: What libraries import when it is first needed.
 _LATE = (
     "anyio._backends._asyncio",
@@ -250,12 +251,18 @@ def _main() -> None:
 
 def _build_what_all_use() -> None:
     """Builds what each command would build at its first use: pydantic's validators, the packaged
-    templates, the patterns that find suites and the trusted authorities."""
+    templates, what rendering and loading keep, the patterns that find suites and the trusted
+    authorities. It starts no thread: a fork would not have it."""
     from pydantic import BaseModel
     from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 
     from agentevals_action import templating
+    from agentevals_action.reports import REPORTS, console
+    from agentevals_action.reports.view.build import build_view
+    from agentevals_action.suites.catalog import Catalog
     from agentevals_action.suites.find import find_suites
+    from agentevals_action.suites.load import load_suite
+    from agentevals_action.targets import providers
     from agentevals_action.targets.apis import http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
@@ -269,6 +276,15 @@ def _build_what_all_use() -> None:
     for environment in (templating._REPORTS, templating._PAGES, templating._PROMPTS):
         for name in environment.list_templates():
             environment.get_template(name)
+    sys.path.insert(0, str(_ROOT))
+    reviews = importlib.import_module("tests.support.reviews")
+    del sys.path[0]
+    view = build_view(reviews.regression_and_gate(), reviews.LINKS)
+    for report in REPORTS.values():
+        report(view)
+    console.print_suites(view, io.StringIO())
+    example = templating.packaged_folder("examples") / "first-suite"
+    load_suite(example / "EVAL.yaml", example, Catalog(providers.PROVIDERS))
     find_suites(Path("/"), Path("/"), (), ["EVAL.yaml"])
     http_client._tls_context(ssl.get_default_verify_paths())
 
