@@ -160,14 +160,15 @@ def remove_templates() -> None:
         shutil.rmtree(_folder())
 
 
-def _new_folder() -> Path:
+def new_folder() -> Path:
+    """A folder for a repository that this worker copies for several tests."""
     folder = Path(tempfile.mkdtemp(dir=_folder()), "repository")
     folder.mkdir()  # with the rights of any folder
     return folder
 
 
 def _initialized() -> Repository:
-    repository = Repository(_new_folder())
+    repository = Repository(new_folder())
     repository.git("init", "--quiet", "--initial-branch=main", "--template=")
     return repository
 
@@ -175,7 +176,7 @@ def _initialized() -> Repository:
 @cache
 def _created(files: _Items | None) -> Repository:
     if files is not None:
-        repository = _created(None).copy(_new_folder())
+        repository = _created(None).copy(new_folder())
         repository.commit("first", dict(files))
         return repository
     repository = _initialized()
@@ -198,7 +199,7 @@ def _fetched(url: str, sha: str, *options: str, refspecs: Sequence[str] = ()) ->
 
 @cache
 def _pull_request(base: _Items, head: _Items, moved_on: _Items | None) -> PullRequest:
-    origin = _created(base).copy(_new_folder())
+    origin = _created(base).copy(new_folder())
     first = origin.head()
     origin.git("checkout", "--quiet", "-b", "feature")
     tip = origin.commit("change", dict(head))

@@ -2,6 +2,7 @@
 of ours in them."""
 
 import asyncio
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,14 @@ from tests.support import git_http, repositories, workspaces
 
 
 def origin(path: Path) -> repositories.Repository:
-    """Three commits on `main`, a branch, a tag, and a commit that nothing leads to."""
+    """Three commits on `main`, a branch, and a tag."""
+    return _origin().copy(path)
+
+
+@cache
+def _origin() -> repositories.Repository:
     made = repositories.Repository.create(
-        path, {"a.txt": "1\n", "lib/x.txt": "x\n", "docs/y.txt": "y\n"}
+        repositories.new_folder(), {"a.txt": "1\n", "lib/x.txt": "x\n", "docs/y.txt": "y\n"}
     )
     made.git("tag", "first")
     made.commit("second", {"a.txt": "2\n"})
@@ -55,12 +61,18 @@ def content(attempt: Attempt, name: str = "a.txt") -> str:
         (", commit: topic, ancestor: 2", "2\n"),
     ],
 )
-@pytest.mark.parametrize("kind", ["folder", "url"])
-def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str, kind: str) -> None:
-    path = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
-    with git_http.served(origin(path)) as url:
-        source = "./origin" if kind == "folder" else url
-        (attempt,) = entered(tmp_path, f"repo: '{source}'{fields}")
+def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str) -> None:
+    origin(tmp_path / "repository" / "origin")
+    (attempt,) = entered(tmp_path, f"repo: ./origin{fields}")
+    assert content(attempt) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"), [("", "3\n"), (", commit: topic, ancestor: 2", "2\n")]
+)
+def test_commit__that_is_named_of_a_url(tmp_path: Path, fields: str, expected: str) -> None:
+    with git_http.served(origin(tmp_path / "elsewhere")) as url:
+        (attempt,) = entered(tmp_path, f"repo: '{url}'{fields}")
     assert content(attempt) == expected
 
 
