@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -53,11 +53,12 @@ _DIFF = (
 
 @dataclass
 class _State:
-    """The content of a folder: `files` are regular files and links that count, `odd` is what a diff
-    cannot show (a description, and values that change with it) by path, `ignored` are the ignored
-    paths (a folder stands for everything in it)."""
+    """The content of a folder: `files` are regular files and links that count (the time of the last
+    change in nanoseconds by path), `odd` is what a diff cannot show (a description, and values that
+    change with it) by path, `ignored` are the ignored paths (a folder stands for everything in
+    it)."""
 
-    files: list[str] = field(default_factory=list)
+    files: dict[str, int] = field(default_factory=dict)
     odd: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
 
@@ -71,7 +72,7 @@ class FolderDiff:
         #: Paths of the files, and of the folders above them, that the workspace was made of.
         self._own_files: set[str] = set()
         self._own_folders: set[str] = set()
-        self._indexed: set[str] = set()
+        self._indexed: dict[str, int] = {}
         self._tree, self._begin_state = "", _State()
 
     async def adopt(self, objects: Sequence[Path]) -> None:
@@ -134,12 +135,15 @@ class FolderDiff:
 
     async def _write_tree(self, state: _State) -> str:
         """The id of the state as a tree in the stored repository."""
-        if gone := self._indexed.difference(state.files):
-            await self._call(*_UPDATE, "--force-remove", "--stdin", stdin=_joined(sorted(gone)))
+        # Attack: git compares times in seconds. A file that keeps its size and its mtime, and that
+        # changes in the second in which it was made, would be unchanged: it is hashed again.
+        old = [path for path, time in self._indexed.items() if state.files.get(path) != time]
+        if old:
+            await self._call(*_UPDATE, "--force-remove", "--stdin", stdin=_joined(sorted(old)))
         if state.files:
             words = (*_UPDATE, "--add", "--remove", "--replace", "--stdin")
             await self._call(*words, reads_folder=True, stdin=_joined(state.files))
-        self._indexed = set(state.files)
+        self._indexed = state.files
         return (await self._call("write-tree")).stdout.strip()
 
     async def _read(self, learn_rules: bool = False) -> _State:
@@ -154,7 +158,9 @@ class FolderDiff:
             ignored = await self._ignored([entry for entry in found if not self._is_own(entry)])
             state.ignored += sorted(ignored)
             kept = [entry for entry in found if entry.path not in ignored]
-            state.files += [entry.path for entry in kept if not entry.is_folder]
+            state.files |= {
+                entry.path: entry.facts.st_ctime_ns for entry in kept if not entry.is_folder
+            }
             level = [entry.path for entry in kept if entry.is_folder]
         return state
 
@@ -291,5 +297,5 @@ def _printable(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _joined(paths: Sequence[str]) -> str:
+def _joined(paths: Iterable[str]) -> str:
     return "".join(f"{path}\0" for path in paths)

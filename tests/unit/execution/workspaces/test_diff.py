@@ -70,12 +70,20 @@ index 3367afd..0000000
 
 
 def test_diff__same_size_and_time(tmp_path: Path) -> None:
+    """Attack: an agent hides what it changed, within the second in which its files were made."""
+
     def work(folder: Path) -> None:
         facts = (folder / "old.txt").stat()
-        (folder / "old.txt").write_text("OLD\n")
-        os.utime(folder / "old.txt", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        # The clock of files ticks every few milliseconds; no agent answers within one tick.
+        while (folder / "old.txt").stat().st_ctime_ns == facts.st_ctime_ns:
+            (folder / "old.txt").write_text("OLD\n")
+            os.utime(folder / "old.txt", ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
-    assert "-old\n+OLD\n" in diff(tmp_path, work)
+    root = workspaces.suite(tmp_path / "repository", "  template: start", FILES)
+    for path in (tmp_path / "repository").rglob("*.txt"):
+        os.utime(path, (10**9, 10**9))
+    found = asyncio.run(workspaces.changed(root, tmp_path / "scratch", work))
+    assert "-old\n+OLD\n" in found
 
 
 def test_diff__modes_links_and_binary_files(tmp_path: Path) -> None:
