@@ -129,7 +129,7 @@ def check_out(repository: GitRepository, job: Job, workspace: ReviewWorkspace) -
     Attack: a workflow that checks out the branch of a pull request gets what was pushed after the
     consent. Or a head leaves the base branch at an old commit, whose tests and judges are weak."""
     merge = job.pull.merge_sha if job.pull else None
-    for commit in filter(None, (job.head_sha, merge)):
+    for commit in filter(None, (merge, job.head_sha)):  # a merge commit brings its parents
         if not repository.has(commit):
             repository.fetch(commit)
     is_of_head = merge is not None and repository.parents(merge)[1:] == (job.head_sha,)
