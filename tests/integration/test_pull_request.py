@@ -65,10 +65,7 @@ class Gate:
         origin = self.pull.origin
         origin.git("checkout", "--quiet", "feature")
         head = origin.commit("another", files)
-        origin.git("checkout", "--quiet", "--detach", "main")
-        origin.git("merge", "--quiet", "--no-ff", "--no-edit", head)
-        merge = origin.head()
-        origin.git("update-ref", "refs/pull/1/merge", merge)
+        merge = origin.merge_for_pull(self.pull.main, head)
         origin.git("checkout", "--quiet", "main")
         self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge), *changed)
 

@@ -95,6 +95,21 @@ class Repository:
             return head
         return (metadata / head.removeprefix("ref: ")).read_text().strip()
 
+    def merge_for_pull(self, main: str, head: str) -> str:
+        """GitHub's merge commit of a pull request whose head contains `main`: it has the head's
+        tree. The references of the pull request point there; no branch does."""
+        message = f"Merge {head} into {main}"
+        merge = self.git("commit-tree", "-p", main, "-p", head, "-m", message, f"{head}^{{tree}}")
+        self.point_pull_to(head, merge)
+        return merge
+
+    def point_pull_to(self, head: str, merge: str) -> None:
+        """Sets the references of the pull request."""
+        folder = self.path / ".git/refs/pull/1"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, sha in (("head", head), ("merge", merge)):
+            (folder / name).write_text(f"{sha}\n")
+
     def snapshot(self) -> str:
         """All that git knows of the repository's state: to see that nothing was changed."""
         parts = (
@@ -167,6 +182,7 @@ def new_folder() -> Path:
     return folder
 
 
+@cache
 def _initialized() -> Repository:
     repository = Repository(new_folder())
     repository.git("init", "--quiet", "--initial-branch=main", "--template=")
@@ -179,7 +195,7 @@ def _created(files: _Items | None) -> Repository:
         repository = _created(None).copy(new_folder())
         repository.commit("first", dict(files))
         return repository
-    repository = _initialized()
+    repository = _initialized().copy(_new_folder())
     # As GitHub does: any commit may be fetched by its hash.
     repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
     return repository
@@ -190,7 +206,7 @@ _SHALLOW: dict[tuple[str, int], Repository] = {}
 
 
 def _fetched(url: str, sha: str, *options: str, refspecs: Sequence[str] = ()) -> Repository:
-    workspace = _initialized()
+    workspace = _initialized().copy(_new_folder())
     refspecs = (*refspecs, f"+{sha}:refs/remotes/pull/1/merge")
     workspace.git("fetch", "--quiet", "--no-tags", *options, url, *refspecs)
     workspace.git("checkout", "--quiet", "--force", "--detach", sha)
@@ -204,11 +220,12 @@ def _pull_request(base: _Items, head: _Items, moved_on: _Items | None) -> PullRe
     origin.git("checkout", "--quiet", "-b", "feature")
     tip = origin.commit("change", dict(head))
     origin.git("checkout", "--quiet", "main")
-    main = first if moved_on is None else origin.commit("meanwhile", dict(moved_on))
+    if moved_on is None:
+        return PullRequest(origin, first, first, tip, origin.merge_for_pull(first, tip))
+    main = origin.commit("meanwhile", dict(moved_on))
     origin.git("checkout", "--quiet", "--detach", "main")
     origin.git("merge", "--quiet", "--no-ff", "--no-edit", tip)
     merge = origin.head()
-    origin.git("update-ref", "refs/pull/1/merge", merge)
-    origin.git("update-ref", "refs/pull/1/head", tip)
+    origin.point_pull_to(tip, merge)
     origin.git("checkout", "--quiet", "main")
     return PullRequest(origin, first, main, tip, merge)
