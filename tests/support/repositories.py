@@ -195,7 +195,7 @@ def _created(files: _Items | None) -> Repository:
         repository = _created(None).copy(new_folder())
         repository.commit("first", dict(files))
         return repository
-    repository = _initialized().copy(_new_folder())
+    repository = _initialized().copy(new_folder())
     # As GitHub does: any commit may be fetched by its hash.
     repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
     return repository
@@ -206,7 +206,7 @@ _SHALLOW: dict[tuple[str, int], Repository] = {}
 
 
 def _fetched(url: str, sha: str, *options: str, refspecs: Sequence[str] = ()) -> Repository:
-    workspace = _initialized().copy(_new_folder())
+    workspace = _initialized().copy(new_folder())
     refspecs = (*refspecs, f"+{sha}:refs/remotes/pull/1/merge")
     workspace.git("fetch", "--quiet", "--no-tags", *options, url, *refspecs)
     workspace.git("checkout", "--quiet", "--force", "--detach", sha)
