@@ -1,6 +1,7 @@
 """Results on a branch of the repository, over real HTTP: what is read, what is written, what is
 refused."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -320,6 +321,7 @@ def test_branch_that_appeared__is_written_on_top_of(server: GitHubServer) -> Non
 
 
 def test_branch_that_never_stands_still__is_a_notice(server: GitHubServer) -> None:
+    random.seed(1)  # pauses that together are shorter than the waiting time of a run
     memory(server).store([run()], C1, T1)
     (notice,) = others(server, 99).store([run()], C2, T2)
     assert (
