@@ -9,10 +9,11 @@ import pytest
 from tests.support.repositories import Repository
 from tests.support.terminal import Terminal
 
-#: Answers when a file `go` is there, and at once to `fast`.
+#: Answers when a file `go` is there, and at once to `fast`. It outlives a run that is killed, and
+#: ends when its folder is removed.
 AGENT = """\
 read question
-case "$question" in fast*) ;; *) while [ ! -e go ]; do sleep 0.02; done ;; esac
+case "$question" in fast*) ;; *) while [ -e agent.sh ] && [ ! -e go ]; do sleep 0.02; done ;; esac
 echo '{"output": "hello", "cost_usd": 0.25}'
 """
 TARGETS = "- {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
@@ -85,7 +86,6 @@ def test_signal__leaves_a_clean_terminal(repository: Repository, number: signal.
         terminal.process.send_signal(number)
         shown = terminal.read_to_end()
         assert terminal.shows_cursor
-    (repository.path / "go").touch()  # ends the agents, which outlive a run that is killed
     if number is not signal.SIGKILL:
         assert not any("now:" in line for line in shown)
         assert shown[-1] == f"interrupted by {number.name}"
