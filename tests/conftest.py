@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import os
 import re
 import shutil
 from collections.abc import Generator, Iterator
@@ -23,6 +24,11 @@ settings.load_profile("quick")
 _GC_THRESHOLD = 50_000
 _FOLDER_NUMBERS = itertools.count()
 
+#: The folders of tests are in memory if it has room and may contain programs: on a disk, their files
+#: take a sixth more time of the system.
+_MEMORY = Path("/dev/shm")
+_ROOM = 2_000_000_000  # bytes; a run needs an eighth of it
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -32,6 +38,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the present output into tests/golden, to be read in the diff",
     )
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores, because tests wait for processes and for time-outs."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure() -> None:
+    if os.access(_MEMORY, os.W_OK):
+        facts = os.statvfs(_MEMORY)
+        if not facts.f_flag & os.ST_NOEXEC and facts.f_bavail * facts.f_frsize > _ROOM:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
 @pytest.hookimpl(wrapper=True)
