@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-import textwrap
+import sys
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
@@ -95,8 +95,7 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in reversed(model.__mro__):
         if issubclass(one, FileModel):
-            source = ast.parse(textwrap.dedent(inspect.getsource(one)))
-            definition = next(node for node in ast.walk(source) if isinstance(node, ast.ClassDef))
+            definition = _definitions(one.__module__)[one.__name__]
             for field, text in pairwise(definition.body):
                 match field, text:
                     case (
@@ -105,6 +104,13 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
                     ):
                         found[name] = " ".join(words.split())
     return found
+
+
+@cache
+def _definitions(module: str) -> Mapping[str, ast.ClassDef]:
+    """The classes of a module by name, from its source."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 class _FileSchema(GenerateJsonSchema):
