@@ -45,22 +45,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_configure() -> None:
-    if os.access(_MEMORY, os.W_OK):
+def pytest_configure(config: pytest.Config) -> None:
+    # The sandbox of an agent's command line hides this folder: slow tests run such programs.
+    if _is_default(config) and os.access(_MEMORY, os.W_OK):
         facts = os.statvfs(_MEMORY)
         if not facts.f_flag & os.ST_NOEXEC and facts.f_bavail * facts.f_frsize > _ROOM:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
+def _is_default(config: pytest.Config) -> bool:
+    """Whether the tests are those of the README's command."""
+    return bool(config.option.markexpr == "not slow")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Nothing that is collected becomes garbage: the collector need not look at it."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(_GC_THRESHOLD)
+        if _is_default(session.config):  # slow tests measure memory
+            gc.set_threshold(_GC_THRESHOLD)
         gc.enable()
 
 
