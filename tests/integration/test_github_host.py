@@ -3,6 +3,9 @@ file of its own."""
 
 import dataclasses
 import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -268,6 +271,31 @@ def test_orphan__of_a_killed_run_is_completed(server: GitHubServer, waits: Waits
         ("in_progress", None),
     ]
     assert "ended before it could complete it" in (server.check_runs[0].summary or "")
+
+
+def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
+    server: GitHubServer, waits: Waits
+) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from agentevals_action.github.client.api import RunContext\n"
+        "from agentevals_action.github.host import GitHubHost\n"
+        "url, token, head = sys.argv[1:]\n"
+        "GitHubHost(RunContext('acme/agent', head, token, url, url + '/graphql', check_name='agentevals', run_id=50)).start_check()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", code, server.url, server.token, HEAD], check=False, timeout=60
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert [check.status for check in server.check_runs] == ["in_progress"]
+    gate = host(server, waits, run_attempt=2)
+    gate.start_check()
+    gate.finish_check(GREEN)
+    assert [(check.status, check.conclusion) for check in server.check_runs] == [
+        ("completed", "cancelled"),
+        ("completed", "success"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,15 @@ def test_targets__a_key_goes_where_the_base_sends_it(tmp_path: Path, base: OpenA
     assert keys(base) == {f"Bearer {KEY}"}
 
 
+def test_targets__a_folder_that_base_lacks_has_the_targets_of_base(
+    tmp_path: Path, base: OpenAIServer
+) -> None:
+    targets = {".agentv/targets.yaml": target(base.url)}
+    done = finished(tmp_path, targets, {"new/EVAL.yaml": SUITE}, **{"working-directory": "new"})
+    assert done.code == 0, done.log
+    assert keys(base) == {f"Bearer {KEY}"}
+
+
 @pytest.mark.parametrize("key", ["api_key: '${{ AGENT_KEY }}'", ""])
 def test_targets__a_key_does_not_go_to_another_server(
     tmp_path: Path, base: OpenAIServer, other: OpenAIServer, key: str

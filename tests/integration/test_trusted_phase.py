@@ -381,6 +381,11 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
             "larger than 64 MiB",
         ),
         (lambda report: zipped({str(one): b"" for one in range(7_000)}), "that no report has"),
+        pytest.param(  # ZIP64, as more than 65,535 members need it
+            lambda report: zipped({str(one): b"" for one in range(70_000)}),
+            "that no report has",
+            marks=pytest.mark.slow,
+        ),
         (replaced("results.jsonl", b"{}\n"), "does not have the schema"),
         (replaced("results.jsonl", b"[" * 100_000), "no valid JSON"),
         (replaced("results.jsonl", b"NaN\n"), "no valid JSON"),

@@ -1,7 +1,6 @@
 """The command line: its commands, and the one handler of errors."""
 
 import errno
-import gc
 import io
 import logging
 import os
@@ -51,11 +50,7 @@ class _App(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        gc.disable()  # nothing of what is imported becomes garbage: a sixth of the time
-        try:
-            module = import_module(f"{commands.__name__}.{cmd_name}")
-        finally:
-            gc.enable()
+        module = import_module(f"{commands.__name__}.{cmd_name}")
         return cast(click.Command, module.command)
 
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from types import ModuleType
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -95,7 +95,7 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in reversed(model.__mro__):
         if issubclass(one, FileModel):
-            definition = _definitions(inspect.getmodule(one))[one.__name__]
+            definition = _definitions(inspect.getfile(one))[one.__name__]
             for field, text in pairwise(definition.body):
                 match field, text:
                     case (
@@ -107,9 +107,9 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 
 @cache
-def _definitions(module: ModuleType | None) -> Mapping[str, ast.ClassDef]:
-    """The classes of a module by name, from its source."""
-    tree = ast.parse(inspect.getsource(module)) if module else ast.Module([], [])
+def _definitions(file: str) -> Mapping[str, ast.ClassDef]:
+    """The classes of a file of source by name."""
+    tree = ast.parse(Path(file).read_text("utf-8"))
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 

@@ -65,7 +65,7 @@ class Folder:
             try:
                 if (path := replace(self, path=folder).resolve(text)).is_file():
                     return f", but there is /{self.relative(path)}"
-            except (OSError, ValueError):
+            except (OSError, ValueError):  # not a path from there
                 continue
         return ""
 

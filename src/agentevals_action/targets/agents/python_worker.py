@@ -7,6 +7,7 @@ code knows: what the function or its child processes print goes to standard erro
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import importlib
@@ -17,7 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from functools import cache, reduce
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -43,14 +44,14 @@ def _main(target: str, trace: str = "") -> None:
         return
     spans = _Spans() if trace == "otel" else None
     _write(answers, {"files": _own_files(folder)})
-    if "asyncio" in sys.modules:  # of an agent that may use the loop before its first `await`
-        _event_loop()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     for line in questions:
         question = json.loads(line)
         _enter_workspace(question["workspace"], folder)
         given = {name: question[name] for name in keywords}
         started = time.time_ns()
-        answer = _answer(function, question["messages"], given)
+        answer = _answer(function, question["messages"], given, loop)
         if spans is not None:
             answer["spans"] = spans.take(started)
         with contextlib.suppress(OSError, ValueError):  # the function closed it
@@ -157,23 +158,16 @@ def _enter_workspace(workspace: str | None, folder: str) -> None:
             os.environ[name] = workspace
 
 
-@cache
-def _event_loop() -> Any:
-    """The loop of all calls, to which clients of an agent may be bound."""
-    import asyncio  # half of the start of a worker, and an agent may do without
-
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    return loop
-
-
 def _answer(
-    function: Callable[..., Any], messages: list[dict[str, Any]], given: Mapping[str, Any]
+    function: Callable[..., Any],
+    messages: list[dict[str, Any]],
+    given: Mapping[str, Any],
+    loop: asyncio.AbstractEventLoop,
 ) -> dict[str, Any]:
     try:
         reply = function(messages, **given)
         if inspect.isawaitable(reply):
-            reply = _event_loop().run_until_complete(reply)
+            reply = loop.run_until_complete(reply)
         return {"reply": _plain(reply)}
     except BaseException as error:  # `sys.exit` as well: it is an error of this test
         return _describe(error)
