@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
-from agentevals_action.model.file_model import model_schema
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import model_schema
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.field_errors import FieldError, field_errors
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Block, Evaluator, Message, Test
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.field_errors import FieldError, field_errors
+from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
 

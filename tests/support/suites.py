@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
+from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.json_schema import suite_schema
 from agentevals_action.suites.load import load_suite

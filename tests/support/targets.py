@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.field_errors import describe
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
+from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.providers import PROVIDERS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action import escaping, formatting
-from agentevals_action.model.json_values import shown
+from agentevals_action.model.validation.json_values import shown
 from agentevals_action.suites.files.validation_errors import shorten
 from agentevals_action.system.redaction import Redactor
 

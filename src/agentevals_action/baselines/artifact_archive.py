@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.results.jsonl import RESULT
 from agentevals_action.system.files.archives import DAMAGED
 

@@ -11,8 +11,8 @@ from pydantic import Field, ValidationError
 from pydantic_core import to_jsonable_python
 
 from agentevals_action.baselines.stored_run import sound_samples
-from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.result import Fingerprint, GateRecord, Record, SampleResult, TestResult
+from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.scoring import combine_samples
 from agentevals_action.results.trace_summary import stored_work
 

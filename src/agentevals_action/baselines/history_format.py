@@ -12,10 +12,10 @@ from pydantic_core import to_jsonable_python
 
 from agentevals_action.baselines import history
 from agentevals_action.baselines.history import Bounds
-from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
+from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results import scoring
 
 #: Bytes of a suite's file, at most.

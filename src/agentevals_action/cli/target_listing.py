@@ -10,10 +10,10 @@ from typing import Any
 from agentevals_action.evaluators import base
 from agentevals_action.formatting import counted, dollars, plain
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Price, Target
+from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.targets.prices.cost import known_price
 
 #: Options that identify an agent or a model; the first one that is set is shown.

@@ -25,7 +25,6 @@ from agentevals_action.evaluators.base import (
 )
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, Steps, Weight, errors_at
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
     PASS_SCORE,
@@ -34,6 +33,14 @@ from agentevals_action.model.result import (
     Score,
 )
 from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    Steps,
+    Weight,
+    errors_at,
+)
 from agentevals_action.results.scoring import reaches, weighted_mean
 
 Aggregation = Literal[

@@ -21,10 +21,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, is_given, require
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
-from agentevals_action.model.file_model import Steps, errors_at
-from agentevals_action.model.json_values import check_depth, parse_json, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
+from agentevals_action.model.validation.file_model import Steps, errors_at
+from agentevals_action.model.validation.json_values import check_depth, parse_json, shown
 from agentevals_action.system.files.paths import Folder
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -14,9 +14,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
 from agentevals_action.formatting import quoted
-from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import ListOf
 
 #: Seconds after which a search is stopped and the pattern is an error.
 TIME_LIMIT = 2.0

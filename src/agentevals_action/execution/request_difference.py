@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentevals_action.formatting import redacted
-from agentevals_action.model.json_values import MISSING, shown
+from agentevals_action.model.validation.json_values import MISSING, shown
 
 _BEFORE = 20  # characters of a line before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.

@@ -21,7 +21,7 @@ from agentevals_action.formatting import cut_line
 from agentevals_action.github.client.replies import Reply
 from agentevals_action.github.report_artifact import why_unsupported
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.validation.json_values import parse_json
 
 R = TypeVar("R", bound=Reply)
 T = TypeVar("T")

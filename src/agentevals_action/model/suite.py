@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.target import Target, TargetTable
+from agentevals_action.model.validation.file_model import FileModel
 
 Role = Literal["system", "user", "assistant", "tool"]
 BlockType = Literal["text", "file", "image", "json"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import TargetModel
+from agentevals_action.model.validation.file_model import TargetModel
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.field_errors import invalid_json
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.validation.field_errors import invalid_json
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.results import agentv
 from agentevals_action.system.files.tree_files import output_errors, partial_name
 

@@ -14,7 +14,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, quoted
 from agentevals_action.model.baseline import BaseRun
-from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.shards import (
     Fragment,
@@ -27,6 +26,7 @@ from agentevals_action.model.shards import (
     Side,
     TestKey,
 )
+from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.shard_sources import ShardFiles
 from agentevals_action.system.files.tree_files import OutputFolder

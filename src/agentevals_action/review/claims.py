@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.edits import Edit
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Outcome
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.reports import REPORTS
 from agentevals_action.reports.summary_json import EDIT_KINDS, read_edit
 from agentevals_action.results.jsonl import RESULT

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, TypeAdapter
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_yaml

@@ -13,9 +13,9 @@ from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.messages import ROLES
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.suites.files.diagnostics import Findings, nearest
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value

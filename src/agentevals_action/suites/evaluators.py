@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME, base
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.model.suite import Evaluator, Gate, NamedFile, Origin
+from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from agentevals_action.evaluators.base import EvaluatorOptions, walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.field_errors import field_errors
 from agentevals_action.model.suite import BrokenSuite, Evaluator, NamedFile, Suite, Test
+from agentevals_action.model.validation.field_errors import field_errors
 from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.evaluators import EvaluatorReader

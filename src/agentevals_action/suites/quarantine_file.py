@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, field_validator
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
+from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value, shorten

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import ListOf, NonEmpty, TargetModel, fields_of
 from agentevals_action.model.target import Price, Target
+from agentevals_action.model.validation.file_model import ListOf, NonEmpty, TargetModel, fields_of
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain

@@ -13,9 +13,9 @@ from pydantic import (
     WrapValidator,
 )
 
-from agentevals_action.model.field_errors import dotted, field_errors
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.field_errors import dotted, field_errors
 
 Item = TypeVar("Item")
 

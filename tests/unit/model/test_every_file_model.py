@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from agentevals_action import evaluators
 from agentevals_action.evaluators.base import EvaluatorOptions
-from agentevals_action.model.field_errors import field_errors
-from agentevals_action.model.file_model import FileModel, fields_of, model_schema
+from agentevals_action.model.validation.field_errors import field_errors
+from agentevals_action.model.validation.file_model import FileModel, fields_of, model_schema
 from agentevals_action.suites import json_schema, targets_file
 from agentevals_action.suites.models import messages, schema_models
 from agentevals_action.system.files.paths import Folder

@@ -11,7 +11,7 @@ import pytest
 
 from agentevals_action import evaluators, templating
 from agentevals_action.evaluators.base import EvaluatorOptions
-from agentevals_action.model.file_model import fields_of as file_fields
+from agentevals_action.model.validation.file_model import fields_of as file_fields
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml

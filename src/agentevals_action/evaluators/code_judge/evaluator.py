@@ -27,9 +27,9 @@ from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
 from agentevals_action.formatting import cut, last_lines
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
+from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.start_errors import describe_start, missing_script

@@ -16,9 +16,9 @@ from agentevals_action.evaluators.field_accuracy.fields import (
     score_fields,
 )
 from agentevals_action.evaluators.judges.replies import UnreadableReply
-from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Mismatch, Test
+from agentevals_action.model.validation.file_model import ListOf
 
 
 class FieldAccuracy(EvaluatorOptions):

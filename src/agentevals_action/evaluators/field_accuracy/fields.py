@@ -21,11 +21,18 @@ from agentevals_action.evaluators.field_accuracy import dates
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, Weight
-from agentevals_action.model.json_values import MISSING, equal, look_up, read_path, shown, text_of
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import text_of as message_text
+from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight
+from agentevals_action.model.validation.json_values import (
+    MISSING,
+    equal,
+    look_up,
+    read_path,
+    shown,
+    text_of,
+)
 from agentevals_action.results.scoring import weighted_mean
 
 Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]

@@ -11,10 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Ask, require
 from agentevals_action.formatting import ending, redacted
-from agentevals_action.model.field_errors import describe
-from agentevals_action.model.json_values import MAX_DEPTH, check_depth, replace_surrogates
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message
+from agentevals_action.model.validation.field_errors import describe
+from agentevals_action.model.validation.json_values import (
+    MAX_DEPTH,
+    check_depth,
+    replace_surrogates,
+)
 
 Reading = TypeVar("Reading")
 Reply = TypeVar("Reply", bound="JudgeReplyModel")

@@ -26,9 +26,9 @@ from agentevals_action.evaluators.judges.replies import (
     validate_reply,
 )
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, Weight
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight
 from agentevals_action.results.scoring import reaches, weighted_mean
 
 #: Criteria of one rubric: all of them go into one prompt.

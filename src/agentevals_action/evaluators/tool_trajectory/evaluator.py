@@ -14,9 +14,9 @@ from agentevals_action.evaluators.tool_trajectory.matching import (
     check_argument_names,
     score_calls,
 )
-from agentevals_action.model.file_model import ListOf, NonEmpty
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import ListOf, NonEmpty
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
 

@@ -16,10 +16,10 @@ from agentevals_action.evaluators.tool_trajectory.assignment import (
     best_subsequence,
 )
 from agentevals_action.formatting import quoted
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
-from agentevals_action.model.json_values import MISSING, equal, look_up, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.model.validation.json_values import MISSING, equal, look_up, shown
 
 _REFUSED = " (the call was refused)"
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github.client.api import RunContext
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.settings import Settings
 
 _Url = Annotated[

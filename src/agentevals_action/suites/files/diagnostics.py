@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.file_model import FileModel
+from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.suites.files.positions import Map
 from agentevals_action.suites.files.validation_errors import validation_errors
 from agentevals_action.system.files.paths import Folder

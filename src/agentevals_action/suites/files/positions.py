@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import Steps
+from agentevals_action.model.validation.file_model import Steps
 
 #: Line and column, both from 1.
 Position = tuple[int, int]

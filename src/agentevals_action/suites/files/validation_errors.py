@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.field_errors import FieldError, dotted, field_errors
-from agentevals_action.model.file_model import Steps
+from agentevals_action.model.validation.field_errors import FieldError, dotted, field_errors
+from agentevals_action.model.validation.file_model import Steps
 from agentevals_action.suites.files.positions import Map, locate
 
 #: The advice for problems that a validator raises without one.

@@ -9,8 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from agentevals_action.model import suite as model
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, expected
 from agentevals_action.model.messages import ROLES, read_tool_call
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    errors_at,
+    expected,
+)
 from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.system.files.paths import Folder

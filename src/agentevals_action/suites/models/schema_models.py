@@ -6,7 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, Weight, expected
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    Weight,
+    expected,
+)
 from agentevals_action.suites.models.messages import Answer, Question
 from agentevals_action.suites.models.workspace_models import Workspace
 

@@ -16,8 +16,14 @@ from pydantic import (
 )
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, expected
 from agentevals_action.model.suite import Reset
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    errors_at,
+    expected,
+)
 from agentevals_action.suites.models.messages import folder_of
 from agentevals_action.system.files.paths import PREFIXES, Folder
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import last_lines
-from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser

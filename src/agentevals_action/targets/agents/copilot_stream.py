@@ -8,9 +8,9 @@ tokens; those that write telemetry report them there."""
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import (
     Failure,

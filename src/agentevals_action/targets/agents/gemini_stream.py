@@ -7,9 +7,9 @@ does not contain: model calls, the cost, the calls that sub-agents make."""
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import Failure, Finished, StreamContent, StreamEvent
 

@@ -17,10 +17,10 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
-from agentevals_action.model.file_model import ListOf, NonEmpty
-from agentevals_action.model.json_values import replace_surrogates
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import ListOf, NonEmpty
+from agentevals_action.model.validation.json_values import replace_surrogates
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import open_resolved

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.file_model import FileModel, ListOf
+from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agentevals_action.formatting import cut_line, quoted
-from agentevals_action.model import json_values
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.validation import json_values
+from agentevals_action.model.validation.json_values import parse_json
 
 #: The meaning of a failure for later calls: every call will fail, the rate limit is reached, a
 #: retry may succeed, or only this call failed.

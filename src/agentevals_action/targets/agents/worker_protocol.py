@@ -9,9 +9,9 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system import process
 from agentevals_action.system.workers import Ended, Open, Program, Worker, Workers
 from agentevals_action.targets.agents.command import CommandRunner, describe_end

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at

@@ -16,7 +16,7 @@ import httpx
 
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.json_values import amount_in, parse_json, shown
+from agentevals_action.model.validation.json_values import amount_in, parse_json, shown
 from agentevals_action.targets.apis.http_errors import (
     Service,
     connection_error,

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import one_of
-from agentevals_action.model.file_model import expected
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import expected
 from agentevals_action.targets.apis import openai_chat, openai_responses
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.model_api import ModelApi, WireFormat

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from agentevals_action.model.json_values import replace_surrogates
 from agentevals_action.model.messages import wire_message
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.model.target import Target
+from agentevals_action.model.validation.json_values import replace_surrogates
 from agentevals_action.system import redaction
 from agentevals_action.targets.base import ProviderOptions, Request
 from agentevals_action.targets.cache.file_digests import CacheFiles

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from agentevals_action.errors import GitError, InvalidInput
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.results.estimate import Figures
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository

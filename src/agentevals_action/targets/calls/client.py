@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.field_errors import describe
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system import redaction
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.cache.keys import CacheKeys

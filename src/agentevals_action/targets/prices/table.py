@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.target import Price
+from agentevals_action.model.validation.file_model import FileModel
 
 #: Parts before a slash that name the vendor, or a router that charges the vendor's prices.
 VENDORS = frozenset({

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agentevals_action.model.file_model import NonEmpty
+from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.http_client import check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentevals_action.model.file_model import NonEmpty
+from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.agents import claude_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
 

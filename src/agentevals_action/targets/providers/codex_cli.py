@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agentevals_action.model.file_model import NonEmpty
+from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.agents import codex_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
 

@@ -12,10 +12,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
-from agentevals_action.model.json_values import MISSING, look_up, parse_json, read_path, shown
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import (
+    MISSING,
+    look_up,
+    parse_json,
+    read_path,
+    shown,
+)
 from agentevals_action.system import redaction
 from agentevals_action.system.rendering import render
 from agentevals_action.targets import variables

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
-from agentevals_action.model.file_model import FileModel, ListOf, errors_at
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import content_text
 from agentevals_action.targets.replies.envelope import trace_of

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
-from agentevals_action.model.file_model import NonEmpty
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.workers import Ended, Program, Worker
 from agentevals_action.targets.agents import command as agent_command

@@ -10,9 +10,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.results.jsonl import read_row
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.system.files.paths import Folder

@@ -6,10 +6,10 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.targets.replies.conversations import read_conversation
 from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.targets.reply_model import ReplyModel

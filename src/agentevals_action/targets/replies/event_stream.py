@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentevals_action.model.json_values import MISSING, decoded, look_up, shown
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import MISSING, decoded, look_up, shown
 from agentevals_action.targets.apis.openai_chat import read_completion
 from agentevals_action.targets.replies.formats.base import joined_text
 from agentevals_action.targets.reply_model import IfValid, ReplyModel

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentevals_action.model.json_values import count, look_up
+from agentevals_action.model.validation.json_values import count, look_up
 from agentevals_action.targets.reply_model import RouterUsage
 
 #: Where each format has the tokens that were read, written, and taken from the vendor's cache:

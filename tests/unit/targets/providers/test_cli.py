@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli

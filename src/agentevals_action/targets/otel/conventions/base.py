@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from agentevals_action.model import json_values
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.validation import json_values
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.otel.otlp.spans import Span
 
 #: A call of a model, a call of a tool, or the run of an agent or a workflow around them.

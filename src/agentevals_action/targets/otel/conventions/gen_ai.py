@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentevals_action.model.json_values import amount, decoded
 from agentevals_action.model.suite import Message
+from agentevals_action.model.validation.json_values import amount, decoded
 from agentevals_action.targets.otel.conventions import base
 from agentevals_action.targets.otel.conventions.base import SpanMeaning, StepType
 from agentevals_action.targets.otel.otlp.spans import Span

@@ -6,8 +6,8 @@ https://github.com/traceloop/openllmetry"""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentevals_action.model.json_values import decoded
 from agentevals_action.model.suite import Message
+from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.otel.conventions import base
 from agentevals_action.targets.otel.conventions.base import SpanMeaning, StepType
 from agentevals_action.targets.otel.otlp.spans import Span

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentevals_action.model.json_values import count, count_values, members, parse_json
+from agentevals_action.model.validation.json_values import count, count_values, members, parse_json
 from agentevals_action.targets.otel.otlp.protobuf import MessageLimit, read_request
 
 #: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests

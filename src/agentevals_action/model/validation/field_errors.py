@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.file_model import Steps
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.validation.file_model import Steps
+from agentevals_action.model.validation.json_values import parse_json
 
 _LINE = 200  # characters of an error of a stored file
 

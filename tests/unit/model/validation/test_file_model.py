@@ -11,8 +11,14 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.model.field_errors import describe, field_errors
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, model_schema
+from agentevals_action.model.validation.field_errors import describe, field_errors
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    errors_at,
+    model_schema,
+)
 
 
 def _not_empty(value: Any) -> Any:
