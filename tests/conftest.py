@@ -82,8 +82,7 @@ def tmp_path(
     """An empty folder, which is removed if the test passes. pytest's own fixture lists the folders
     of all earlier tests for a free name, and keeps them for a later run to remove."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    folder = tmp_path_factory.getbasetemp() / f"{name}{next(_FOLDER_NUMBERS)}"
-    folder.mkdir(mode=0o700)
+    folder = tmp_path_factory.mktemp(f"{name}{next(_FOLDER_NUMBERS)}", numbered=False)
     failed = request.session.testsfailed
     yield folder
     if request.session.testsfailed == failed:

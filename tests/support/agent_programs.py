@@ -5,27 +5,20 @@ To `echo X` they answer X in their own stream; anything else fails as a wrong ke
 `STAND_IN_STREAM` names a file that is printed instead, `STAND_IN_SEEN` one that gets what the
 program saw."""
 
-# pathlib and typing would be a third of the start of each program.
-# ruff: noqa: PTH109, PTH123
-
-from __future__ import annotations
-
 import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-HERE = os.path.realpath(__file__)
+HERE = Path(__file__).resolve()
 
 
 def program(name: str) -> list[str]:
     """The words that start one of them."""
-    return [sys.executable, HERE, name]
+    return [sys.executable, str(HERE), name]
 
 
 def lines(*events: Mapping[str, Any]) -> str:
@@ -294,19 +287,18 @@ def main(name: str, words: Sequence[str]) -> int:
     parser.parse_args(words)
     prompt = sys.stdin.read()
     if seen := os.environ.get("STAND_IN_SEEN"):
-        with open(seen, "w") as file:
-            json.dump(
+        Path(seen).write_text(
+            json.dumps(
                 {
                     "words": words,
                     "prompt": prompt,
-                    "cwd": os.getcwd(),
+                    "cwd": str(Path.cwd()),
                     "environment": dict(os.environ),
-                },
-                file,
+                }
             )
+        )
     if scripted := os.environ.get("STAND_IN_STREAM"):
-        with open(scripted) as file:
-            sys.stdout.write(file.read())
+        sys.stdout.write(Path(scripted).read_text())
         return 0
     if prompt.startswith("echo "):
         sys.stdout.write(said(prompt.removeprefix("echo ")))
