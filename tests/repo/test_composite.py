@@ -88,7 +88,12 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "uploaded"), [("https://github.com", True), ("https://ghes.acme.com", False)]
+    ("server", "uploaded"),
+    [
+        ("https://github.com", True),
+        ("https://acme.ghe.com", True),
+        ("https://ghes.acme.com", False),
+    ],
 )
 def test_page__has_the_name_of_its_artifact(tmp_path: Path, server: str, uploaded: bool) -> None:
     (tmp_path / "report").mkdir()
