@@ -251,7 +251,7 @@ class Settings(BaseModel):
     ] = _input(
         "auto",
         "What the job does: auto (by the event), publish (report the results of a run without "
-        "secrets, in a workflow_run), plan (plan shards and open the check run) or merge (merge "
+        "secrets, in a workflow_run), plan (plan shards) or merge (merge "
         "the results of the shards into one outcome).",
     )
     suites: _Texts = _input(

@@ -3,9 +3,6 @@ file of its own."""
 
 import dataclasses
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -75,24 +72,19 @@ def lines(check: CheckRun) -> list[int]:
     return [one["start_line"] for one in check.annotations]
 
 
-def test_check__is_in_progress_and_then_completed(server: GitHubServer, waits: Waits) -> None:
+def test_check__is_written_once_with_its_annotations(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    url = gate.start_check()
+    url = gate.write_check(replace(GREEN, annotations=(annotation(3),)))
     (check,) = server.check_runs
+    assert url == check.url
     assert (check.status, check.conclusion, check.head_sha, check.name) == (
-        "in_progress",
-        None,
+        "completed",
+        "success",
         HEAD,
         "agentevals",
     )
+    assert (check.title, check.summary) == (GREEN.title, GREEN.summary)
     assert check.details_url == "https://github.com/acme/agent/actions/runs/50"
-    assert gate.finish_check(replace(GREEN, annotations=(annotation(3),))) == url == check.url
-    assert (check.status, check.conclusion, check.title, check.summary) == (
-        "completed",
-        "success",
-        GREEN.title,
-        GREEN.summary,
-    )
     assert check.annotations == [
         {
             "path": "evals/EVAL.yaml",
@@ -103,126 +95,71 @@ def test_check__is_in_progress_and_then_completed(server: GitHubServer, waits: W
             "message": "The gate 3 failed.",
         }
     ]
+    assert server.routes() == ["POST /repos/acme/agent/check-runs"]
     assert gate.notices == ()
     assert waits == []
 
 
 def test_check__is_not_written_without_a_name(server: GitHubServer, waits: Waits) -> None:
-    gate = host(server, waits, check_name=None)
-    assert (gate.start_check(), gate.finish_check(GREEN)) == (None, None)
+    assert host(server, waits, check_name=None).write_check(GREEN) is None
     assert server.requests == []
 
 
-def test_check__is_completed_though_it_was_never_started(
+def test_check__of_a_run_that_crashes_after_it_is_replaced(
     server: GitHubServer, waits: Waits
 ) -> None:
-    assert host(server, waits).finish_check(GREEN) == server.check_runs[0].url
-    assert server.check_runs[0].conclusion == "success"
-
-
-def test_check__can_be_completed_again(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    gate.start_check()
-    gate.finish_check(replace(GREEN, annotations=(annotation(1),)))
-    gate.finish_check(CheckReport("failure", "The action crashed", "See the log."))
+    gate.write_check(replace(GREEN, annotations=(annotation(1),)))
+    gate.write_check(CheckReport("failure", "The action crashed", "See the log."))
     (check,) = server.check_runs
     assert (check.conclusion, check.title, lines(check)) == ("failure", "The action crashed", [1])
 
 
-def test_annotations__go_fifty_a_request_and_the_conclusion_last(
-    server: GitHubServer, waits: Waits
-) -> None:
+def test_annotations__go_fifty_a_request(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    gate.start_check()
-    gate.finish_check(
+    gate.write_check(
         replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 121)))
     )
     (check,) = server.check_runs
     assert lines(check) == list(range(1, 121))
-    bodies = [request.body for request in server.requests if request.method == "PATCH"]
-    assert [len(body["output"].get("annotations", ())) for body in bodies] == [50, 50, 20, 0]
-    assert ["conclusion" in body for body in bodies] == [False, False, False, True]
+    assert [len(one.body["output"]["annotations"]) for one in server.requests] == [50, 50, 20]
     assert waits == [1.0, 1.0]
 
 
-def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclusion(
+def test_annotations__that_github_rejects_do_not_prevent_the_conclusion(
     server: GitHubServer, waits: Waits
 ) -> None:
     server.world.tree = {"evals/EVAL.yaml"}
     gate = host(server, waits)
-    gate.start_check()
-    found = [annotation(number) for number in range(1, 61)]
-    found[4] = annotation(5, "gone.yaml")
-    found[40] = annotation(41, "gone.yaml")
-    gate.finish_check(CheckReport("failure", "2 gates failed", "Why.", tuple(found)))
+    found = (annotation(1), annotation(2, "gone.yaml"))
+    gate.write_check(CheckReport("failure", "2 gates failed", "Why.", found))
     (check,) = server.check_runs
-    assert lines(check) == [number for number in range(1, 61) if number not in (5, 41)]
-    assert check.conclusion == "failure"
-    assert check.summary == "Why.\n\n2 of the annotations could not be written on their lines.\n"
+    assert (check.conclusion, check.summary, lines(check)) == ("failure", "Why.", [])
     assert gate.notices == (
-        "Some annotations could not be written: GitHub refused it (422: Invalid request., gone.yaml is not in the tree of the commit).",
+        "The check run is not complete: GitHub refused it (422: Invalid request., gone.yaml is not in the tree of the commit).",
     )
-
-
-def test_annotations__all_refused_end_in_a_bounded_number_of_requests(
-    server: GitHubServer, waits: Waits
-) -> None:
-    server.world.tree = set()
-    gate = host(server, waits)
-    gate.start_check()
-    gate.finish_check(
-        replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 101)))
-    )
-    (check,) = server.check_runs
-    assert (check.conclusion, lines(check)) == ("success", [])
-    assert "100 of the annotations" in (check.summary or "")
-    assert len(server.routes("PATCH")) < 30
 
 
 def test_annotations__are_made_fit(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    gate.start_check()
     odd = (
         Annotation("a.yaml", 0, "warning", "t" * 400, "é" * 70_000),
         Annotation("a.yaml", 2, "warning", "", ""),
         Annotation("", 3, "warning", "x", "y"),
         Annotation("/etc/passwd", 3, "warning", "x", "y"),
     )
-    gate.finish_check(replace(GREEN, annotations=odd))
+    gate.write_check(replace(GREEN, annotations=odd))
     (check,) = server.check_runs
     assert lines(check) == [1, 2]
     assert (len(check.annotations[0]["title"]), len(check.annotations[0]["message"])) == (
         255,
         32_768,
     )
-    assert "2 of the annotations" in (check.summary or "")
-
-
-def test_annotations__are_not_doubled_by_an_unclear_failure(
-    server: GitHubServer, waits: Waits
-) -> None:
-    gate = host(server, waits)
-    gate.start_check()
-    server.break_route(InjectedFailure("PATCH .*/check-runs/", 502, after_write=True))
-    gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
-    (check,) = server.check_runs
-    assert (lines(check), check.conclusion) == ([1, 2], "success")
-
-
-def test_annotations__are_written_again_when_the_failure_came_first(
-    server: GitHubServer, waits: Waits
-) -> None:
-    gate = host(server, waits)
-    gate.start_check()
-    server.break_route(InjectedFailure("PATCH .*/check-runs/", 502))
-    gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
-    assert lines(server.check_runs[0]) == [1, 2]
 
 
 def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    gate.start_check()
-    gate.finish_check(replace(GREEN, title="t" * 300, summary="word 😀\n" * 12_000))
+    gate.write_check(replace(GREEN, title="t" * 300, summary="word 😀\n" * 12_000))
     (check,) = server.check_runs
     assert check.conclusion == "success"
     summary = check.summary or ""
@@ -233,11 +170,10 @@ def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Wai
     assert len(check.title or "") == 255
 
 
-def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Waits) -> None:
+def test_conclusion__survives_a_rejected_summary(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
-    gate.start_check()
-    server.break_route(InjectedFailure("PATCH .*/check-runs/", 422, message="Validation Failed"))
-    gate.finish_check(replace(GREEN, conclusion="failure"))
+    server.break_route(InjectedFailure(CHECKS, 422, message="Validation Failed"))
+    gate.write_check(replace(GREEN, conclusion="failure"))
     (check,) = server.check_runs
     assert (check.conclusion, check.title) == ("failure", GREEN.title)
     assert "job summary" in (check.summary or "")
@@ -245,9 +181,7 @@ def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Wai
 
 def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, waits: Waits) -> None:
     server.break_route(InjectedFailure(CHECKS, 502, after_write=True))
-    gate = host(server, waits)
-    assert gate.start_check() == server.check_runs[0].url
-    gate.finish_check(GREEN)
+    assert host(server, waits).write_check(GREEN) == server.check_runs[0].url
     assert [check.conclusion for check in server.check_runs] == ["success"]
     assert len(server.routes(CHECKS)) == 1
 
@@ -256,132 +190,47 @@ def test_check__of_a_502_before_the_write_is_created_again(
     server: GitHubServer, waits: Waits
 ) -> None:
     server.break_route(InjectedFailure(CHECKS, 502, times=2))
-    gate = host(server, waits)
-    assert gate.start_check() is not None
+    assert host(server, waits).write_check(GREEN) is not None
     assert len(server.check_runs) == 1
     assert len(server.routes(CHECKS)) == 3
     assert [round(wait) for wait in waits] == [1, 2]
 
 
-def test_orphan__of_a_killed_run_is_completed(server: GitHubServer, waits: Waits) -> None:
-    host(server, waits, run_id=49).start_check()
-    host(server, waits).start_check()
-    assert [(check.status, check.conclusion) for check in server.check_runs] == [
-        ("completed", "cancelled"),
-        ("in_progress", None),
-    ]
-    assert "ended before it could complete it" in (server.check_runs[0].summary or "")
+CANCELLED = CheckReport("cancelled", "The run was cancelled", "Nothing is known.")
 
 
-def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
-    server: GitHubServer, waits: Waits
-) -> None:
-    code = (
-        "import os, signal, sys\n"
-        "from agentevals_action.github.client.api import RunContext\n"
-        "from agentevals_action.github.host import GitHubHost\n"
-        "url, token, head = sys.argv[1:]\n"
-        "GitHubHost(RunContext('acme/agent', head, token, url, url + '/graphql', check_name='agentevals', run_id=50)).start_check()\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    killed = subprocess.run(
-        [sys.executable, "-c", code, server.url, server.token, HEAD], check=False, timeout=60
-    )
-    assert killed.returncode == -signal.SIGKILL
-    assert [check.status for check in server.check_runs] == ["in_progress"]
-    gate = host(server, waits, run_attempt=2)
-    gate.start_check()
-    gate.finish_check(GREEN)
-    assert [(check.status, check.conclusion) for check in server.check_runs] == [
-        ("completed", "cancelled"),
-        ("completed", "success"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("earlier", "expected"),
-    [
-        ({"run_id": 50, "run_attempt": 1}, "cancelled"),
-        ({"run_id": 49}, "cancelled"),
-        ({"run_id": 51}, None),
-        ({"run_id": 50, "run_attempt": 3}, None),
-        ({"run_id": 49, "comment_id": "another-gate"}, None),
-        ({"run_id": 49, "check_name": "another name"}, None),
-        ({"run_id": 49, "head_sha": OTHER}, None),
-    ],
-)
-def test_orphan__is_distinguished_from_other_checks(
-    server: GitHubServer, waits: Waits, earlier: dict[str, object], expected: str | None
-) -> None:
-    host(server, waits, **earlier).start_check()
-    host(server, waits, run_attempt=2).start_check()
-    assert server.check_runs[0].conclusion == expected
-
-
-@pytest.mark.parametrize(
-    ("run", "expected"),
-    [
-        ({"status": "in_progress", "run_attempt": 1}, None),
-        ({"status": "completed", "run_attempt": 1}, "cancelled"),
-        ({"status": "in_progress", "run_attempt": 2}, "cancelled"),
-    ],
-)
-def test_orphan__is_asked_after_where_the_token_may(
-    server: GitHubServer, waits: Waits, run: dict[str, object], expected: str | None
-) -> None:
-    server.world.workflow_runs[49] = run
-    host(server, waits, run_id=49).start_check()
-    host(server, waits).start_check()
-    assert server.check_runs[0].conclusion == expected
-
-
-def test_orphan__that_lives_after_all_keeps_its_own_conclusion(
-    server: GitHubServer, waits: Waits
-) -> None:
-    server.permissions["actions"] = "none"
-    living = host(server, waits, run_id=49)
-    living.start_check()
-    host(server, waits).start_check()
-    living.finish_check(replace(GREEN, conclusion="failure"))
-    assert server.check_runs[0].conclusion == "failure"
-
-
-def test_orphan__behind_a_later_check_of_the_name_is_found(
-    server: GitHubServer, waits: Waits
-) -> None:
-    host(server, waits, run_id=48).start_check()
-    finished = host(server, waits, run_id=49, comment_id="another-gate")
-    finished.start_check()
-    finished.finish_check(GREEN)
-    host(server, waits).start_check()
-    assert [check.conclusion for check in server.check_runs] == ["cancelled", "success", None]
-
-
-def test_orphan__of_another_app_stops_nothing(server: GitHubServer, waits: Waits) -> None:
-    host(server, waits, run_id=48).start_check()
-    host(server, waits, run_id=48).start_check()
-    server.world.check_runs[0].conclusion, server.world.check_runs[0].status = None, "in_progress"
-    server.world.check_runs[0].app_id = 1
-    server.world.check_runs[1].status = "in_progress"
+def test_cancelled__is_written_with_one_attempt(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(InjectedFailure(CHECKS, 502))
     gate = host(server, waits)
-    assert gate.start_check() is not None
-    assert [check.status for check in server.check_runs] == [
-        "in_progress",
-        "completed",
-        "in_progress",
-    ]
-    assert len(gate.notices) == 1
-    assert gate.notices[0].startswith(
-        "The check that a killed run left open could not be completed: "
-    )
+    gate.cancel_check(CANCELLED)
+    assert (server.check_runs, len(server.routes(CHECKS)), waits) == ((), 1, [])
+    gate.cancel_check(CANCELLED)
+    assert [check.conclusion for check in server.check_runs] == ["cancelled"]
+
+
+def test_cancelled__does_not_replace_a_check_that_is_written(
+    server: GitHubServer, waits: Waits
+) -> None:
+    gate = host(server, waits)
+    gate.write_check(GREEN)
+    gate.cancel_check(CANCELLED)
+    assert [check.conclusion for check in server.check_runs] == ["success"]
+
+
+def test_cancelled__does_not_wait_for_a_server_that_is_silent(
+    server: GitHubServer, waits: Waits
+) -> None:
+    server.latency = 6
+    host(server, waits).cancel_check(CANCELLED)
+    assert server.check_runs == ()
 
 
 def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits: Waits) -> None:
     server.permissions["checks"] = "read"
     gate = host(server, waits)
-    assert (gate.start_check(), gate.finish_check(GREEN)) == (None, None)
+    assert gate.write_check(GREEN) is None
     assert gate.notices == (
-        "The check run could not be opened: the token lacks `checks: write` (GitHub replied 403: Resource not accessible by integration). "
+        "The check run could not be written: the token lacks `checks: write` (GitHub replied 403: Resource not accessible by integration). "
         "Add `checks: write` to the `permissions:` of the job.",
     )
     assert len(server.routes(CHECKS)) == 1
@@ -418,7 +267,7 @@ def test_refusal__of_the_comment_names_who_has_no_secrets(
 def test_refusal__as_a_404_is_one_too(server: GitHubServer, waits: Waits) -> None:
     server.permissions, server.refusal = {}, (404, "Not Found")
     gate = host(server, waits)
-    gate.start_check()
+    gate.write_check(GREEN)
     gate.publish_comment(COMMENT)
     assert re.findall(r"lacks `(.+?)`", "\n".join(gate.notices)) == [
         "checks: write",
@@ -448,7 +297,7 @@ def test_refusal__of_the_token_is_reported_as_one(
     server: GitHubServer, waits: Waits, token: str | None
 ) -> None:
     gate = host(server, waits, token=token)
-    assert gate.start_check() is None
+    assert gate.write_check(GREEN) is None
     assert len(gate.notices) == 1
     assert "GitHub does not accept the token" in gate.notices[0]
 
@@ -458,7 +307,7 @@ def test_limit__is_waited_for_as_long_as_github_asks(
     server: GitHubServer, waits: Waits, secondary: bool
 ) -> None:
     server.limit_route(CHECKS, 7, times=2, secondary=secondary)
-    assert host(server, waits).start_check() is not None
+    assert host(server, waits).write_check(GREEN) is not None
     assert waits == [7.0, 7.0]
     assert len(server.check_runs) == 1
 
@@ -467,27 +316,24 @@ def test_limit__without_a_time_is_waited_for_a_minute(server: GitHubServer, wait
     server.break_route(
         InjectedFailure(CHECKS, 403, message="You have exceeded a secondary rate limit.")
     )
-    assert host(server, waits).start_check() is not None
+    assert host(server, waits).write_check(GREEN) is not None
     assert waits == [60.0]
 
 
 def test_limit__of_the_hour_is_not_waited_for(server: GitHubServer, waits: Waits) -> None:
     server.limit_route(CHECKS, 3_000)
     gate = host(server, waits)
-    assert gate.start_check() is None
+    assert gate.write_check(GREEN) is None
     assert waits == []
     assert gate.notices == (
-        "The check run could not be opened: GitHub limits the requests of this token, for longer than a run waits (429: Too many requests).",
+        "The check run could not be written: GitHub limits the requests of this token, for longer than a run waits (429: Too many requests).",
     )
-    # Started it was not, but it is completed when GitHub answers again.
-    assert gate.finish_check(GREEN) is not None
-    assert server.check_runs[0].conclusion == "success"
 
 
 def test_limit__until_the_reset_is_waited_for(server: GitHubServer, waits: Waits) -> None:
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 20)}
     server.break_route(InjectedFailure(CHECKS, 429, headers=headers))
-    assert host(server, waits).start_check() is not None
+    assert host(server, waits).write_check(GREEN) is not None
     assert len(waits) == 1
     assert 0 < waits[0] <= 21
 
@@ -495,7 +341,7 @@ def test_limit__until_the_reset_is_waited_for(server: GitHubServer, waits: Waits
 def test_limit__that_stays_is_reported_as_one(server: GitHubServer, waits: Waits) -> None:
     server.break_route(InjectedFailure(CHECKS, 403, 9, "You have exceeded a secondary rate limit."))
     gate = host(server, waits)
-    assert gate.start_check() is None
+    assert gate.write_check(GREEN) is None
     assert waits == [60.0] * 3
     assert "GitHub limits the requests of this token" in gate.notices[0]
 
@@ -503,8 +349,7 @@ def test_limit__that_stays_is_reported_as_one(server: GitHubServer, waits: Waits
 def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Waits) -> None:
     server.limit_route("", 50, times=100)
     gate = host(server, waits)
-    gate.start_check()
-    gate.finish_check(GREEN)
+    gate.write_check(GREEN)
     gate.publish_comment(COMMENT)
     assert waits == [50.0] * 4
     assert server.check_runs == ()
@@ -531,8 +376,7 @@ def test_failure__of_any_kind_raises_nothing(
     gate = host(server, waits)
     assert gate.changed_files() is None
     assert gate.merge_base() is None
-    gate.start_check()
-    gate.finish_check(GREEN)
+    gate.write_check(GREEN)
     gate.publish_comment(COMMENT)
     assert gate.notices
     assert sum(waits) < 300
@@ -545,11 +389,8 @@ def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
     gate = host(server, waits)
     assert (gate.changed_files(), gate.merge_base()) == (None, None)
     assert len(server.requests) == 2
-    assert gate.start_check() is not None
-    assert gate.notices == (
-        "The check that a killed run left open could not be completed: "
-        "GitHub did not respond correctly (the reply has an unexpected structure).",
-    )
+    assert gate.write_check(GREEN) is not None
+    assert gate.notices == ()
     assert waits == []
 
 
@@ -572,9 +413,9 @@ def test_write__an_error_of_the_program_is_not_reported_as_one_of_github(
 
 def test_failure__without_a_server_is_reported(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits, api_url="http://127.0.0.1:9")
-    assert gate.start_check() is None
+    assert gate.write_check(GREEN) is None
     assert gate.notices == (
-        "The check run could not be opened: GitHub did not respond correctly (no valid reply (ConnectionError)).",
+        "The check run could not be written: GitHub did not respond correctly (no valid reply (ConnectionError)).",
     )
 
 
@@ -585,7 +426,7 @@ def test_interrupt__passes_through(server: GitHubServer) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GitHubHost(target(server), interrupted).start_check()
+        GitHubHost(target(server), interrupted).write_check(GREEN)
 
 
 def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) -> None:
@@ -672,8 +513,7 @@ def test_enterprise_server__has_its_api_below_a_path(server: GitHubServer, waits
     )
     assert len(gate.changed_files() or ()) == 40
     assert gate.merge_base() == OTHER
-    gate.start_check()
-    gate.finish_check(replace(GREEN, annotations=(annotation(1),)))
+    gate.write_check(replace(GREEN, annotations=(annotation(1),)))
     gate.publish_comment(CommentReport("Bad.", Outcome.PASSED, wanted=True))
     gate.publish_comment(CommentReport("Worse.", Outcome.FAILED, wanted=True))
     assert [check.conclusion for check in server.check_runs] == ["success"]

@@ -151,6 +151,7 @@ def test_init__code_decides_what_is_watched_and_which_keys_the_agent_gets(tmp_pa
     workflow = read(repository, ".github/workflows/evals.yml")
     assert workflow["jobs"] == {
         "evals": {
+            "if": "github.event.action != 'edited' || github.event.changes.base",
             "runs-on": "ubuntu-latest",
             "steps": [
                 {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}},

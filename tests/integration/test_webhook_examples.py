@@ -62,6 +62,3 @@ def test_pull_request__is_read_from_a_real_payload(examples: Examples) -> None:
         if payload["action"] != "closed":
             job = job_for(Event("pull_request", payload, "a" * 40), Settings())
             assert job.check_sha == payload["pull_request"]["head"]["sha"]
-            changes = payload.get("changes", {"base": None})
-            assert job.pull
-            assert job.pull.is_text_edit == ("base" not in changes)

@@ -62,7 +62,7 @@ def sharded_jobs() -> dict[str, Any]:
 
 
 def test_sharded_workflow__merges_what_was_uploaded_after_a_failed_upload() -> None:
-    """Accident: the upload of the plan fails, and nothing completes the check run that it opened.
+    """Accident: the upload of the plan fails, and nothing writes the check run.
     Attack: a shard's artifact brings a file that replaces the plan where all are unpacked."""
     jobs = sharded_jobs()
     merge = jobs["merge"]

@@ -111,7 +111,7 @@ def _report(
     workflow_commands.append_summary(summary, f"{sentence}\n")
     if not pull.closed and settings.check_run and not requests.has_check(pull, settings.check_name):
         advice = f"A person with write access to the repository can comment `{RUN}`."
-        host.finish_check(CheckReport(gate.ACTION_REQUIRED, _TITLE, f"{sentence}\n\n{advice}"))
+        host.write_check(CheckReport(gate.ACTION_REQUIRED, _TITLE, f"{sentence}\n\n{advice}"))
     if refusal.is_answered and settings.comment != "off":
         host.publish_comment(CommentReport(sentence, Outcome.INVALID, wanted=True))
 

@@ -31,22 +31,13 @@ class Host:
         nothing; None without the label."""
         return None
 
-    def start_check(self) -> str | None:
-        """Completes the check runs of killed runs and opens this run's; returns its URL."""
-        return None
-
-    def resume_check(self) -> str | None:
-        """Continues the check run that another job of this run opened, or opens one; returns its
-        URL."""
-        return None
-
     def upload_report(self, page: bytes) -> str | None:  # the interface
         """Uploads the report page (HTML); returns the URL where a browser opens it, None if it
         could not be uploaded."""
         return None
 
-    def finish_check(self, report: CheckReport) -> str | None:
-        """Completes the check run, opening it first if necessary; returns its URL."""
+    def write_check(self, report: CheckReport) -> str | None:
+        """Writes the check run; returns its URL, None if it could not be written."""
         return None
 
     def publish_comment(self, report: CommentReport) -> str | None:

@@ -36,8 +36,7 @@ class Event:
 class Pull:
     """The pull request; `base_sha` is the tip of its base branch at the time of the event.
     `labeled` is the label whose addition is the event, empty for other events. `merge_sha` is the
-    merge commit that GitHub made, which may be of an older head. `is_text_edit` marks an event that
-    changes neither head nor base."""
+    merge commit that GitHub made, which may be of an older head."""
 
     number: int
     head_sha: str
@@ -45,7 +44,6 @@ class Pull:
     base_sha: str
     labeled: str = ""
     merge_sha: str | None = None
-    is_text_edit: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,6 @@ class _PullRequest(_Payload):
 
     action: str = ""
     label: str = Field(default="", validation_alias=AliasPath("label", "name"))
-    base_change: Any = Field(default=None, validation_alias=AliasPath("changes", "base"))
 
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
@@ -244,7 +241,6 @@ def _pull_request(event: Event, settings: Settings) -> Job:
             payload.base_ref,
             payload.base_sha,
             payload.label if payload.action == "labeled" else "",
-            is_text_edit=payload.action == "edited" and payload.base_change is None,
         ),
         without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
     )

@@ -1,5 +1,6 @@
 """GitHub as a code host: the changed files, the check run, the comment; a refusal is a notice."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -8,12 +9,12 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext
-from agentevals_action.github.client.replies import CheckRun, CommitComparison, File, PullReply
+from agentevals_action.github.client.replies import CommitComparison, File, PullReply
+from agentevals_action.github.client.retry import LAST_SECONDS
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
-from agentevals_action.github.passed_check import find_passed_check
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
@@ -42,11 +43,6 @@ class GitHubHost(Host):
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
         return read_shard_artifacts(self._api, self.history)
-
-    def passed_check(self) -> CheckRun | None:
-        """As `find_passed_check`."""
-        name = self._context.check_name
-        return find_passed_check(self._api, name) if name else None
 
     def data_branch(self, branch: str) -> DataBranch:
         """The results that are stored on a branch of the repository."""
@@ -91,14 +87,6 @@ class GitHubHost(Host):
         number = self._context.pull
         return None if number is None else Labels(self._api, number).acceptance(label)
 
-    def start_check(self) -> str | None:
-        """Opens the check run, if there is one; returns its URL."""
-        return self._check.start() if self._check else None
-
-    def resume_check(self) -> str | None:
-        """Continues the check run of this run, if there is one; returns its URL."""
-        return self._check.resume() if self._check else None
-
     def upload_report(self, page: bytes) -> str | None:
         """As of the base class, as an artifact of the run."""
         if self._artifacts is None:
@@ -114,9 +102,21 @@ class GitHubHost(Host):
         run = f"{context.server_url}/{context.repository}/actions/runs/{context.run_id}"
         return f"{run}/artifacts/{artifact}"
 
-    def finish_check(self, report: CheckReport) -> str | None:
-        """Completes the check run, if there is one; returns its URL."""
-        return self._check.finish(report) if self._check else None
+    def write_check(self, report: CheckReport) -> str | None:
+        """As of the base class; None also if the run has no check run."""
+        return self._check.write(report) if self._check else None
+
+    def cancel_check(self, report: CheckReport) -> None:
+        """Writes the check run of a run that a signal ends, unless it is written: one attempt of
+        at most `LAST_SECONDS`. A failure leaves a required check missing, which blocks."""
+        name = self._context.check_name
+        if name is None or (self._check and self._check.is_written):
+            return
+        writer = CheckRunWriter(GitHubApi(self._context, is_last=True), name)
+        # A daemon: a name server or a reply that takes longer does not delay the end of the run.
+        attempt = threading.Thread(target=writer.write, args=(report,), daemon=True)
+        attempt.start()
+        attempt.join(LAST_SECONDS)
 
     def publish_comment(self, report: CommentReport) -> str | None:
         """Publishes the comment; returns its URL, None outside a pull request."""

@@ -24,7 +24,7 @@ def publish(
     comment: str = "always",
     annotation_limit: int = 100,
 ) -> Published:
-    """Uploads the report page, then completes the check, then writes the comment; `comment` is the
+    """Uploads the report page, then writes the check, then writes the comment; `comment` is the
     input of that name. `page` is None if there is no page to upload.
 
     The page is first, because the others link to it. What the host refused is in the texts that are
@@ -35,7 +35,7 @@ def publish(
     title, summary = markdown.check(_with_notices(view, host), left)
     conclusion = view.review.decision.conclusion
     check = CheckReport(conclusion, title, summary, shown, report_url)
-    check_url = host.finish_check(check)
+    check_url = host.write_check(check)
     body = markdown.comment(_with_notices(view, host))
     outcome = view.review.decision.outcome
     comment_url = host.publish_comment(CommentReport(body, outcome, _is_wanted(comment, view)))

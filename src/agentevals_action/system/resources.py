@@ -45,6 +45,6 @@ def exhausted(error: BaseException) -> ResourceError | None:
 
 def end_first(pid: int) -> None:
     """Makes the kernel end this process and its children, rather than the action, when the memory
-    is exhausted: an action that is killed leaves its check run in progress."""
+    is exhausted: an action that is killed writes no check run."""
     with contextlib.suppress(OSError):  # the process has ended, or the system is not Linux
         Path(f"/proc/{pid}/oom_score_adj").write_text(_FIRST)

@@ -20,11 +20,8 @@ from agentevals_action.errors import (
     InvalidInput,
     ResourceError,
 )
-from agentevals_action.escaping import prose
-from agentevals_action.formatting import cut_line
 from agentevals_action.github import events
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
-from agentevals_action.github.client.replies import CheckRun
 from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import NothingToPublish
 from agentevals_action.github.host import GitHubHost
@@ -108,15 +105,6 @@ def command() -> int:
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
-    if not reasons and (check := _passed_check(job, settings, host)):
-        sentence = "Neither head nor base has changed since"
-        title = cut_line(check.title or "", 500)
-        print(f"{sentence} the check run {check.html_url}: {title}")
-        linked = f"{sentence} [the check run]({check.html_url}): {prose(title, 500)}\n"
-        workflow_commands.append_summary(summary, linked)
-        stated = {"outcome": Outcome.PASSED, "check-run-url": check.html_url}
-        workflow_commands.write_outputs(outputs, {**stated, "head-sha": job.head_sha})
-        return ExitCode.PASSED
     isolates = not obstacle and settings.isolation != "none"
     if isolates:
         restrict_children()
@@ -134,15 +122,6 @@ def command() -> int:
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
         _restore_owner(workspace)
-
-
-def _passed_check(job: Job, settings: Settings, host: GitHubHost) -> CheckRun | None:
-    """The check run that already answers an edit of the title or the text. A fork's run needs no
-    key, and the trusted phase needs what it leaves. Without a matrix, a plan starts no shard."""
-    is_first = settings.mode in ("auto", "plan") and not settings.shard
-    if not is_first or not job.pull or not job.pull.is_text_edit or job.without_secrets:
-        return None
-    return host.passed_check()
 
 
 def _outcome_of(error: AgentEvalsError) -> Outcome:
@@ -189,7 +168,7 @@ def _reasons(error: AgentEvalsError) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class _Gate:
-    """The gate for one event; its check run is completed whatever happens. With `refused`, the
+    """The gate for one event; its check run is written whatever happens. With `refused`, the
     reasons why nothing can run, it only reports them."""
 
     job: Job
@@ -209,8 +188,7 @@ class _Gate:
 
     def _report(self, review: Callable[[], Review]) -> int:
         """Publishes a review, and gives the exit code."""
-        with self._completing_check():
-            self._open_check()
+        with self._writing_check():
             view, published = self._published(review())
         job_log.report_refusal(self.refused)
         shown = self._history(view.review)
@@ -225,24 +203,21 @@ class _Gate:
         runner = self.runner
         return RunIdentity(runner.repository, runner.run_id, runner.run_attempt)
 
-    def _open_check(self) -> None:
-        self.host.start_check()
-
     @contextmanager
-    def _completing_check(self) -> Iterator[None]:
-        """Completes the check run if the block fails."""
+    def _writing_check(self) -> Iterator[None]:
+        """Writes the check run if the block fails."""
         try:
             yield
         except Interrupted:
-            self.host.finish_check(_CANCELLED)
+            self.host.cancel_check(_CANCELLED)
             raise
         except Exception as error:
             problem = exhausted(error)
             if problem is None:
-                self.host.finish_check(_CRASHED)
+                self.host.write_check(_CRASHED)
                 raise
             title = "The machine has too few resources"
-            self.host.finish_check(CheckReport("failure", title, problem.sentence))
+            self.host.write_check(CheckReport("failure", title, problem.sentence))
             raise problem from error
 
     def _published(self, review: Review) -> tuple[ReportView, Published]:
@@ -322,29 +297,24 @@ class _Gate:
 
 
 class _MergeGate(_Gate):
-    """Merges the results of the shards, in the check run that the plan opened."""
-
-    def _open_check(self) -> None:
-        self.host.resume_check()
+    """Merges the results of the shards."""
 
     def _run_review(self, users: Isolation) -> Review:
         return merge_shards(self._request(users), self._run_identity)
 
 
 class _PlanGate(_Gate):
-    """Plans the shards and opens the check run, which the merge completes. If nothing can be
-    planned, that is the outcome."""
+    """Plans the shards; the merge writes the check run. If nothing can be planned, that is the
+    outcome."""
 
     def run(self) -> int:
         """Plans, and gives the exit code."""
         ended: Review | None = None
-        with self._completing_check():
+        with self._writing_check():
             try:
                 plan = None if self.refused else plan_shards(self._request(), self._run_identity)
             except AgentEvalsError as error:
                 plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
-            if plan:
-                self._open_check()
         if plan is None:
             return self._report(lambda: ended or self._review())
         matrix = json.dumps(matrix_of(plan))

@@ -15,7 +15,12 @@ from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
 from agentevals_action.github.client.replies import Reply
-from agentevals_action.github.client.retry import REQUEST_SECONDS, BoundedRetry, WaitingTime
+from agentevals_action.github.client.retry import (
+    LAST_SECONDS,
+    REQUEST_SECONDS,
+    BoundedRetry,
+    WaitingTime,
+)
 from agentevals_action.model import github_limits as limits
 
 T = TypeVar("T")
@@ -124,23 +129,31 @@ def _advice(permission: str, without_secrets: str) -> str:
 
 
 class GitHubApi:
-    """The connection of one run. `sleep` takes seconds.
+    """The connection of one run. `sleep` takes seconds. With `is_last`, every request is short and
+    sent once.
 
     Paths are relative to the repository. All methods raise ApiError. `notices` collects what could
     not be read or written, one sentence each, without duplicates."""
 
-    def __init__(self, context: RunContext, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        sleep: Callable[[float], None] = time.sleep,
+        *,
+        is_last: bool = False,
+    ) -> None:
         self.context = context
+        self._pauses = () if is_last else _PAUSES
         self.notices: dict[str, None] = {}
         self._waiting = WaitingTime(sleep)
         self._requester = github.Github(
             auth=github.Auth.Token(context.token) if context.token else None,
             base_url=context.api_url,
             user_agent=f"agentevals-action/{__version__}",
-            timeout=REQUEST_SECONDS,
+            timeout=LAST_SECONDS if is_last else REQUEST_SECONDS,
             retry=BoundedRetry(
                 self._waiting,
-                total=len(_PAUSES),
+                total=len(self._pauses),
                 backoff_factor=1.0,
                 backoff_jitter=0.25,
                 secondary_rate_wait=limits.SECONDARY_LIMIT_SECONDS,
@@ -209,7 +222,7 @@ class GitHubApi:
 
     def repeat(self, call: Callable[[], T], find: Callable[[], T | None] | None = None) -> T:
         """Calls, again after a pause while GitHub is unavailable; see `write`."""
-        for pause in (*_PAUSES, None):
+        for pause in (*self._pauses, None):
             try:
                 return call()
             except ApiError as error:

@@ -38,14 +38,9 @@ class CheckRun(Reply):
 
     id: int
     html_url: str
-    status: str
     conclusion: str | None = None
     external_id: str | None = None
     started_at: Time | None = None
-    title: str | None = Field(default=None, validation_alias=AliasPath("output", "title"))
-    annotations_count: int = Field(
-        default=0, validation_alias=AliasPath("output", "annotations_count")
-    )
 
 
 class Label(Reply):

@@ -12,6 +12,8 @@ from urllib3.exceptions import MaxRetryError, ResponseError, TimeoutError
 from agentevals_action.model import github_limits as limits
 
 REQUEST_SECONDS = 15
+#: Seconds for the last request of a run that a signal ends: GitHub's runner kills it after 10 s.
+LAST_SECONDS = 4
 #: Seconds that all requests of a run together may wait for GitHub.
 WAITING_SECONDS = 240.0
 
