@@ -384,8 +384,8 @@ class Settings(BaseModel):
     )
     baseline: Annotated[str, _choice(*SOURCES)] = _input(
         "auto",
-        "Source of the base's results: auto (the first source that has them), branch, artifact, "
-        "rerun (run it now), file or none.",
+        "Source of the base's results: auto (stored, otherwise rerun), branch (stored on the data "
+        "branch), file (stored in the base's tree), rerun (run it now) or none.",
     )
     baseline_branch: Annotated[str, _Parser("text", _branch)] = _input(
         "agentevals-data",
@@ -393,7 +393,7 @@ class Settings(BaseModel):
     )
     baseline_file: _Path | None = _input(
         None,
-        "A file of results in the base's tree, written by `baseline write`, for auto and file.",
+        "A committed `results.jsonl` in the base's tree, for auto and file.",
     )
     baseline_max_age: Annotated[float, _number_in(0, 3650)] = _input(
         14.0, "Days after which results of the base are marked as stale."

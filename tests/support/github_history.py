@@ -129,9 +129,6 @@ class History:
 
     def routes(self, root: str) -> Sequence[tuple[str, str, Callable[..., Answer]]]:
         return (
-            ("GET", rf"{root}/commits", self._commits),
-            ("GET", rf"{root}/actions/workflows/(\d+)", self._workflow),
-            ("GET", rf"{root}/actions/workflows/(\d+)/runs", self._runs),
             ("GET", rf"{root}/actions/runs", self._all_runs),
             ("GET", rf"{root}/actions/runs/(\d+)/artifacts", self._artifacts),
             ("GET", rf"{root}/actions/artifacts/(\d+)/zip", self._zip),
@@ -169,51 +166,6 @@ class History:
             "commits": [],
             "files": _files(diff)[:COMPARED_FILES],
         }
-
-    def _commits(self, request: Request) -> Answer:
-        self.need("read", "contents")
-        if self.origin is None:
-            raise Refused(409, "Git Repository is empty.")
-        try:
-            lines = self.origin.git(
-                "rev-list", "--parents", request.query.get("sha", "main")
-            ).splitlines()
-        except Exception as error:
-            raise Refused(404, "Not Found") from error
-        page, headers = self.page(request, [line.split() for line in lines])
-        return (
-            200,
-            [
-                {"sha": sha, "parents": [{"sha": parent} for parent in parents]}
-                for sha, *parents in page
-            ],
-            headers,
-        )
-
-    def _workflow(self, request: Request, number: str) -> Answer:
-        self.need("read", "actions")
-        return (
-            200,
-            {
-                "id": int(number),
-                "name": "agentevals",
-                "url": f"{self.url}{request.prefix}{request.path}",
-            },
-            {},
-        )
-
-    def _runs(self, request: Request, number: str) -> Answer:
-        self.need("read", "actions")
-        branch, status = request.query.get("branch"), request.query.get("status")
-        found = [
-            {"id": run, **facts}
-            for run, facts in sorted(self.world.workflow_runs.items(), reverse=True)
-            if facts.get("workflow_id") == int(number)
-            and branch in (None, facts["head_branch"])
-            and status in (None, facts["status"], facts["conclusion"])
-        ]
-        page, headers = self.page(request, found)
-        return 200, {"total_count": len(found), "workflow_runs": page}, headers
 
     def _all_runs(self, request: Request) -> Answer:
         self.need("read", "actions")

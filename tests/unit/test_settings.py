@@ -132,7 +132,7 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("alpha", "0", "write a number between 0 and 1, without these"),
         ("alpha", "1", "write a number between 0 and 1, without these"),
         ("accept_label", "a\tb", "write one line of at most 100 characters"),
-        ("baseline", "main", "write one of `auto`, `branch`, `artifact`, `rerun`, `file`, `none`"),
+        ("baseline", "main", "write one of `auto`, `branch`, `file`, `rerun`, `none`"),
         ("comment_id", "a--b", "write up to 64 letters, digits, `.`, `_` and single `-`"),
         ("comment_id", "x -->", "write up to 64 letters, digits, `.`, `_` and single `-`"),
         ("check_name", "two\nlines", "write one line of at most 100 characters"),

@@ -2,6 +2,5 @@
 
 Sources (`base.py` is their interface): `auto` asks all others in order; `branch` reads the results
 that the default branch stored on a branch (`history*` are the files there, `ancestry` the commits
-to look for), `artifact` (with `artifact_archive`) those of an earlier run, `file` a file of the
-repository (`baseline_file_format`), `rerun` runs base now. `stored_run` makes stored results one
-run."""
+to look for), `file` those of a committed results file, `rerun` runs base now. `stored_run` makes
+stored results one run."""

@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Protocol
@@ -81,35 +81,6 @@ class CommitHistory(Protocol):
 
     def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
         """The change between two commits, or the reason why it is unknown."""
-        ...
-
-
-@dataclass(frozen=True)
-class EarlierRun:
-    """A successful run of the workflow on a commit."""
-
-    id: int
-    commit: str
-
-
-@dataclass(frozen=True)
-class RunArchive:
-    """An artifact of a run: a ZIP, or the problem why it could not be downloaded."""
-
-    name: str
-    content: bytes = b""
-    problem: str = ""
-
-
-class EarlierRuns(Protocol):
-    """The earlier runs of the workflow; HostError when the host does not answer."""
-
-    def runs(self, branch: str) -> Sequence[EarlierRun]:
-        """Runs that succeeded on a branch, newest first."""
-        ...
-
-    def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
-        """The artifacts of a run."""
         ...
 
 

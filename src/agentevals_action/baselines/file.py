@@ -1,22 +1,23 @@
 """Results in a file of the repository (`baseline-file`), as base's commit has it: a change cannot
 bring its own baseline, and no program can change it during the run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import Found, StoredBaseline
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.jsonl import parse_results
 
 _BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class FileBaseline(StoredBaseline):
-    """The file at `path` (relative to the repository) with this `content` at the base's commit,
-    None if it is not there. Its results count if their fingerprints are those of the base's tests,
-    whatever commit they are of."""
+    """The results file at `path` (relative to the repository) with this `content` at the base's
+    commit, None if it is not there. Its results count if their fingerprints are those of the base's
+    tests, whatever commit they are of."""
 
     source: ClassVar[str] = "file"
 
@@ -24,25 +25,23 @@ class FileBaseline(StoredBaseline):
     path: str
 
     def _find(self, suites: Mapping[str, Suite]) -> Mapping[str, Found]:
-        stored = self._read()
-        if isinstance(stored, str):
-            return dict.fromkeys(suites, stored)
-        return {path: self._of(suite, stored.get(suite.path)) for path, suite in suites.items()}
+        rows = self._read()
+        if isinstance(rows, str):
+            return dict.fromkeys(suites, rows)
+        return {path: self._results_of(suite, rows) for path, suite in suites.items()}
 
-    def _of(self, suite: Suite, stored: baseline_file_format.StoredSuite | None) -> Found:
-        results, commit = (stored.results, stored.commit) if stored else ((), "")
-        distance = 0 if commit == self.tree.info.commit else None
-        found = self._complete(suite, results, commit or None, distance)
+    def _results_of(self, suite: Suite, rows: Sequence[TestResult]) -> Found:
+        results = [row for row in rows if row.eval_path == suite.path]
+        found = self._complete(suite, results, None, None)
         return f"`{self.path}` on base: {found}" if isinstance(found, str) else found
 
-    def _read(self) -> dict[str, baseline_file_format.StoredSuite] | str:
-        """The suites of the file, or the reason why it cannot be used."""
+    def _read(self) -> Sequence[TestResult] | str:
+        """The rows of the file, or the reason why it cannot be used."""
         if self.content is None:
             return f"there is no `{self.path}` on base (a baseline file counts once it is merged)"
         if len(self.content) > _BYTES:
             return f"`{self.path}` on base is larger than {_BYTES >> 20} MiB"
         try:
-            suites = baseline_file_format.read_suites(self.content.decode("utf-8"))
-        except ValueError as error:  # not UTF-8, or not a baseline file
-            return f"`{self.path}` on base is not a valid baseline file: {error}"
-        return {suite.path: suite for suite in suites}
+            return parse_results(self.content)
+        except ValueError as error:
+            return f"`{self.path}` on base is not a results file: {error}"

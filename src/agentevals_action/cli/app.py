@@ -33,7 +33,7 @@ _ISSUES = "https://github.com/org/agentevals-action/issues"
 #: The commands in the order of the help text. Each is the `command` of the module with its name.
 _COMMANDS = (
     *("init", "review", "run", "shards", "merge", "compare", "report", "history", "validate"),
-    *("list", "explain", "targets", "selftest", "schema", "demo", "baseline", "action"),
+    *("list", "explain", "targets", "selftest", "schema", "demo", "action"),
 )
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.baselines.base import RunArchive
 from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.github.artifact_archives import ArtifactArchives, RunArchive
 from agentevals_action.github.check_run import read_id
 from agentevals_action.github.client.api import GitHubApi, as_host_errors
 from agentevals_action.github.client.replies import Artifact, CheckRun, PullSides, WorkflowRun
 from agentevals_action.github.events import DEPENDABOT
-from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.run_requests import EVENTS
 
 #: The artifact of the first phase.
@@ -164,7 +163,7 @@ class FirstPhase:
                 f"the run {run.id} left no artifact `{ARTIFACT}` ({which})",
                 "let its last step upload the report folder with `if: always()`",
             )
-        archive = GitHubHistory(self._api).archive(max(fresh, key=lambda one: one.id))
+        archive = ArtifactArchives(self._api).archive(max(fresh, key=lambda one: one.id))
         if archive.problem:
             raise HostError(f"the artifact `{ARTIFACT}` {archive.problem}")
         return archive

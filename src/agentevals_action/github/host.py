@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from agentevals_action.errors import HostError
+from agentevals_action.github.artifact_archives import ArtifactArchives
 from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
@@ -13,7 +14,6 @@ from agentevals_action.github.client.replies import CommitComparison, File, Pull
 from agentevals_action.github.client.retry import LAST_SECONDS
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
-from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
@@ -38,11 +38,10 @@ class GitHubHost(Host):
         self._context = context
         self._artifacts = artifacts
         self._check = CheckRunWriter(self._api, context.check_name) if context.check_name else None
-        self.history = GitHubHistory(self._api)
 
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
-        return read_shard_artifacts(self._api, self.history)
+        return read_shard_artifacts(self._api, ArtifactArchives(self._api))
 
     def data_branch(self, branch: str) -> DataBranch:
         """The results that are stored on a branch of the repository."""
@@ -63,7 +62,7 @@ class GitHubHost(Host):
             return None
         try:
             listed = self._api.pages(f"pulls/{number}/files", File)
-            files = [changed_file(file) for file in listed]
+            files = [_changed_file(file) for file in listed]
             pull = self._api.get(f"pulls/{number}", PullReply)
         except ApiError:  # the caller asks git: nothing is lost
             return None
@@ -122,3 +121,11 @@ class GitHubHost(Host):
         """Publishes the comment; returns its URL, None outside a pull request."""
         number = self._context.pull
         return None if number is None else CommentWriter(self._api, number).publish(report)
+
+
+def _changed_file(file: File) -> ChangedFile:
+    """A file of GitHub's lists; a copy is a new file."""
+    if file.status == "copied":
+        return ChangedFile(file.filename, "added")
+    previous = file.previous_filename if file.status == "renamed" else None
+    return ChangedFile(file.filename, file.status, previous)

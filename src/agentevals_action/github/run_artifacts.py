@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.github.artifact_archives import ArtifactArchives
 from agentevals_action.github.client.api import GitHubApi, as_host_errors
 from agentevals_action.github.client.replies import Artifact
-from agentevals_action.github.history import GitHubHistory
 
 #: Names of artifacts: of the plan, and the first part of those of the fragments.
 PLAN_ARTIFACT = "agentevals-plan"
@@ -24,7 +24,7 @@ class ShardArtifacts:
     problems: tuple[str, ...]
 
 
-def read_shard_artifacts(api: GitHubApi, history: GitHubHistory) -> ShardArtifacts:
+def read_shard_artifacts(api: GitHubApi, archives_of: ArtifactArchives) -> ShardArtifacts:
     """The artifacts of all attempts of this run. HostError when GitHub does not give the plan, and
     InvalidInput when there is none.
 
@@ -40,7 +40,7 @@ def read_shard_artifacts(api: GitHubApi, history: GitHubHistory) -> ShardArtifac
             "upload the files of `mode: plan` under this name in the job that plans",
         )
     plan = max(plans, key=lambda one: one.id)
-    archive = history.archive(plan)
+    archive = archives_of.archive(plan)
     if archive.problem:
         raise HostError(f"the artifact `{PLAN_ARTIFACT}` {archive.problem}", "run all jobs again")
     archives, problems = {PLAN_ARTIFACT: archive.content}, []
@@ -53,7 +53,7 @@ def read_shard_artifacts(api: GitHubApi, history: GitHubHistory) -> ShardArtifac
             )
             continue
         try:
-            archive = history.archive(artifact)
+            archive = archives_of.archive(artifact)
         except HostError as error:
             problems.append(str(error))
             continue

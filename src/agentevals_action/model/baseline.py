@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from agentevals_action.model.result import SuiteRun
 
 #: The values of the input `baseline`.
-SOURCES = ("auto", "branch", "artifact", "rerun", "file", "none")
+SOURCES = ("auto", "branch", "file", "rerun", "none")
 
 
 @dataclass(frozen=True)

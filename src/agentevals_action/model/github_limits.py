@@ -12,8 +12,6 @@ COMMENT = 65_536
 COMMENT_TEXT = 65_000
 # https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files
 PULL_FILES = 3_000
-# https://docs.github.com/en/rest/commits/commits#compare-two-commits
-COMPARED_FILES = 300
 # https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api
 PAGE = 100
 # https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api#pause-between-mutative-requests

@@ -91,8 +91,7 @@ def _decision(decision: Decision) -> _Json:
 
 
 def _source(review: Review) -> _Json:
-    """What the results are of: a commit, or a working tree that differed from it, and which tests;
-    `baseline write` decides by it."""
+    """The commit of the results, what differed from it in the working tree, and the tests."""
     return {
         "headSha": review.head_sha or None,
         "uncommitted": list(review.uncommitted),

@@ -166,6 +166,18 @@ def read_row(line: bytes, folder: Path) -> TestResult:
     raise ValueError(invalid_json(problem, line))
 
 
+def parse_results(content: bytes) -> tuple[TestResult, ...]:
+    """The results in the bytes of a file of ours. ValueError with the first invalid line."""
+    results = []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        try:
+            if line.strip():
+                results.append(RESULT.validate_json(line))
+        except ValidationError as error:
+            raise ValueError(f"line {number}: {invalid_json(error, line)}") from error
+    return tuple(results)
+
+
 def encode_row(result: TestResult) -> bytes:
     """The JSON of one result, without a line end."""
     try:

@@ -7,13 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
-from agentevals_action.baselines.artifact import ArtifactBaseline
 from agentevals_action.baselines.auto import AutoBaseline
 from agentevals_action.baselines.base import Baseline, BaseTree, Freshness, NoBaseline
 from agentevals_action.baselines.branch import BranchBaseline
 from agentevals_action.baselines.file import FileBaseline
 from agentevals_action.baselines.rerun import RerunBaseline
-from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.changed_file import ChangedFile
@@ -35,7 +33,6 @@ def find_baseline(
     settings: Settings,
     base: Base,
     sides: Sides,
-    job: Job,
     repository: GitRepository,
     github: GitHubHost | None,
     around: Around | None = None,
@@ -54,7 +51,7 @@ def find_baseline(
     tree = BaseTree(
         info, suites, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests}
     )
-    sources = _sources(settings, tree, base.root, sides, job, repository, github)
+    sources = _sources(settings, tree, base.root, sides, repository, github)
     names = [name for name in sources if name != "file" or settings.baseline_file]
     used = names if name == "auto" else [name]
     found = [(one, sources[one]()) for one in used]
@@ -68,14 +65,12 @@ def _sources(
     tree: BaseTree,
     root: Path,
     sides: Sides,
-    job: Job,
     repository: GitRepository,
     github: GitHubHost | None,
 ) -> dict[str, Callable[[], Baseline]]:
     """The sources by name, in the order in which `auto` uses them."""
     info, branch = tree.info, settings.baseline_branch
-    past = github.history if github else None
-    ancestry = Ancestry(info.commit or "", (GitHistory(repository), *((past,) if past else ())))
+    ancestry = Ancestry(info.commit or "", (GitHistory(repository),))
     rules = settings.watch_rules
     links = repository.links_and_submodules(info.commit)[0] if rules and info.commit else ()
     imported = cache(lambda: imported_by_judges(tree.suites.values()))
@@ -92,12 +87,6 @@ def _sources(
         memory = github.data_branch(branch)
         return BranchBaseline(tree, fresh, memory, branch, ancestry, changed)
 
-    def from_artifact() -> Baseline:
-        if past is None:
-            return NoBaseline(replace(info, source="artifact", problem=_NO_HOST))
-        base_ref = job.pull.base_ref if job.pull else ""
-        return ArtifactBaseline(tree, fresh, past, base_ref, ancestry, changed)
-
     def from_rerun() -> Baseline:
         rerun = replace(info, source="rerun")
         return RerunBaseline(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
@@ -108,7 +97,6 @@ def _sources(
 
     return {
         "branch": from_branch,
-        "artifact": from_artifact,
-        "rerun": from_rerun,
         "file": from_file,
+        "rerun": from_rerun,
     }

@@ -93,7 +93,6 @@ class OpenChange:
             request.settings,
             self.decisive.base,
             self.sides,
-            request.job,
             request.repository,
             request.github,
             around,

@@ -127,18 +127,10 @@ class GitObject(Reply):
     sha: str
 
 
-class Commit(GitObject):
-    """A commit with its parents."""
-
-    parents: Annotated[tuple[GitObject, ...], _list]
-
-
 class CommitComparison(Reply):
     """The difference between two commits."""
 
-    status: str
     merge_base: str = Field(validation_alias=AliasPath("merge_base_commit", "sha"))
-    files: Annotated[tuple[File, ...], _list] = ()
 
 
 class GitCommit(GitObject):
@@ -174,19 +166,12 @@ class Blob(Reply):
     content: str
 
 
-class Repository(Reply):
-    """A repository."""
-
-    default_branch: str
-
-
 class WorkflowRun(Reply):
     """A run of a workflow; `head_repository` is None when the repository is gone."""
 
     id: int
     status: str | None = None
     run_attempt: int | None = None
-    workflow_id: int | None = None
     head_sha: str = ""
     head_branch: str | None = None
     event: str = ""

@@ -16,7 +16,6 @@ from agentevals_action.reports.view.listing import Listing, cut, make_listing
 _RERUN = "run again in this job with the base's own files"
 _SOURCES = {
     "branch": "stored results",
-    "artifact": "the report of an earlier run",
     "file": "the baseline file",
 }
 _NOISE_NOTE = (

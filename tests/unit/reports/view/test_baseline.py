@@ -123,9 +123,6 @@ def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
         origin_words(BaselineOrigin("file", None, None, None, 3))
         == ": the baseline file, at least 3 samples per test."
     )
-    assert origin_words(BaselineOrigin("artifact", "0ddba11", 2, "no time", 1)).startswith(
-        ": the report of an earlier run of `0ddba11`, 2 commits"
-    )
 
 
 def test_baseline__sources_that_did_not_serve_state_why() -> None:
