@@ -34,7 +34,11 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
     "equals": ({"value": "a"}, " a", "b"),
     "regex": ({"value": "^a+$"}, "aaa", "ab"),
     "is_json": ({}, "{}", "{"),
-    "code_judge": ({"script": ["grep", "-q", '"answer": "good"']}, "good", "bad"),
+    "code_judge": (
+        {"exit_code": True, "script": ["grep", "-q", '"answer": "good"']},
+        "good",
+        "bad",
+    ),
     "llm_judge": ({"prompt": "{{answer}}"}, '{"score": 1}', '{"score": 0}'),
     "rubric": (
         {"prompt": "{{answer}}", "rubrics": ["A"]},
@@ -184,7 +188,10 @@ def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
     def meeting(mine: str, other: str) -> Any:
         return cases.evaluator(
             "code_judge",
-            {"script": ["sh", "-c", f"touch {mine}; until test -e {other}; do sleep 0.01; done"]},
+            {
+                "exit_code": True,
+                "script": ["sh", "-c", f"touch {mine}; until test -e {other}; do sleep 0.01; done"],
+            },
             tmp_path,
         )
 

@@ -54,7 +54,7 @@ tests:
           - name: gate
             type: composite
             aggregator: {type: safety_gate, required: [safe]}
-            evaluators: [{name: safe, type: contains, value: safe}, {name: never, type: code_judge, script: [touch, never]}]
+            evaluators: [{name: safe, type: contains, value: safe}, {name: never, type: code_judge, exit_code: true, script: [touch, never]}]
   - id: error-and-gate
     input: alpha
     assert:

@@ -263,7 +263,7 @@ tests:
     criteria: It is.
     assertions:
       - {{type: equals, value: safe, required: true}}
-      - {{type: code_judge, script: {judge}, required: true}}
+      - {{type: code_judge, exit_code: true, script: {judge}, required: true}}
 """,
         ".agentv/targets.yaml": f"""\
 targets:
@@ -704,6 +704,7 @@ def test_judge_of_base__scores_a_copy_of_head_s_folder(image: str, tmp_path: Pat
         "judge.py": STRICT_JUDGE,
     }
     files["EVAL.yaml"] = files["EVAL.yaml"].replace("value: safe", "value: written")
+    files["EVAL.yaml"] = files["EVAL.yaml"].replace("exit_code: true, ", "")
     changes = {
         "agent.sh": WRITING.replace("echo good", "echo bad"),
         "judge.py": STRICT_JUDGE.replace('float(answer == "good")', "1"),

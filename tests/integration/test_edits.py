@@ -338,7 +338,7 @@ def test_review__a_folder_that_is_too_large_to_copy_is_named(worked: Repository)
     large = (
         'read name; echo "Good day, $name." > greeting.txt; truncate -s 1T large; echo written\n'
     )
-    judge = {"evals/check.py": "print(1)\n"}
+    judge = {"evals/check.py": "print('{\"score\": 1}')\n"}
     worked.commit("large", {"agent.sh": large, **judge})
     out, suite = review(worked)
     assert "2 tests could not be scored with base's evaluators" in out

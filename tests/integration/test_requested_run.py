@@ -186,7 +186,7 @@ def test_run__takes_the_number_of_samples(fine: Requested) -> None:
 def test_run__a_new_test_with_a_program_of_the_change_is_an_error(
     tmp_path: Path, server: GitHubServer
 ) -> None:
-    new = "  - id: mine\n    input: Bob\n    assert:\n      - {type: code_judge, script: [sh, -c, 'exit 0']}\n"
+    new = "  - id: mine\n    input: Bob\n    assert:\n      - {type: code_judge, exit_code: true, script: [sh, -c, 'exit 0']}\n"
     head = {"evals/EVAL.yaml": SUITE + new}
     gate = requested(tmp_path, server, head)
     done = gate.comment("/agentevals run evals").finish()

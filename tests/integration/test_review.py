@@ -441,7 +441,7 @@ def test_review__what_only_base_names_touches_the_suite(repository: Repository) 
         "    assert:\n      - {type: code_judge, script: [sh, check.sh], required: true}\n      - {name: polite",
         1,
     )
-    on_main(repository, {"evals/EVAL.yaml": judged, "evals/check.sh": "exit 0\n"})
+    on_main(repository, {"evals/EVAL.yaml": judged, "evals/check.sh": "echo '{\"score\": 1}'\n"})
     repository.commit("no judge", {"evals/check.sh": None})
     assert review(repository).code == 3
     repository.git("checkout", "--quiet", "-B", "change", "main")
@@ -555,7 +555,7 @@ def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: P
     meeting = tmp_path / "meeting"
     meeting.mkdir()
     script = f"cd {meeting}; touch $$; test $(ls | wc -l) -gt 2 && all=4 || all=2; while test $(ls | wc -l) -lt $all; do sleep 0.01; done"
-    judge = f"assert:\n  - {{name: meet, type: code_judge, script: [sh, -c, '{script}']}}\n"
+    judge = f"assert:\n  - {{name: meet, type: code_judge, exit_code: true, script: [sh, -c, '{script}']}}\n"
     repository.commit("a judge for all", {"evals/EVAL.yaml": SUITE + judge})
     done = review(repository, "--timeout", "60")
     assert done.code == 0, done.out

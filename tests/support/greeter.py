@@ -12,7 +12,7 @@ tests:
   - id: polite
     input: Bob
     assert:
-      - {name: judged, type: code_judge, script: [sh, judges/polite.sh]}
+      - {name: judged, type: code_judge, exit_code: true, script: [sh, judges/polite.sh]}
 """
 TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
 GOOD = 'read name; echo "Good day, $name."\n'

@@ -101,7 +101,9 @@ def test_children__run_side_by_side(tmp_path: Path) -> None:
     # Each waits for the file that the other writes: one after the other they would run out of time.
     def meeting(mine: str, other: str) -> Evaluator:
         script = f"touch {mine}; until test -e {other}; do sleep 0.01; done"
-        return cases.evaluator("code_judge", {"script": ["sh", "-c", script]}, tmp_path, name=mine)
+        return cases.evaluator(
+            "code_judge", {"exit_code": True, "script": ["sh", "-c", script]}, tmp_path, name=mine
+        )
 
     assert scored(composite(meeting("a", "b"), meeting("b", "a")), root=tmp_path).score == 1
 
@@ -112,7 +114,9 @@ def test_children__own_fields_count() -> None:
 
 
 def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
-    ran = cases.evaluator("code_judge", {"script": ["touch", "ran"]}, tmp_path, name="ran")
+    ran = cases.evaluator(
+        "code_judge", {"exit_code": True, "script": ["touch", "ran"]}, tmp_path, name="ran"
+    )
     gate = composite(
         ran,
         has("safe"),

@@ -98,8 +98,8 @@ def _read_proxy(value: Any) -> Any:
 
 
 class CodeJudge(EvaluatorOptions):
-    """A program reads the case as JSON and prints the score, or only exits with 0 (met) or another
-    code (not met)."""
+    """A program reads the case as JSON and prints the score; with `exit_code`, it only exits with 0
+    (met) or another code (not met)."""
 
     type = "code_judge"
     aliases = ("code_grader", "script")
@@ -120,6 +120,11 @@ class CodeJudge(EvaluatorOptions):
     )
     timeout_seconds: Annotated[float, Field(gt=0, le=3600)] | None = Field(
         default=None, description="Its own time limit in seconds; the test's if missing."
+    )
+    exit_code: bool = Field(
+        default=False,
+        description="`true`: the exit code is the result, 0 is met and any other is not. Without "
+        "it, a program that prints no score and exits with 0 is an error.",
     )
     target: Annotated[
         Proxy | None, BeforeValidator(_read_proxy, json_schema_input_type=bool | Proxy)
@@ -250,23 +255,40 @@ class CodeJudge(EvaluatorOptions):
             raise AttemptError("evaluator", f"the judge ran for over {limit:g} s{stderr}", hint)
         if completed.truncated:
             raise AttemptError("evaluator", "the judge's output is longer than the limit", hint)
+        if completed.returncode < 0:
+            message = f"the judge was killed by signal {-completed.returncode}{stderr}"
+            raise AttemptError("evaluator", message, hint)
+        if self.exit_code:
+            return _score_code(completed, hint)
         return _read_output(completed, stderr, hint)
 
 
+def _score_code(completed: process.Completed, hint: str) -> Score:
+    """The score of the exit code alone; the output is the hit or the miss."""
+    code, text = completed.returncode, completed.stdout.strip() or completed.stderr.strip()
+    text = cut(text, _QUOTED_CHARACTERS) or f"exit code {code}"
+    if code == 0:
+        return Score(1.0, hits=(text,))
+    return Score(0.0, misses=(text,), reasoning=hint)
+
+
 def _read_output(completed: process.Completed, stderr: str, hint: str) -> Score:
-    """The score that a program printed, or that of its exit code if it printed no `{`."""
+    """The score that a program printed. Without one, a code that is not 0 scores 0, unless standard
+    error says what went wrong; the code 0 alone does not pass, because a program that never calls
+    its main function exits with it, too."""
     code, stdout = completed.returncode, completed.stdout
-    if code < 0:
-        raise AttemptError("evaluator", f"the judge was killed by signal {-code}{stderr}", hint)
     if code != 0 and ("{" in stdout or completed.stderr):
         printed = "\n".join(stdout.strip().splitlines()[-_QUOTED_LINES:])[-_QUOTED_CHARACTERS:]
         printed = f"\nstandard output: {printed}" if printed else ""
         raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}{printed}", hint)
+    if code != 0:
+        return _score_code(completed, hint)
     if "{" not in stdout:
-        text = cut(stdout.strip(), _QUOTED_CHARACTERS) or f"exit code {code}"
-        if code == 0:
-            return Score(1.0, hits=(text,))
-        return Score(0.0, misses=(text,), reasoning=hint)
+        advice = (
+            'let it print {"score": …}, or write `exit_code: true` if its exit code is the result'
+        )
+        message = f"the judge printed no JSON object and exited with code 0{stderr}; {advice}"
+        raise AttemptError("evaluator", message, hint)
     try:
         return read_score(find_object(stdout, ("score", "assertions")), share=True)
     except UnreadableReply as error:

@@ -11,6 +11,19 @@ from agentevals_action.targets.replies.formats.base import Turn
 
 Number = TypeVar("Number", int, float)
 
+#: The types of an assistant's blocks that are read, or that cannot hold a tool call.
+_BLOCKS = frozenset({
+    "text", "input_text", "output_text", "refusal", "json", "file", "image", "image_url", "audio",
+    "thinking", "redacted_thinking", "reasoning", "tool-call", "builtin-tool-call", "tool_use",
+    "server_tool_use", "mcp_tool_use", "tool-return", "builtin-tool-return", "tool_call",
+})  # fmt: skip
+_RESULTS = ("_tool_result", "_call_output")
+#: The types of messages, and of the items of OpenAI's Responses, that are read.
+_ITEMS = frozenset({
+    "message", "reasoning", "ai", "AIMessageChunk", "human", "HumanMessageChunk", "system", "tool",
+    "function", "remove",
+})  # fmt: skip
+
 
 def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
     """The trace of what an agent added to a conversation; None if the items have no known
@@ -25,9 +38,10 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
     messages = tuple(_with_outputs(own))
     replies = [turn.figures.trace(()) for turn in own if turn.message.role == "assistant"]
     models = {reply.model for reply in replies}
+    calls = tuple(call for message in messages for call in message.tool_calls)
     return Trace(
         messages=messages,
-        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+        tool_calls=calls if all(map(_is_understood, items)) else None,
         llm_call_count=len(replies),
         input_tokens=_sum([reply.input_tokens for reply in replies]),
         output_tokens=_sum([reply.output_tokens for reply in replies]),
@@ -36,6 +50,27 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
         cache_write_1h_tokens=_sum([reply.cache_write_1h_tokens for reply in replies]),
         cost_usd=_sum([reply.cost_usd for reply in replies]),
         model=models.pop() if len(models) == 1 else None,
+    )
+
+
+def _is_understood(item: Mapping[str, Any]) -> bool:
+    """Whether an item is of a known type, and all blocks of an assistant's message: a block of an
+    unknown type may be a tool call."""
+    kind, role = item.get("type"), item.get("role", item.get("kind"))
+    if isinstance(kind, str) and kind not in _ITEMS and not kind.endswith(("_call", *_RESULTS)):
+        return False
+    if role in ("system", "developer", "user", "tool", "function", "request"):
+        return True
+    data = item.get("data")
+    holder = data if isinstance(data, Mapping) else item
+    content = holder.get("parts", holder.get("content"))
+    blocks = content if isinstance(content, list) else ()
+    types = (
+        block.get("type", block.get("part_kind")) if isinstance(block, Mapping) else "text"
+        for block in blocks
+    )
+    return all(
+        isinstance(each, str) and (each in _BLOCKS or each.endswith(_RESULTS)) for each in types
     )
 
 

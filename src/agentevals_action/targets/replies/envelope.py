@@ -1,13 +1,13 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.messages import read_message
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import read_message, read_tool_call
+from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.targets.replies.conversations import read_conversation
@@ -37,6 +37,7 @@ class _Envelope(ReplyModel):
     output: str | list[Any] | None = None
     text: str | None = None
     messages: list[Any] | None = None
+    tool_calls: list[Any] | None = None
     token_usage: _TokenUsage | None = None
     cost_usd: Amount | None = None
     duration_ms: Amount | None = None
@@ -47,24 +48,20 @@ class _Envelope(ReplyModel):
 
 def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
-    `messages`). If it has other fields than its figures, it must have an `output` or `messages`
-    that can be an answer, and a warning names the fields. A list is a conversation if it has a
+    `messages`); a warning names the fields that are not read. A list is a conversation if it has a
     known format; the messages of the `question` in it are left out. ValueError if a field has a
     wrong type.
 
-    Of a plain text, tool calls and model calls are unknown."""
+    What a reply does not show is unknown: tool calls unless it has `tool_calls`, or messages of
+    which every block is understood, and the model calls of a plain text."""
     data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
     if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
         return trace
-    fields = _Envelope.model_fields.keys()
-    plain = Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
     if not isinstance(data, dict) or _ANSWER.isdisjoint(data):
-        return plain
-    unknown = [name for name in data if name not in fields]
-    if unknown and not _has_answer(data, question):
-        return plain
+        return Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
+    unknown = [name for name in data if name not in _Envelope.model_fields]
     envelope = _Envelope.parse(data, "a valid envelope")
-    trace = _answer(envelope, question)
+    trace = _with_calls(_answer(envelope, question), envelope.tool_calls)
     own, usage = envelope.token_usage or _TokenUsage(), read_usage(envelope.usage)
     calls = envelope.llm_call_count
     return replace(
@@ -85,19 +82,32 @@ def _first(*figures: Figure | None) -> Figure | None:
     return next((figure for figure in figures if figure is not None), None)
 
 
-def _has_answer(data: Mapping[str, Any], question: Sequence[Message]) -> bool:
-    """Whether an object with unknown fields has an `output` or `messages` that can be an answer."""
-    lists = [
-        listed for name in ("output", "messages") if isinstance(listed := data.get(name), list)
-    ]
-    return isinstance(data.get("output"), str) or any(
-        listed
-        and (
-            all(isinstance(one, Mapping) and "role" in one for one in listed)
-            or read_conversation(listed, question) is not None
-        )
-        for listed in lists
-    )
+def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
+    """The trace with the tool calls that the envelope lists; ValueError if its messages have other
+    ones."""
+    if listed is None:
+        return trace
+    calls: list[ToolCall] = []
+    for index, item in enumerate(listed):
+        try:
+            calls.append(read_tool_call(item))
+        except ValueError as error:
+            raise ValueError(f"the reply's `tool_calls[{index}]` is not valid: {error}") from None
+    shown_calls = [call for message in trace.messages for call in message.tool_calls]
+    if shown_calls:
+        if [call.name for call in shown_calls] != [call.name for call in calls]:
+            raise ValueError(
+                "the reply has two different lists of tool calls, in `tool_calls` and in its "
+                "messages; give one"
+            )
+        return replace(trace, tool_calls=tuple(shown_calls))
+    messages = [*trace.messages]
+    answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    if answers:
+        messages[answers[-1]] = replace(messages[answers[-1]], tool_calls=tuple(calls))
+    elif calls:
+        messages.append(Message("assistant", "", tool_calls=tuple(calls)))
+    return replace(trace, messages=tuple(messages), tool_calls=tuple(calls))
 
 
 def _warnings(unknown: Sequence[str], envelope: _Envelope) -> tuple[str, ...]:
@@ -141,7 +151,8 @@ def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
     raw = output if isinstance(output, list) else listed
     if raw is None:
         answer = stated or text
-        return trace_of([Message("assistant", answer)] if answer else [])
+        shown_text = [Message("assistant", answer)] if answer else []
+        return replace(trace_of(shown_text), tool_calls=None)
     trace = read_conversation(raw, question)
     if trace is None:
         trace = trace_of(_messages(raw, "output" if isinstance(output, list) else "messages"))

@@ -20,10 +20,12 @@ from tests.support import cases
 def judged(code: str, tmp_path: Path, **given: Any) -> EvaluatorResult:
     """What comes of a judge written in Python."""
     common = {key: given.pop(key) for key in ("negate", "config", "threshold") if key in given}
-    fields = {key: given.pop(key) for key in ("timeout_seconds",) if key in given}
+    fields: dict[str, Any] = {
+        key: given.pop(key) for key in ("timeout_seconds", "exit_code") if key in given
+    }
     return cases.run(
         "code_judge",
-        {"script": [sys.executable, "-c", code], **fields},
+        {**fields, "script": [sys.executable, "-c", code]},
         cases.case(root=tmp_path, **given),
         **common,
     )
@@ -206,19 +208,34 @@ def test_object__that_cannot_be_read_is_an_error_also_negated(tmp_path: Path, pr
     refused(judged(f"print({printed!r})", tmp_path, negate=True, threshold=0.8))
 
 
-def test_exit_code__decides_where_nothing_is_printed(tmp_path: Path) -> None:
-    passed, failed = (judged(f"raise SystemExit({code})", tmp_path) for code in (0, 3))
-    assert (passed.score, passed.hits) == (1.0, ("exit code 0",))
-    assert (failed.score, failed.misses, failed.error) == (0.0, ("exit code 3",), None)
+@pytest.mark.parametrize(
+    ("program", "score", "text"),
+    [
+        ("", 1.0, "exit code 0"),
+        ("print('long enough')", 1.0, "long enough"),
+        ("print('{}')", 1.0, "{}"),
+        ("import sys; print('deprecated', file=sys.stderr)", 1.0, "deprecated"),
+        ("raise SystemExit(3)", 0.0, "exit code 3"),
+        ("print('too short'); raise SystemExit(1)", 0.0, "too short"),
+        ("raise SystemExit('too short')", 0.0, "too short"),
+    ],
+)
+def test_exit_code__is_the_result_if_it_is_declared(
+    tmp_path: Path, program: str, score: float, text: str
+) -> None:
+    result = judged(program, tmp_path, exit_code=True)
+    assert (result.score, result.hits + result.misses, result.error) == (score, (text,), None)
+    assert bool(result.hits) == bool(score)
 
 
-def test_exit_code__takes_the_text_for_a_hit_or_miss(tmp_path: Path) -> None:
-    passed = judged("print('long enough')", tmp_path)
-    failed = judged("print('too short'); raise SystemExit(1)", tmp_path)
-    warned = judged("import sys; print('deprecated', file=sys.stderr)", tmp_path)
-    assert (passed.score, passed.hits) == (1.0, ("long enough",))
-    assert (failed.score, failed.misses) == (0.0, ("too short",))
-    assert (warned.score, warned.error) == (1.0, None)
+@pytest.mark.parametrize("program", ["", "print('long enough')", "def main(): print(1)"])
+def test_exit_code__zero_without_an_object_is_an_error(tmp_path: Path, program: str) -> None:
+    assert "`exit_code: true`" in refused(judged(program, tmp_path, negate=True))
+
+
+def test_exit_code__another_without_an_object_is_a_miss(tmp_path: Path) -> None:
+    result = judged("print('too short'); raise SystemExit(1)", tmp_path)
+    assert (result.score, result.misses, result.error) == (0.0, ("too short",), None)
 
 
 @pytest.mark.parametrize("negate", [False, True])
@@ -310,7 +327,7 @@ def test_failure__by_exit_code_with_names_withheld_says_so_too(tmp_path: Path) -
 
 
 def test_success__says_nothing_of_withheld_names(tmp_path: Path) -> None:
-    assert "KEY" not in repr(judged("pass", tmp_path, withheld=("MY_API_KEY",)))
+    assert "KEY" not in repr(judged("print('{\"score\": 1}')", tmp_path, withheld=("MY_API_KEY",)))
 
 
 def test_output__of_half_a_surrogate_pair_can_be_written_down(tmp_path: Path) -> None:
@@ -408,6 +425,7 @@ def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path)
         "script": ["python3", "judge.py"],
         "cwd": "/",
         "timeout_seconds": None,
+        "exit_code": False,
         "target": None,
     }
     assert str(tmp_path) not in json.dumps(dumped)
