@@ -13,7 +13,8 @@ from agentevals_action.results.jsonl import (
     encode_row,
     read_results,
 )
-from tests.support import results
+from tests.conftest import Golden
+from tests.support import results, reviews
 
 
 def ids(path: Path) -> list[str]:
@@ -325,3 +326,9 @@ def test_writer__what_cannot_be_written_is_in_a_sentence(tmp_path: Path) -> None
         ResultsWriter(tmp_path / "file" / "below" / "r.jsonl")
     assert caught.value.exit_code == 3
     assert "free space" in caught.value.hint
+
+
+def test_rows__as_they_are_stored(golden: Golden) -> None:
+    review = reviews.regression_and_gate()
+    rows = [test.head for suite in review.suites for test in suite.tests if test.head]
+    golden.check("results.jsonl", "".join(f"{encode_row(row).decode()}\n" for row in rows))

@@ -225,17 +225,38 @@ def test_own_type__is_the_program_in_the_nearest_folder_of_assertions(tmp_path: 
     assert known.type == "contains"
 
 
-@pytest.mark.parametrize("name", ["../../secret", "word_count", "word-counts"])
-def test_own_type__another_name_is_unknown(tmp_path: Path, name: str) -> None:
-    suites.write(
-        tmp_path,
-        {
-            ".agentv/targets.yaml": suites.TARGETS,
-            ".agentv/assertions/word-count.ts": "",
-            "secret.ts": "",
-            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: {name}}}]}}]\n",
-        },
-    )
+TRACED = "name: suite\ntests:\n  - id: a\n    input: q\n    expected_output: {total: 5, name: Acme}\n    assert:\n      - "
 
-    (error,) = suites.errors(tmp_path)
-    assert f"the evaluator type `{name}` is unknown" in error
+
+@pytest.mark.parametrize(
+    ("written", "name", "field", "value"),
+    [
+        ("{type: latency, threshold: 5}", "latency", "threshold", 5),
+        ("{type: latency, max_ms: 5}", "latency", "threshold", 5),
+        ("{type: cost, budget: 0.5}", "cost", "budget", 0.5),
+        ("{type: cost, max_usd: 0}", "cost", "budget", 0),
+        ("{type: token-usage, max_total: 5}", "token_usage", "max_total", 5),
+        ("{type: token_usage, max_total_tokens: 5}", "token_usage", "max_total", 5),
+        ("{type: token_usage, max_input_tokens: 5}", "token_usage", "max_input", 5),
+        ("{type: token_usage, max_output_tokens: 5}", "token_usage", "max_output", 5),
+        ("{type: execution-metrics, max_llm_calls: 5}", "execution_metrics", "max_llm_calls", 5),
+        ("{type: skill-trigger, skill: commit}", "skill_trigger-commit", "skill", "commit"),
+        ("{type: tool-trajectory, minimums: {a: 2}}", "tool_trajectory", "minimums", {"a": 2}),
+        (
+            "{type: field-accuracy, fields: [{path: total}], aggregation: minimum}",
+            "field_accuracy",
+            "aggregation",
+            "minimum",
+        ),
+    ],
+)
+def test_evaluator__is_read_in_every_spelling(
+    tmp_path: Path, written: str, name: str, field: str, value: object
+) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": TRACED + written})
+
+    test = suites.only_test(tmp_path)
+
+    assert [
+        (evaluator.name, getattr(evaluator.options, field)) for evaluator in test.evaluators
+    ] == [(name, value)]

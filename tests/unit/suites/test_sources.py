@@ -91,36 +91,6 @@ def test_folder__paths_are_from_the_file_of_the_test(tmp_path: Path) -> None:
     assert [file.path for file in test.evaluators[0].files] == ["cases/a/judge.md"]
 
 
-@pytest.mark.parametrize(
-    ("files", "error"),
-    [
-        (
-            {"cases/readme.md": "x"},
-            "EVAL.yaml:3:8: no folder in cases has a case.yaml; name a file of tests, from the folder of this one",
-        ),
-        (
-            {"cases/a/case.yaml": "- {id: a, input: q}"},
-            "cases/a/case.yaml:1:1: this test is a list; write one object, without a hyphen before",
-        ),
-        (
-            {"cases/a/case.yaml": "id: same\ninput: q", "cases/b/case.yaml": "id: same\ninput: q"},
-            "cases/b/case.yaml:1:1: the id `same` is taken by cases/a/case.yaml:1:1; give each test its own",
-        ),
-        (
-            {"cases/a/case.yaml": "{id: a, input: q", "cases/b/case.yaml": "inputt: q"},
-            "cases/b/case.yaml:1:1: the field `inputt` of this test is unknown; did you mean `input`?",
-        ),
-    ],
-)
-def test_folder__that_cannot_be_read(tmp_path: Path, files: dict[str, str], error: str) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: cases\n", **files})
-
-    suite = suites.load(tmp_path)
-
-    assert isinstance(suite, BrokenSuite)
-    assert error in [str(one) for one in suite.errors]
-
-
 def test_folder__link_out_of_the_repository(tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "root"
     suites.write(outside, {"a/case.yaml": "{id: a, input: q}"})
@@ -194,22 +164,6 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
     ("files", "said"),
     [
         (
-            {"a.yaml": "- b.yaml\n", "b.yaml": "- a.yaml\n"},
-            "b.yaml:1:3: a.yaml refers to itself; take the reference out",
-        ),
-        (
-            {
-                "a.yaml": "- b.yaml\n- c.yaml\n",
-                "b.yaml": "- c.yaml\n",
-                "c.yaml": "- {id: x, input: q}\n",
-            },
-            "a.yaml:2:3: c.yaml is named a second time in this suite; name it once",
-        ),
-        (
-            {"a.yaml": "- b.jsonl\n- ./b.jsonl\n", "b.jsonl": row("a")},
-            "a.yaml:2:3: b.jsonl is named a second time in this suite; name it once",
-        ),
-        (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("b", note="x" * 10_000_000)},
             "b.jsonl:2:1: this row is longer than 10 MB; put long data into files, and name them",
         ),
@@ -221,74 +175,14 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
             {"a.yaml": "#" * 10_000_001},
             "a.yaml:1:1: this file is longer than 10 MB; put the tests into a JSONL file, which may be of any length",
         ),
-        (
-            {"a.yaml": "[]"},
-            "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front",
-        ),
-        (
-            {"a.yaml": ""},
-            "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front",
-        ),
-        (
-            {"a.yaml": "x: 1"},
-            "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front",
-        ),
-        (
-            {"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"},
-            "a.yaml:2:3: the id `x` is taken by line 1; give each test its own",
-        ),
-        (
-            {"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"},
-            "b.jsonl:1:1: this file contains no test; write one JSON object a row",
-        ),
-        (
-            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"},
-            "b.jsonl:2:1: a test is a list; write an object with `id` and `input`",
-        ),
-        (
-            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'},
-            "b.jsonl:2:1: `input` is the number 3; write a text, an object, or a list of messages",
-        ),
-        (
-            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b"\n'},
-            "b.jsonl:2:11: this is not valid JSON: Expecting ',' delimiter; correct the row; each row is one JSON object",
-        ),
-        (
-            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("a")},
-            "b.jsonl:2:1: the id `a` is taken by line 1; give each test its own",
-        ),
     ],
 )
-def test_references__faults_stand_in_their_own_file(
+def test_reference__of_a_file_that_is_too_large(
     tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
 
     assert suites.errors(tmp_path) == [said]
-
-
-def test_rows__that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a").encode() + b'{"id": "\xff"}\n'},
-    )
-
-    assert suites.errors(tmp_path) == ["a.jsonl:2:9: this is not UTF-8; save the file as UTF-8"]
-
-
-def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
-    rows = (
-        '{"id": 1, "input": "q"}\n'
-        + row("b", expected_ouput="x")
-        + '{"id": "c", "input": "q", "assert": [{"type": "contians"}]}\n'
-    )
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
-
-    assert suites.errors(tmp_path) == [
-        'a.jsonl:1:1: `id` is the number 1; write a text, in quotes: "1"',
-        "a.jsonl:2:1: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
-        "a.jsonl:3:1: the evaluator type `contians` is unknown; did you mean `contains`?",
-    ]
 
 
 def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> None:
@@ -339,17 +233,6 @@ def test_rows__beside_a_suite_without_tests_are_its_tests(tmp_path: Path) -> Non
     suites.write(tmp_path, {"dataset.yaml": SUITE, "dataset.jsonl": row("a")})
 
     assert ids(tmp_path, "dataset.yaml") == ["a"]
-
-
-def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path, {"cases.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a")}
-    )
-
-    assert suites.errors(tmp_path, "cases.jsonl") == [
-        "cases.yaml:3:1: `tests` is here, and cases.jsonl next to it is a suite of its own; "
-        "take `tests` out, or name cases.jsonl in it and run this file"
-    ]
 
 
 def test_sidecar__of_another_suite_is_left_alone(tmp_path: Path) -> None:
@@ -477,42 +360,6 @@ def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
     assert peak < 400 * count  # the file itself holds over 1,000 bytes a row
 
 
-def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE
-            + "tests:\n  - {id: a, input: q}\n  - b.jsonl\n  - {id: x, input: q}\n",
-            "b.jsonl": row("x") + row("a") + row("y") + row("x"),
-        },
-    )
-
-    assert suites.errors(tmp_path) == [
-        "EVAL.yaml:6:5: the id `x` is taken by b.jsonl:1:1; give each test its own",
-        "b.jsonl:2:1: the id `a` is taken by EVAL.yaml:4:5; give each test its own",
-        "b.jsonl:4:1: the id `x` is taken by line 1; give each test its own",
-    ]
-
-
-def test_ids__given_twice_are_reported_also_when_the_file_has_other_errors(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE
-            + "tests:\n  - {id: a, input: 3}\n  - {id: a, input: q}\n  - b.jsonl\n",
-            "b.jsonl": row("b", note=1) + row("b", criteria=2),
-        },
-    )
-
-    assert suites.errors(tmp_path) == [
-        "EVAL.yaml:4:20: `input` is the number 3; write a text, an object, or a list of messages",
-        "EVAL.yaml:5:5: the id `a` is taken by line 4; give each test its own",
-        'b.jsonl:1:1: `note` is the number 1; write a text, in quotes: "1"',
-        'b.jsonl:2:1: `criteria` is the number 2; write a text, in quotes: "2"',
-        "b.jsonl:2:1: the id `b` is taken by line 1; give each test its own",
-    ]
-
-
 def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "1\n" * 3_000})
 
@@ -537,22 +384,3 @@ def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
     suite = suites.load_valid(tmp_path)
 
     assert suite.test_count == len(list(suite.tests)) == 4
-
-
-def test_paths__one_in_a_folder_above_is_named_as_it_is_to_be_written(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "evals/deep/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n"
-            "    assert: [{type: llm_judge, prompt: file://prompts/judge.md}]\n",
-            "prompts/judge.md": "{{answer}}",
-        },
-    )
-
-    suite = suites.load(tmp_path, "evals/deep/EVAL.yaml")
-
-    assert isinstance(suite, BrokenSuite)
-    assert (
-        "there is no file 'file://prompts/judge.md' (looked for evals/deep/prompts/judge.md, "
-        "but there is /prompts/judge.md)"
-    ) in str(suite.errors[0])

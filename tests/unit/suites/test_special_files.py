@@ -64,3 +64,20 @@ def test_quarantine__a_file_that_is_not_regular_is_an_error(
     make(tmp_path / ".agentevals.yaml")
     (error,) = read_quarantines(tmp_path, date(2026, 3, 1)).errors
     assert str(error).startswith(".agentevals.yaml")
+
+
+def test_suite_through_a_link_out_of_the_repository__is_refused(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"outside/EVAL.yaml": f"name: suite\ntests: [{TEST}]\n"})
+    root = suites.write(tmp_path / "repository", {"x": ""})
+    (root / "EVAL.yaml").symlink_to(tmp_path / "outside/EVAL.yaml")
+    (root / "folder").symlink_to(tmp_path / "outside")
+
+    for path in ("EVAL.yaml", "folder/EVAL.yaml"):
+        (error,) = suites.errors(root, path)
+        assert "this suite leaves the repository; " in error
+
+
+def test_missing_suite__is_an_error(tmp_path: Path) -> None:
+    assert suites.errors(tmp_path, "no/EVAL.yaml") == [
+        "no/EVAL.yaml:1:1: there is no such suite; name a file of the repository"
+    ]

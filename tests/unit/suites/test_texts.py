@@ -102,28 +102,6 @@ def test_vars__without_any_the_text_is_sent_as_it_is(tmp_path: Path) -> None:
     assert prompt_text(suites.only_test(tmp_path).input) == "Use {{ x }}"
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{{ nmae }}", "'nmae' is undefined"),
-        ("{{ name.first }}", "has no attribute 'first'"),
-        ("{% for x in name %}{% endfor %}", "more than names"),
-        ("{{ name * 99999999 }}", "more than names"),
-        ("{{ name", "cannot be filled in"),
-    ],
-)
-def test_vars__what_is_not_a_known_name_is_an_error(
-    tmp_path: Path, text: str, problem: str
-) -> None:
-    entry = f'{{id: a, criteria: c, vars: {{name: Ada}}, input: "{text} {{{{ name }}}}"}}'
-    suites.write(tmp_path, {"EVAL.yaml": HEAD + f"tests:\n  - {entry}"})
-
-    (error,) = suites.errors(tmp_path)
-
-    assert error.startswith("EVAL.yaml:3:52: the text")
-    assert problem in error
-
-
 def test_input_files__precede_the_text(tmp_path: Path) -> None:
     text = """\
 name: suite
@@ -148,24 +126,6 @@ tests:
     assert {"shared.txt", "own.txt"} <= {file.path for file in suite.files}
 
 
-def test_input_files__need_a_text_and_must_exist(tmp_path: Path) -> None:
-    text = """\
-name: suite
-tests:
-  - {id: a, criteria: c, input_files: [x.txt], input: [{role: user, content: q}]}
-  - {id: b, criteria: c, input_files: [x.txt], input: q}
-"""
-    suites.write(tmp_path, {"EVAL.yaml": text})
-
-    first, second = suites.errors(tmp_path)
-
-    assert first == (
-        "EVAL.yaml:3:55: `input_files` needs an `input` that is a text; write blocks of "
-        "`type: file` in `input`"
-    )
-    assert "there is no file 'x.txt'" in second
-
-
 def test_merge_key__adds_the_fields_that_are_missing(tmp_path: Path) -> None:
     text = """\
 name: suite
@@ -181,14 +141,6 @@ tests:
 
     assert (prompt_text(first.input), first.criteria, first.metadata) == ("q", "c", {"a": 1})
     assert (prompt_text(second.input), second.criteria) == ("own", "c")
-
-
-def test_merge_key__of_a_text_is_an_error(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": HEAD + "tests: [{id: a, input: q, criteria: c, <<: x}]"})
-
-    assert suites.errors(tmp_path) == [
-        "EVAL.yaml:2:44: `<<` merges the text 'x'; write an alias of an object, or put `<<` in quotes"
-    ]
 
 
 def test_aggregator__threshold_of_agentv(tmp_path: Path) -> None:

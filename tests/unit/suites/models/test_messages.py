@@ -129,21 +129,6 @@ def test_path__out_of_the_repository_is_refused(root: Path, path: str) -> None:
     )
 
 
-def test_path__into_gits_own_folder_is_refused(root: Path) -> None:
-    suites.write(root, {".git/config": "[http] extraheader = secret"})
-    block = "{type: file, value: /.git/config}"
-    suites.write(
-        root,
-        {
-            "EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"
-        },
-    )
-
-    (said,) = suites.errors(root)
-
-    assert "lies in git's own folder, which may hold credentials" in said
-
-
 def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
     (root / "evals/link.txt").symlink_to(root / "evals/notes.txt")
     ((message,), _) = read(root, "input: [{role: user, content: [{type: file, value: link.txt}]}]")

@@ -11,12 +11,7 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.trace import Trace
 from tests.support.agent_runs import AgentRun
 
-STREAMS = Path(__file__).resolve().parents[4] / "../shared/agents/streams"
-
-pytestmark = pytest.mark.skipif(
-    not STREAMS.is_dir(),
-    reason="the recorded streams are not beside this checkout (../shared/agents/streams)",
-)
+STREAMS = Path(__file__).resolve().parents[3] / "data/streams"
 
 
 def program(name: str) -> str:
