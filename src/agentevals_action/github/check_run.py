@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, unquote
 from uuid import uuid4
@@ -14,7 +15,7 @@ from agentevals_action.model.report import Annotation, CheckReport
 
 _PREFIX = "agentevals"
 _ID = re.compile(
-    rf"{_PREFIX}/([^/]*)/([0-9]{{1,19}})/([0-9]{{1,19}})/([0-9]{{1,19}})-.*", re.DOTALL
+    rf"{_PREFIX}/([^/]*)/([0-9]{{1,19}})/([0-9]{{1,19}})/([0-9]{{1,19}})/([0-9a-f]*)-.*", re.DOTALL
 )
 _PERMISSION = "checks: write"
 _REJECTED = "GitHub rejected the summary; the job summary contains it."
@@ -23,18 +24,28 @@ _REJECTED = "GitHub rejected the summary; the job summary contains it."
 @dataclass(frozen=True)
 class CheckId:
     """What `external_id` states of a check run of this action: the `comment-id` of its gate, the
-    workflow run and attempt that wrote it, and the pull request (0 for a commit alone)."""
+    workflow run and attempt that wrote it, and the pull request (0 for a commit alone).
+    `requested_for` is the digest of the base branch of a requested run, empty for other runs."""
 
     gate: str
     run: int
     attempt: int
     pull: int
+    requested_for: str = ""
 
 
 def read_id(external_id: str | None) -> CheckId | None:
     """The parts of an `external_id`; None if it is not one of this action."""
     match = _ID.fullmatch(external_id or "")
-    return CheckId(unquote(match[1]), *map(int, match.groups()[1:])) if match else None
+    if match is None:
+        return None
+    gate, run, attempt, pull, requested_for = match.groups()
+    return CheckId(unquote(gate), int(run), int(attempt), int(pull), requested_for)
+
+
+def branch_digest(name: str) -> str:
+    """The name of a branch in an `external_id`, whose length is limited."""
+    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def is_of_pull(external_id: str | None, pull: int) -> bool:
@@ -51,9 +62,10 @@ class CheckRunWriter:
         self._name = name
         context = api.context
         gate = quote(context.comment_id, safe="")
+        requested_for = branch_digest(context.requested_for) if context.requested_for else ""
         self._external_id = (
             f"{_PREFIX}/{gate}/{context.run_id}/{context.run_attempt}/"
-            f"{context.pull or 0}-{uuid4().hex[:8]}"
+            f"{context.pull or 0}/{requested_for}-{uuid4().hex[:8]}"
         )
         self._check: CheckRun | None = None
 

@@ -1,24 +1,21 @@
 """The first phase of a pull request that gets no token: its run, its pull request, and the results
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.artifact_archives import ArtifactArchives, RunArchive
-from agentevals_action.github.check_run import read_id
+from agentevals_action.github.artifact_archives import read_archive
+from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.client.api import GitHubApi, as_host_errors
 from agentevals_action.github.client.replies import Artifact, CheckRun, PullSides, WorkflowRun
 from agentevals_action.github.events import DEPENDABOT
-from agentevals_action.github.run_requests import EVENTS
 
 #: The artifact of the first phase.
 ARTIFACT = "agentevals-report"
-#: Runs of one head whose event is asked for.
-_RUNS = 50
 _readable = partial(as_host_errors, "the first phase could not be read")
 
 
@@ -45,26 +42,6 @@ def read_completed(payload: Mapping[str, Any]) -> CompletedRun:
 
 class NothingToPublish(Exception):
     """The reason why a run has nothing that is to be published, in a sentence."""
-
-
-def doubts_about_run(
-    run: WorkflowRun, pull: PullSides, checks: Sequence[CheckRun]
-) -> tuple[str, ...]:
-    """The reasons why a run proves no pass, by GitHub's data.
-
-    Attack: GitHub takes a check run for all pull requests with its commit. Somebody opens another
-    one with the same head, for a release branch with fewer tests, and its green check run hides the
-    red one."""
-    found = {own.pull for check in checks if (own := read_id(check.external_id))}
-    others = ", ".join(map(str, sorted(found - {pull.number, 0})))
-    doubts = []
-    if others:
-        doubts.append(
-            f"the check run counts for another pull request with this head, too: {others}"
-        )
-    if run.conclusion != "success":
-        doubts.append(f"the first phase ended as `{run.conclusion or 'unknown'}`")
-    return tuple(doubts)
 
 
 class FirstPhase:
@@ -118,52 +95,31 @@ class FirstPhase:
             raise NothingToPublish(f"the pull request {latest.number} is {latest.closed}")
         raise NothingToPublish(f"no pull request has the head of the run {run.id}")
 
-    def checks(self, pull: PullSides) -> Sequence[CheckRun]:
-        """The check runs of the head, of all attempts and pull requests."""
-        path = f"commits/{pull.head_sha}/check-runs"
-        with _readable("checks: write"):
-            return list(self._api.pages(path, CheckRun, "check_runs", filter="all"))
-
-    def require_undecided(self, pull: PullSides, checks: Sequence[CheckRun]) -> None:
-        """Raises NothingToPublish if a requested run has decided about the head, or is about to.
+    def require_undecided(self, pull: PullSides) -> None:
+        """Raises NothingToPublish if a requested run has decided about this head and base branch.
 
         Attack: after a red requested run, the author closes and opens the pull request, which
         starts another first phase with better claims."""
-        runs = {
-            own.run
-            for check in checks
-            if (own := read_id(check.external_id))
-            and own.pull == pull.number
-            and check.conclusion != "action_required"
-        }
-        for number in sorted(runs - {0})[-_RUNS:]:
-            with _readable("actions: read"):
-                run = self._api.get(f"actions/runs/{number}", WorkflowRun)
-            if run.event in EVENTS:
+        path = f"commits/{pull.head_sha}/check-runs"
+        with _readable("checks: write"):
+            checks = list(self._api.pages(path, CheckRun, "check_runs", filter="all"))
+        gate, branch = self._api.context.comment_id, branch_digest(pull.base_ref)
+        for check in checks:
+            own = read_id(check.external_id)
+            if own and own.gate == gate and own.requested_for == branch:
                 raise NothingToPublish(
-                    f"the run {number}, which a maintainer requested, decides about the head"
+                    f"the run {own.run}, which a maintainer requested, decides about the head"
                 )
 
-    def results(self, run: WorkflowRun) -> RunArchive:
-        """The artifact of the latest attempt. HostError if there is none.
-
-        Attack: an artifact of an earlier attempt, or of another run, has better results."""
+    def results(self, run: WorkflowRun) -> bytes:
+        """The newest artifact of the run: a ZIP. HostError if there is none."""
         path = f"actions/runs/{run.id}/artifacts"
         with _readable("actions: read"):
             listed = list(self._api.pages(path, Artifact, "artifacts", name=ARTIFACT))
         found = [one for one in listed if one.name == ARTIFACT and one.run_id == run.id]
-        fresh = [
-            one
-            for one in found
-            if run.run_started_at and one.created_at and one.created_at >= run.run_started_at
-        ]
-        if not fresh:
-            which = "only one of an earlier attempt" if found else "none"
+        if not found:
             raise HostError(
-                f"the run {run.id} left no artifact `{ARTIFACT}` ({which})",
+                f"the run {run.id} left no artifact `{ARTIFACT}`",
                 "let its last step upload the report folder with `if: always()`",
             )
-        archive = ArtifactArchives(self._api).archive(max(fresh, key=lambda one: one.id))
-        if archive.problem:
-            raise HostError(f"the artifact `{ARTIFACT}` {archive.problem}")
-        return archive
+        return read_archive(self._api, max(found, key=lambda one: one.id))

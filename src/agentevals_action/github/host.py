@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.artifact_archives import ArtifactArchives
 from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
@@ -41,7 +40,7 @@ class GitHubHost(Host):
 
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
-        return read_shard_artifacts(self._api, ArtifactArchives(self._api))
+        return read_shard_artifacts(self._api)
 
     def data_branch(self, branch: str) -> DataBranch:
         """The results that are stored on a branch of the repository."""

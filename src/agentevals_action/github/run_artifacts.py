@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.artifact_archives import ArtifactArchives
+from agentevals_action.github.artifact_archives import read_archive
 from agentevals_action.github.client.api import GitHubApi, as_host_errors
 from agentevals_action.github.client.replies import Artifact
 
@@ -24,7 +24,7 @@ class ShardArtifacts:
     problems: tuple[str, ...]
 
 
-def read_shard_artifacts(api: GitHubApi, archives_of: ArtifactArchives) -> ShardArtifacts:
+def read_shard_artifacts(api: GitHubApi) -> ShardArtifacts:
     """The artifacts of all attempts of this run. HostError when GitHub does not give the plan, and
     InvalidInput when there is none.
 
@@ -40,10 +40,7 @@ def read_shard_artifacts(api: GitHubApi, archives_of: ArtifactArchives) -> Shard
             "upload the files of `mode: plan` under this name in the job that plans",
         )
     plan = max(plans, key=lambda one: one.id)
-    archive = archives_of.archive(plan)
-    if archive.problem:
-        raise HostError(f"the artifact `{PLAN_ARTIFACT}` {archive.problem}", "run all jobs again")
-    archives, problems = {PLAN_ARTIFACT: archive.content}, []
+    archives, problems = {PLAN_ARTIFACT: read_archive(api, plan)}, []
     for artifact in own:
         if not artifact.name.startswith(SHARD_PREFIX) or _is_before(artifact, plan):
             continue
@@ -53,16 +50,13 @@ def read_shard_artifacts(api: GitHubApi, archives_of: ArtifactArchives) -> Shard
             )
             continue
         try:
-            archive = archives_of.archive(artifact)
+            content = read_archive(api, artifact)
         except HostError as error:
             problems.append(str(error))
-            continue
-        if archive.problem:
-            problems.append(f"the artifact `{artifact.name}` {archive.problem}")
         else:
             # Attempts may have uploaded the same name.
             same = f"{artifact.name}#{artifact.id}"
-            archives[same if artifact.name in archives else artifact.name] = archive.content
+            archives[same if artifact.name in archives else artifact.name] = content
     return ShardArtifacts(archives, tuple(problems))
 
 

@@ -27,6 +27,8 @@ from agentevals_action.settings import MAX_SAMPLES
 
 COMMAND = "/agentevals"
 RUN = f"{COMMAND} run"
+#: Digits of a commit in a command that is to be copied.
+_SHOWN = 12
 USAGE = f"`{RUN} [suite …] [--test GLOB] [--samples N]` or `{COMMAND} help`"
 #: The events that can carry a command.
 EVENTS = ("issue_comment", "pull_request_review")
@@ -43,6 +45,11 @@ _LAST_FORCED = """query($owner: String!, $name: String!, $number: Int!) {
 _REACT = """mutation($id: ID!, $content: ReactionContent!) {
   addReaction(input: {subjectId: $id, content: $content}) { reaction { content } }
 }"""
+
+
+def run_command(commit: str) -> str:
+    """The command that requests a run of a commit."""
+    return f"{RUN} {commit[:_SHOWN]}"
 
 
 def _either(*path: str) -> AliasChoices:

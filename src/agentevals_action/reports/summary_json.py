@@ -3,7 +3,7 @@
 Names are camelCase like those of the results."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.edits import Edit, EditKind, FieldEdit
+from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.review import Decision, Review
 from agentevals_action.reports.view.models import ReportView
@@ -165,23 +164,6 @@ def _edit(edit: Edit) -> _Json:
 
 def _kind(kind: EditKind) -> str:
     return to_camel(kind.replace(" ", "_"))
-
-
-#: The parts of a test that an edit affects, by their names in the summary.
-EDIT_KINDS = {_kind(kind): kind for kind in EditKind}
-
-
-def read_edit(edit: Mapping[str, Any]) -> Edit:
-    """An edit of a summary whose structure is valid."""
-    return Edit(
-        EDIT_KINDS[edit["kind"]],
-        edit["name"],
-        edit["action"],
-        Location(edit["path"], edit["line"]),
-        tuple(FieldEdit(one["name"], one["before"], one["after"]) for one in edit["fields"]),
-        tuple(map(str, edit["files"])),
-        tuple(map(str, edit["tests"])),
-    )
 
 
 def _difference(found: Difference | None) -> _Json | None:

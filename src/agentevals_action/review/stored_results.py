@@ -22,12 +22,18 @@ def compare_files(base: Path, head: Path) -> tuple[SuiteComparison, ...]:
     """The suites of two files of results, compared. InvalidInput for a file without results or with
     a test twice, and for files without a common test."""
     there, here = _runs(base), _runs(head)
-    pairs = tuple(_pairs(here, there))
-    if not any(_ids(one) & _ids(other) for one, other in pairs):
+    if not any(_ids(one) & _ids(other) for one, other in _pairs(here, there)):
         raise InvalidInput(
             f"{base} and {head} have no test in common", "name results of the same suites"
         )
-    return tuple(_compare(one, other) for one, other in pairs)
+    return compare_runs(there, here)
+
+
+def compare_runs(
+    base: Mapping[str, SuiteRun], head: Mapping[str, SuiteRun]
+) -> tuple[SuiteComparison, ...]:
+    """The suites of two sets of results by their paths, compared."""
+    return tuple(_compare(one, other) for one, other in _pairs(head, base))
 
 
 def _runs(path: Path) -> dict[str, SuiteRun]:

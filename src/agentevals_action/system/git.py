@@ -185,21 +185,11 @@ class GitRepository:
             raise _failure("merge-base", done)
         return done.stdout.decode("ascii").strip() or None
 
-    def create(self, origin: str) -> None:
-        """Makes a new repository at `path`, an empty folder, with the URL of its origin."""
-        for arguments in (
-            ("init", "--quiet", "--template=", "--initial-branch=main"),
-            ("remote", "add", "origin", origin),
-        ):
-            done = self._call(*arguments, cwd=self.path)
-            if done.returncode != 0:
-                raise _failure(arguments[0], done)
-
-    def fetch(self, sha: str, *, alone: bool = False) -> None:
-        """Fetches one commit from `origin`; without its history if it is to be `alone`, or if the
-        clone is shallow, so that a complete clone stays complete."""
+    def fetch(self, sha: str) -> None:
+        """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
+        clone stays complete."""
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        depth = ["--depth=1"] if alone or self.is_shallow() else []
+        depth = ["--depth=1"] if self.is_shallow() else []
         self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
     def fetch_branch(self, name: str) -> str | None:

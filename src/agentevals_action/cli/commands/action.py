@@ -242,9 +242,7 @@ class _Gate:
             return redact_record(invalid, self.workspace.redactor)
         try:
             if self.claimed:
-                reviewed = trusted_phase.review(
-                    self.claimed, self.workspace, self.runner, self.host, self.isolates
-                )
+                reviewed = trusted_phase.review(self.claimed, self.workspace.settings)
                 return redact_record(reviewed, self.workspace.redactor)
             if self.job.part:
                 requested_run.check_out(self.repository, self.job, self.workspace)
@@ -361,6 +359,7 @@ def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost
             check_name=settings.check_name if settings.check_run and job.check_sha else None,
             without_secrets=job.without_secrets,
             labeled=job.pull.labeled if job.pull else "",
+            requested_for=job.pull.base_ref if job.pull and job.part else "",
         ),
         artifacts=_artifacts(settings, runner),
     )

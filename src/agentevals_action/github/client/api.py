@@ -43,7 +43,8 @@ class RunContext:
     `head_sha` is the commit of the check run and the comment, `base` the tip of the base branch
     (SHA or name), `pull` the number of the pull request. Without `check_name`, no check run is
     written. `run_id` and `run_attempt` order the runs. `without_secrets` is the reason why the
-    token may be read-only (a fork, Dependabot), empty otherwise."""
+    token may be read-only (a fork, Dependabot), empty otherwise. `requested_for` is the base branch
+    of a run that a maintainer requests, empty otherwise."""
 
     repository: str
     head_sha: str
@@ -60,6 +61,7 @@ class RunContext:
     server_url: str = "https://github.com"
     without_secrets: str = ""
     labeled: str = ""
+    requested_for: str = ""
 
 
 class ApiError(HostError):
