@@ -49,8 +49,7 @@ class Case:
     the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
     `configuration` if there is no judge. `copy_of` returns the copy of a judge's file (absolute
-    path) that no agent can change, or the path itself. `results` are those of the evaluators that
-    an aggregator combines, by name, as JSON data; None for any other evaluator."""
+    path) that no agent can change, or the path itself."""
 
     test: Test
     trace: Trace
@@ -64,7 +63,6 @@ class Case:
     file_changes: str | None = None
     user: ChildUser | None = None
     copy_of: Callable[[Path], Path] = lambda path: path
-    results: Mapping[str, Mapping[str, Any]] | None = None
 
 
 class EvaluatorOptions(EvaluatorTraits):
@@ -160,17 +158,15 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     )
     try:
         score = await evaluator.options.evaluate(case, evaluator)
-        if not score.known and case.trace.missing:
+        if score.is_unknown and case.trace.missing:
             raise AttemptError("evaluator", case.trace.missing)
     except AttemptError as error:
         return result(score=None, error=ErrorInfo(kind=error.kind, message=error.sentence))
     value, hits, misses = score.value, score.hits, score.misses
-    # The highest score that is possible if figures that the trace lacks were known.
-    best = score.best if score.best is not None else value if score.known else 1.0
-    if evaluator.negate and value is not None and best is not None:
-        # A missing figure counts against the answer, negated or not.
-        hits, misses = (misses, hits) if best == value else (hits, misses)
-        value, best = 1 - best, 1 - value
+    if evaluator.negate and score.is_unknown and value is not None:
+        value = 0.0  # what is unknown counts against the answer, negated or not
+    elif evaluator.negate and value is not None:
+        value, hits, misses = 1 - value, misses, hits
     passed = None if value is None else reaches(value, threshold or PASS_SCORE)
     own = (name,) if threshold is not None and passed is False else ()
     inner = tuple(gate_path(name, gate) for gate in score.gates_failed)
@@ -184,5 +180,5 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         gates_failed=tuple(dict.fromkeys(own + inner)),
         evaluator_results=score.children,
         error=score.error,
-        best=None if best == value else best,
+        is_unknown=score.is_unknown,
     )

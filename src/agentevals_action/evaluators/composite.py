@@ -1,6 +1,5 @@
 """`composite`: several evaluators whose scores become one."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -23,7 +22,7 @@ from agentevals_action.evaluators.base import (
     require,
     run_evaluators,
 )
-from agentevals_action.formatting import cut
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
@@ -36,36 +35,16 @@ from agentevals_action.model.suite import Evaluator
 from agentevals_action.model.validation.file_model import (
     FileModel,
     ListOf,
-    NonEmpty,
     Steps,
     Weight,
     errors_at,
 )
 from agentevals_action.results.scoring import reaches, weighted_mean
 
-Aggregation = Literal[
-    "weighted_average",
-    "minimum",
-    "maximum",
-    "safety_gate",
-    "all_or_nothing",
-    "threshold",
-    "code_judge",
-    "llm_judge",
-]
-AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
-#: The aggregations by a last evaluator, which reads the results of the others.
-_COMBINING: Sequence[Aggregation] = ("code_judge", "llm_judge")
-#: Their names in AgentV.
-_SPELLINGS: Mapping[str, Aggregation] = {
-    "code_grader": "code_judge",
-    "script": "code_judge",
-    "llm_grader": "llm_judge",
-    "llm_rubric": "llm_judge",
-}
+Aggregation = Literal["weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing"]
+_NAMES: tuple[Aggregation, ...] = get_args(Aggregation)
 #: The aggregations that use weights.
 _WEIGHTED: Sequence[Aggregation] = ("weighted_average", "safety_gate", "all_or_nothing")
-
 #: The fields that only some aggregations have, and the advice for the others.
 _FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
     "weights": (_WEIGHTED, "remove it, because weights have no effect, or write another `type`"),
@@ -74,59 +53,28 @@ _FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
         "write `type: safety_gate`, or mark the evaluators themselves as `required`",
     ),
     "threshold": (
-        ("all_or_nothing", "threshold"),
+        ("all_or_nothing",),
         "write `type: all_or_nothing`, or `required: 0.7` at the evaluator for a gate at 0.7",
     ),
-    "path": (("code_judge",), "write `type: code_judge`, or remove it"),
-    "cwd": (("code_judge",), "write `type: code_judge`, or remove it"),
-    "prompt": (("llm_judge",), "write `type: llm_judge`, or remove it"),
-}
-#: What an aggregation needs, and the advice.
-_NEEDED: Mapping[Aggregation, tuple[str, str]] = {
-    "threshold": ("threshold", "write the fraction that must pass, as 0.5"),
-    "code_judge": ("path", "write the command, as `node combine.js`"),
-    "llm_judge": ("prompt", "write one with `{{EVALUATOR_RESULTS_JSON}}` in it"),
-}
-_NAMES = (*AGGREGATIONS, *_SPELLINGS)
-_AGGREGATION_SCHEMA = {
-    "type": "string",
-    "anyOf": [
-        {"enum": list(AGGREGATIONS)},
-        {
-            "pattern": f"^({'|'.join(name.replace('_', '[-_]') for name in _NAMES)})$",
-        },
-    ],
 }
 
 
-def _suggest(name: str, known: Sequence[str]) -> str:
-    if near := difflib.get_close_matches(name, known, n=1):
-        return f"did you mean `{near[0]}`?"
-    return f"write {'one of ' if len(known) > 1 else ''}{', '.join(f'`{one}`' for one in known)}"
-
-
-def _read_aggregation(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    key = value.replace("-", "_")
-    key = _SPELLINGS.get(key, key)
-    if key in AGGREGATIONS:
-        return key
-    raise ValueError(f"there is no aggregator {cut(value, 100)!r}; {_suggest(key, AGGREGATIONS)}")
+def _with_underscores(value: Any) -> Any:
+    return value.replace("-", "_") if isinstance(value, str) else value
 
 
 class Aggregator(FileModel):
     """How the scores of the evaluators become one."""
 
     type: Annotated[
-        Aggregation, BeforeValidator(_read_aggregation), WithJsonSchema(_AGGREGATION_SCHEMA)
+        Aggregation,
+        BeforeValidator(_with_underscores),
+        WithJsonSchema({"enum": [*_NAMES, *(name.replace("_", "-") for name in _WEIGHTED)]}),
     ] = Field(
         default="weighted_average",
         description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (the "
-        "evaluators in `required` must reach 0.6, or the test fails), "
-        "`all_or_nothing` (0 if one score is under `threshold`), `threshold` (1 if the "
-        "fraction of the evaluators that pass reaches `threshold`, else 0), or a last evaluator "
-        "that reads the results of the others: `code_judge` or `llm_judge`.",
+        "evaluators in `required` must reach 0.6, or the test fails), or "
+        "`all_or_nothing` (0 if one score is under `threshold`).",
     )
     weights: dict[str, Weight] = Field(
         default_factory=dict,
@@ -141,18 +89,7 @@ class Aggregator(FileModel):
         default=PASS_SCORE,
         gt=0,
         le=1,
-        description="For `all_or_nothing`: the score that each must reach; for `threshold`: the "
-        "fraction that must pass; over 0 and up to 1.",
-    )
-    path: NonEmpty | None = Field(
-        default=None,
-        description="For `code_judge`: the command, which gets `results` by name, too.",
-    )
-    cwd: NonEmpty | None = Field(default=None, description="For `code_judge`: its folder.")
-    prompt: NonEmpty | None = Field(
-        default=None,
-        description="For `llm_judge`: a path, or the text; `{{EVALUATOR_RESULTS_JSON}}` is "
-        "replaced by the results by name.",
+        description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1.",
     )
 
     @model_validator(mode="after")
@@ -164,9 +101,6 @@ class Aggregator(FileModel):
         }
         if misplaced:
             raise errors_at(misplaced)
-        needed, advice = _NEEDED.get(self.type, ("type", ""))
-        if advice and needed not in self.model_fields_set:
-            raise ValueError(f"`{needed}` is missing; {advice}")
         if self.type == "safety_gate" and not self.required:
             raise ValueError(
                 "a `safety_gate` without `required` has no effect; "
@@ -179,7 +113,7 @@ class Aggregator(FileModel):
         written: dict[Steps, str] = {("weights", name): name for name in self.weights}
         written |= {("required", index): name for index, name in enumerate(self.required)}
         return {
-            steps: f"there is no evaluator `{name}` in it; {_suggest(name, names)}"
+            steps: f"there is no evaluator `{name}` in it; write {one_of(names)}"
             for steps, name in written.items()
             if name not in names
         }
@@ -271,8 +205,6 @@ class Composite(EvaluatorOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The children's scores as one; a child that could not be scored makes this an error, and
         failed gates are kept."""
-        if self.aggregator.type in _COMBINING:
-            return await self._combined(case)
         weights, required = self.aggregator.weights, self.aggregator.required
         children = [
             replace(child, weight=weights.get(child.name, child.weight))
@@ -287,14 +219,12 @@ class Composite(EvaluatorOptions):
             done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
         value: float | None = 0.0
-        best: float | None = None
         if closing:
             reasoning = f"safety_gate: closed by {', '.join(map(_name_and_score, closing))}"
             if rest:
                 reasoning += f"; not run: {', '.join(child.name for child in rest)}"
         else:
             value, reasoning = self._combine(results)
-            best, _ = self._combine([_at_best(result) for result in results])
         gates = [gate for result in results for gate in result.gates_failed]
         errors = [
             ErrorInfo(kind=result.error.kind, message=f"{result.name}: {result.error.message}")
@@ -304,7 +234,7 @@ class Composite(EvaluatorOptions):
         rule = "threshold" if self.threshold is not None else self.aggregator.type
         return Score(
             value=value,
-            best=best,
+            is_unknown=any(result.is_unknown for result in results),
             hits=tuple(hit for result in results for hit in result.hits),
             misses=tuple(miss for result in results for miss in result.misses),
             reasoning=reasoning,
@@ -314,39 +244,16 @@ class Composite(EvaluatorOptions):
             error=errors[0] if errors else None,
         )
 
-    async def _combined(self, case: Case) -> Score:
-        """The score of the last evaluator, which reads the results of the others; an error if one
-        of those could not be scored."""
-        *others, last = self.evaluators
-        results = await run_evaluators(others, case)
-        if all(result.error is None for result in results):
-            by_name = {result.name: _as_data(result) for result in results}
-            results += await run_evaluators([last], replace(case, results=by_name))
-        error = next((result.error for result in results if result.error), None)
-        return Score(
-            value=None if error else results[-1].score,
-            hits=tuple(hit for result in results for hit in result.hits),
-            misses=tuple(miss for result in results for miss in result.misses),
-            reasoning=results[-1].reasoning,
-            details={"aggregator": self.aggregator.type},
-            gates_failed=tuple(gate for result in results for gate in result.gates_failed),
-            children=results,
-            error=error,
-            # A figure that the trace lacks may have decided.
-            known=all(result.best is None for result in results),
-        )
-
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:
         """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
         is_known = len(scores) == len(results)
-        rule = self.aggregator
-        least = rule.threshold if rule.type == "threshold" else self.threshold
-        if least is not None:
+        if self.threshold is not None:
             passed = sum(result.passed is True for result in results)
-            value = float(reaches(passed / len(results), least)) if is_known else None
-            wanted = f"a fraction of {least:g} is required"
+            value = float(reaches(passed / len(results), self.threshold)) if is_known else None
+            wanted = f"a fraction of {self.threshold:g} is required"
             return value, f"{passed} of {len(results)} pass; {wanted}"
+        rule = self.aggregator
         at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""
         parts = [
             _name_and_score(result) + (f" × {result.weight:g}" if rule.type in _WEIGHTED else "")
@@ -354,30 +261,6 @@ class Composite(EvaluatorOptions):
         ]
         value = rule.combine(scores) if is_known else None
         return value, f"{rule.type}{at}: {', '.join(parts)}"
-
-
-def _as_data(result: EvaluatorResult) -> dict[str, Any]:
-    """A result as an aggregator reads it, in the form of AgentV."""
-    assertions = [{"text": hit, "passed": True} for hit in result.hits]
-    assertions += [{"text": miss, "passed": False} for miss in result.misses]
-    return {
-        "type": result.type,
-        "score": result.score,
-        "verdict": "pass" if result.passed else "fail",
-        "assertions": assertions,
-        "hits": result.hits,
-        "misses": result.misses,
-        "reasoning": result.reasoning,
-        "details": result.details,
-    }
-
-
-def _at_best(result: EvaluatorResult) -> EvaluatorResult:
-    """The result with its best possible score, if figures that the trace lacks were known."""
-    if result.best is None:
-        return result
-    passed = reaches(result.best, result.required or PASS_SCORE) and not result.gates_failed
-    return replace(result, score=result.best, passed=passed)
 
 
 def _name_and_score(result: EvaluatorResult) -> str:

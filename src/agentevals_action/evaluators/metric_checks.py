@@ -92,7 +92,7 @@ def score_checks(checks: Sequence[Check]) -> Score:
         value=1.0 if results <= {True} else 0.0,
         hits=tuple(check.text for check in checks if check.holds),
         misses=tuple(check.text for check in checks if not check.holds),
-        known=False in results or None not in results,
+        is_unknown=None in results and False not in results,
     )
 
 

@@ -37,11 +37,11 @@ class SkillTrigger(EvaluatorOptions):
             if calls is not None:
                 why = "the agent reads files through its shell"
             miss = f"whether the skill {name} came first is unknown: {why}"
-            return Score(0.0, misses=(miss,), known=False)
+            return Score(0.0, misses=(miss,), is_unknown=True)
         opened = bool(calls) and _opens(calls[0], self.skill.strip())
         if opened and calls[0].refused:
             miss = f"the skill {name} came first, but the call was refused"
-            return Score(0.0, misses=(miss,), known=False)
+            return Score(0.0, misses=(miss,), is_unknown=True)
         first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
         text = f"the skill {name} " + ("came first" if opened else f"did not come first: {first}")
         return score_check(opened is self.should_trigger, text, text)

@@ -44,8 +44,8 @@ class EvaluatorResult:
     threshold or False; `passed` whether it reached its threshold (0.8 for one that is no gate) with
     no gate inside it failed, None if unknown. `gates_failed` are gate names from this
     evaluator down, its own and those inside it, which may be known beside an `error`; a closed
-    `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the
-    trace lacks were known, not set when nothing is unknown."""
+    `safety_gate` has its score of 0 even then. `is_unknown`: the trace lacks a figure that
+    it, or an evaluator inside it, needs."""
 
     name: str
     type: str
@@ -60,7 +60,7 @@ class EvaluatorResult:
     gates_failed: tuple[str, ...] = ()
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
-    best: float | None = Field(default=None, exclude_if=lambda best: best is None)
+    is_unknown: bool = Field(default=False, exclude_if=lambda is_unknown: not is_unknown)
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
@@ -230,9 +230,9 @@ class SuiteSummary:
 class Score:
     """The score of an evaluator type: `value` 0-1; `gates_failed` names gates inside it (`safe`),
     without its own name (empty for itself); `children` are the results of a composite, `error` the
-    error of one of them: then `value` is None unless it is known without it. `known` is False where
-    the trace lacks the data: a miss that `negate` does not turn into a pass; `best` is the value
-    with that data, if that is not 1. ValueError without a value and an error."""
+    error of one of them: then `value` is None unless it is known without it. `is_unknown`: the
+    trace lacks the data, a miss that `negate` does not turn into a pass. ValueError without a value
+    and an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()
@@ -242,8 +242,7 @@ class Score:
     gates_failed: tuple[str, ...] = ()
     children: tuple[EvaluatorResult, ...] = ()
     error: ErrorInfo | None = None
-    known: bool = True
-    best: float | None = None
+    is_unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.value is None and self.error is None:

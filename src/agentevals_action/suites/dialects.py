@@ -121,11 +121,6 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(EVALUATOR_LISTS, (_OTHER_TYPE, "write an evaluator of `type: composite`")),
     **dict.fromkeys(("model", "temperature", "max_steps"), _JUDGE),
 }
-#: The fields of an aggregator that is a program or a model, and those of its evaluator.
-_COMBINING: Mapping[str, Mapping[str, str]] = {
-    **{key: {"path": "script", "cwd": "cwd"} for key in ("code_judge", "code_grader", "script")},
-    **{key: {"prompt": "prompt"} for key in ("llm_judge", "llm_grader", "llm_rubric")},
-}
 #: Features of AgentV that a code judge does not get as a part of its `config`.
 _NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 
@@ -315,22 +310,6 @@ def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
         {name: reason for name, reason in refused.items() if name not in own},
         elsewhere=EVALUATOR_LISTS if has_children else (),
     )
-
-
-def combining_evaluator(composite: Map) -> Map | None:
-    """The evaluator that the `aggregator` of a composite stands for, if that is a program or a
-    model: it reads the results of the others, and is the last inside the composite."""
-    aggregator = composite.get("aggregator")
-    written = aggregator.get("type") if isinstance(aggregator, Map) else None
-    fields = _COMBINING.get(type_key(written), {}) if isinstance(written, str) else {}
-    if not isinstance(aggregator, Map) or not any(aggregator.get(name) for name in fields):
-        return None
-    made = Map(aggregator.source, aggregator.start)
-    made.update(name="aggregator", type=str(written).replace("code_judge", "code-grader"))
-    for name, field_name in fields.items():
-        if name in aggregator:
-            made.adopt(aggregator, name, field_name)
-    return made
 
 
 def fold(data: Map, shape: Shape, findings: Findings) -> Map:

@@ -151,8 +151,6 @@ class EvaluatorReader:
             return ()
         before = self.findings.error_count
         children = self.read(dialects.listed_evaluators(entry, lists, self.findings))
-        if combiner := dialects.combining_evaluator(entry):
-            children += self.read([(combiner, combiner.location)])
         if self.findings.error_count == before:
             named = Items(data.source, data.start)
             for child in effective([(self.origin, children)], None):

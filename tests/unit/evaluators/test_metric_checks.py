@@ -28,20 +28,22 @@ def test_limit__is_not_decided_by_float_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("holds", "value", "known"),
+    ("holds", "value", "is_unknown"),
     [
-        ((True, True), 1, True),
-        ((True, False), 0, True),
-        ((True, None), 0, False),
+        ((True, True), 1, False),
+        ((True, False), 0, False),
+        ((True, None), 0, True),
         # One that is broken decides, whatever is unknown.
-        ((None, False), 0, True),
+        ((None, False), 0, False),
     ],
 )
-def test_checks__make_a_score(holds: tuple[bool | None, ...], value: float, known: bool) -> None:
+def test_checks__make_a_score(
+    holds: tuple[bool | None, ...], value: float, is_unknown: bool
+) -> None:
     score = metrics.score_checks(
         [metrics.Check(one, str(place)) for place, one in enumerate(holds)]
     )
-    assert (score.value, score.known) == (value, known)
+    assert (score.value, score.is_unknown) == (value, is_unknown)
     assert sorted(score.hits + score.misses) == ["0", "1"]
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.evaluators.composite import Composite
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 from tests.support import suites
 
@@ -141,24 +140,6 @@ tests:
 
     assert (prompt_text(first.input), first.criteria, first.metadata) == ("q", "c", {"a": 1})
     assert (prompt_text(second.input), second.criteria) == ("own", "c")
-
-
-def test_aggregator__threshold_of_agentv(tmp_path: Path) -> None:
-    text = (
-        "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"
-        "      - {type: composite, aggregator: {type: threshold, threshold: 0.5}, "
-        "assertions: [{type: is_json}, {type: equals, value: a}]}\n"
-    )
-    suites.write(tmp_path, {"EVAL.yaml": text})
-
-    options = suites.only_test(tmp_path).evaluators[0].options
-
-    assert isinstance(options, Composite)
-    assert (options.aggregator.type, options.aggregator.threshold) == ("threshold", 0.5)
-
-    suites.write(tmp_path, {"EVAL.yaml": text.replace(", threshold: 0.5", "")})
-    (error,) = suites.errors(tmp_path)
-    assert "`threshold` is missing; write the fraction that must pass" in error
 
 
 def test_score_ranges__describe_a_criterion_without_an_outcome(tmp_path: Path) -> None:

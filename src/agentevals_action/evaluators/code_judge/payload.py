@@ -65,8 +65,6 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
         "workspace_path": str(case.workspace) if case.workspace else None,
         "file_changes": case.file_changes,
     }
-    if case.results is not None:
-        payload["results"] = case.results
     return {key: payload[key] for key in payload if not (agentv and key in _NOT_AGENTV)}
 
 

@@ -2,7 +2,6 @@
 
 import difflib
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -57,18 +56,6 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
     "tool_calls": _tool_calls,
     "file_changes": lambda case: case.file_changes or "",
 }
-#: The variable of a prompt that combines the results of other evaluators.
-_RESULTS = "EVALUATOR_RESULTS_JSON"
-
-
-def _results_text(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Results as JSON in which no object has a `score`: a judge that repeats it must not have given
-    a reply."""
-    shown = {
-        name: {"result" if key == "score" else key: value for key, value in each.items()}
-        for name, each in results.items()
-    }
-    return json.dumps([{"evaluator": name, **each} for name, each in shown.items()], indent=2)
 
 
 class PromptedOptions(EvaluatorOptions):
@@ -168,7 +155,7 @@ def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
         raise ValueError(
             f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one"
         )
-    for name in templating.unknown_variables(text, frozenset((*_VARIABLES, _RESULTS))):
+    for name in templating.unknown_variables(text, frozenset(_VARIABLES)):
         near = difflib.get_close_matches(name, _VARIABLES, n=1)
         known = f"known are {', '.join(sorted(_VARIABLES))}"
         advice = f"did you mean {{{{{near[0]}}}}}?" if near else known
@@ -180,8 +167,6 @@ def prompt_variables(case: Case, rubrics: Sequence[Mapping[str, Any]] = ()) -> d
     """The value of each variable of a prompt; AttemptError if a file of the test cannot be read."""
     try:
         values = {name: value(case) for name, value in _VARIABLES.items()}
-        if case.results is not None:
-            values[_RESULTS] = _results_text(case.results)
     except (OSError, ValueError) as error:
         raise AttemptError("evaluator", f"a file of the test cannot be read: {error}") from None
     return {**values, "rubrics": list(rubrics)}

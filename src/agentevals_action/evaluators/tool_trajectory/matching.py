@@ -201,7 +201,7 @@ def score_calls(
         *(f"{item.describe()}: unknown whether it was called" for item in items),
         *(f"{quoted(tool)}: unknown how often it was called" for tool in tools),
     ) or ("unknown which tools were called",)
-    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), known=False)
+    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), is_unknown=True)
 
 
 @dataclass

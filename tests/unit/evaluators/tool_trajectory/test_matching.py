@@ -74,7 +74,7 @@ def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> Non
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
 def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
     scored = matching.score_calls(matching.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
-    assert (scored.value, scored.hits, len(scored.misses), scored.known) == (0, (), 2, False)
+    assert (scored.value, scored.hits, len(scored.misses), scored.is_unknown) == (0, (), 2, True)
     assert all(
         "unknown whether it was called, the reply shows no tool calls" in miss
         for miss in scored.misses
@@ -381,7 +381,7 @@ def test_hidden__an_expected_call_of_a_hidden_tool_is_unknown(mode: Any) -> None
     plan = matching.ExpectedCalls(mode, (item("Bash"), item("Read")))
     result = matching.score_calls(plan, (call("Bash"),), ("Read", "Skill"))
     reason = "unknown whether it was called, the agent does not show calls of this tool"
-    assert (result.value, result.known, result.misses) == (0, False, (f'"Read": {reason}',))
+    assert (result.value, result.is_unknown, result.misses) == (0, True, (f'"Read": {reason}',))
     others = matching.ExpectedCalls(mode, (item("Bash"),))
     assert matching.score_calls(others, (call("Bash"),), ("Read",)).value == 1
 
@@ -390,7 +390,7 @@ def test_hidden__minimums_are_unknown_and_what_is_allowed_is_not() -> None:
     least = matching.score_calls(
         matching.ExpectedCalls("any_order", minimums={"Read": 1}), (), ("Read",)
     )
-    assert not least.known
+    assert least.is_unknown
     allowed = matching.ExpectedCalls("subset", (item("Bash"), item("Read")))
     assert matching.score_calls(allowed, (call("Bash"),), ("Read",)).value == 1
 
