@@ -273,11 +273,6 @@ class Settings(BaseModel):
     targets: _Path | None = _input(
         None, "A targets file, used instead of the search for .agentv/targets.yaml."
     )
-    ignored_fields: _Texts = _input(
-        (),
-        "Fields that nothing reads and that are no errors: names, or names with the object that "
-        "has them (test.reviewed).",
-    )
     target: _Line | None = _input(None, "Name of the target that overrides the suites' choice.")
     judge_target: _Line | None = _input(
         None, "Name of the target that judges where an evaluator names none."

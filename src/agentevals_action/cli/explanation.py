@@ -104,8 +104,7 @@ class ExplainedWorkspace(Record):
 
 
 class Explanation(Record):
-    """One effective test. `time_limit` is in seconds, `ignored_fields` are the fields of the suite
-    that nothing reads, as `ignored-fields` names them."""
+    """One effective test. `time_limit` is in seconds."""
 
     suite: str
     suite_name: str
@@ -124,7 +123,6 @@ class Explanation(Record):
     time_limit_reason: str
     files: tuple[NamedFile, ...]
     fingerprint: Fingerprint
-    ignored_fields: tuple[str, ...] = ()
 
 
 def list_conversations(suite: Suite) -> Mapping[str, Sequence[str]]:
@@ -169,7 +167,6 @@ def explain_test(
         time_limit_reason=reason,
         files=tuple(_files(suite, test, agent.name)),
         fingerprint=fingerprint,
-        ignored_fields=tuple(sorted(suite.ignored_fields)),
     )
 
 

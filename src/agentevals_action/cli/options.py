@@ -9,12 +9,12 @@ from agentevals_action.settings import INPUTS
 
 #: The inputs of commands that only read suites.
 READ_INPUTS = (
-    *("suites", "targets", "ignored-fields", "target", "judge-target", "strict", "env"),
+    *("suites", "targets", "target", "judge-target", "strict", "env"),
     "working-directory",
 )
 #: The inputs of commands that run suites.
 RUN_INPUTS = (
-    *("suites", "targets", "ignored-fields", "target", "judge-target", "max-concurrency"),
+    *("suites", "targets", "target", "judge-target", "max-concurrency"),
     *(
         "timeout",
         "setup",

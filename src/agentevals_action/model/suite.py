@@ -229,8 +229,7 @@ class Suite:
     at a time. `files` are the files that the suite and its tests name, itself and its targets file
     included, each once. `test_count` is how many tests there are, `used_targets` the names of the
     targets that they are put to and judged by, `programs` the evaluators that run one, equal ones
-    of several tests once: what is known from loading needs no second look at the rows.
-    `ignored_fields` are the entries of the setting of that name for which it has a field."""
+    of several tests once: what is known from loading needs no second look at the rows."""
 
     path: str
     name: str
@@ -246,7 +245,6 @@ class Suite:
     test_count: int = 0
     used_targets: tuple[str, ...] = ()
     programs: tuple[Evaluator, ...] = ()
-    ignored_fields: frozenset[str] = frozenset()
 
     def target_of(self, test: Test) -> str | None:
         """Name of the target that answers a test."""
@@ -260,12 +258,9 @@ class Suite:
 @dataclass(frozen=True)
 class BrokenSuite:
     """A suite file that cannot be used: its errors, the files that it names as far as they could be
-    read, and the valid targets that it sees. `ignored_fields` is as in `Suite`; `ignorable_fields`
-    are unknown ones that might be among them."""
+    read, and the valid targets that it sees."""
 
     path: str
     errors: tuple[Diagnostic, ...]
     files: tuple[NamedFile, ...] = ()
     targets: TargetTable = field(default_factory=TargetTable)
-    ignored_fields: frozenset[str] = frozenset()
-    ignorable_fields: frozenset[str] = frozenset()

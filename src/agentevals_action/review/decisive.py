@@ -93,12 +93,11 @@ class Decisive:
 
 @dataclass(frozen=True)
 class Head:
-    """Head before its first program starts; `notices` are sentences about how it was read."""
+    """Head before its first program starts."""
 
     sha: str
     checkout: Checkout
     suites: Suites
-    notices: Sequence[str]
 
 
 def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base) -> Decisive:
@@ -147,7 +146,6 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
         differing=sorted(named.intersection(uncommitted) & checkout.tracked),
         notices=(
             *filter(None, [uncovered, cassettes]),
-            *head.notices,
             *change_notices,
             *template_notices,
         ),

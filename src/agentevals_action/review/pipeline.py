@@ -43,7 +43,6 @@ from agentevals_action.review.decisive import Decisive, Head, read_decisive
 from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.settings import Settings
-from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.checkout import (
     Checkout,
     distinct_errors,
@@ -162,10 +161,7 @@ def open_change(request: ReviewRequest) -> Iterator[OpenChange]:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         head_sha = base_tree.check_head(request.repository, job)
         with _open_base(request, inputs, head_sha) as base:
-            suites, notices = _check_ignored_fields(request, base, checkout, paths, suites)
-            decisive = read_decisive(
-                request, engine, Head(head_sha, checkout, suites, notices), base
-            )
+            decisive = read_decisive(request, engine, Head(head_sha, checkout, suites), base)
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
@@ -275,30 +271,7 @@ def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, root: Pat
         tracked=checkout.tracked,
         watch=settings.watch_rules,
         cassettes=settings.cassettes,
-        ignored_fields=settings.ignored_fields,
     )
-
-
-def _check_ignored_fields(
-    request: ReviewRequest, base: Base, checkout: Checkout, paths: Sequence[str], suites: Suites
-) -> tuple[Suites, Sequence[str]]:
-    """The suites of head, and what is to be known about its `ignored-fields`.
-
-    Attack: the change writes `requird` for `required` and lists that name, so that a gate seems to
-    be there. What the change adds is reported, and of that, a name that resembles a known field is
-    an error until base lists it, too. A push is on its branch already."""
-    settings, environ = request.settings, request.workspace.environ
-    added: list[str] = []
-    if base.root is not None and request.job.event != "push":
-        added = [one for one in settings.ignored_fields if one not in base.ignored_fields]
-    distrusted = [one for one in added if ignored_fields.resembled(one)]
-    trusted = tuple(one for one in settings.ignored_fields if one not in distrusted)
-    if distrusted:
-        narrower = settings.model_copy(update={"ignored_fields": trusted})
-        suites = load_all(checkout, narrower, paths, request.workspace.folder, environ)
-    useless = ignored_fields.without_effect(trusted, suites)
-    edits = ignored_fields.describe_added(added, distrusted)
-    return suites, (*filter(None, [edits]), *(f"{one.problem}: {one.advice}" for one in useless))
 
 
 # Runs, scores and confirmation

@@ -14,9 +14,8 @@ class Catalog:
 
     `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
-    names of those that suites may use. With `strict`, warnings are errors. `ignored_fields` are the
-    unknown fields that are no errors. `cache` keeps the content of targets files for other
-    suites."""
+    names of those that suites may use. With `strict`, warnings are errors. `cache` keeps the
+    content of targets files for other suites."""
 
     providers: Mapping[str, type[ProviderOptions]]
     targets_file: Path | None = None
@@ -25,5 +24,4 @@ class Catalog:
     environ: Mapping[str, str] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     strict: bool = False
-    ignored_fields: frozenset[str] = frozenset()
     cache: dict[Any, Any] = field(default_factory=dict)

@@ -72,7 +72,6 @@ def catalog(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Cat
         environ=environ,
         allowed=frozenset(settings.env),
         strict=settings.strict,
-        ignored_fields=frozenset(settings.ignored_fields),
     )
 
 

@@ -11,15 +11,14 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.settings import Settings, items
-from agentevals_action.suites import ignored_fields
+from agentevals_action.settings import Settings
 from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_map
 from agentevals_action.suites.quarantine_file import read_quarantines
 
-_LISTS = ("watch", "suites", ignored_fields.NAME)
+_LISTS = ("watch", "suites")
 #: The inputs that the file may hold, with the values that they may have there.
 INPUTS = {
     **dict.fromkeys(_LISTS, "a text, or a list of texts"),
@@ -30,12 +29,7 @@ INPUTS = {
 
 def with_configuration(settings: Settings, root: Path) -> Settings:
     """The settings, with the inputs of the file in the repository at `root` that were not given;
-    InvalidInput with the location of each error of the file, those of its quarantine included, or
-    if a field that the format knows is to be ignored."""
-    if refused := [
-        error for name in settings.ignored_fields if (error := ignored_fields.refusal(name))
-    ]:
-        raise InvalidInput(f"input `{ignored_fields.NAME}`, nothing was run", errors=refused)
+    InvalidInput with the location of each error of the file, those of its quarantine included."""
     root, findings = root.resolve(), Findings()
     if not os.path.lexists(root / FILE):
         return settings
@@ -76,14 +70,6 @@ def _is_valid(name: str, text: object, location: Location, findings: Findings) -
             (found,) = error.errors(include_url=False)
             advice = str(found["ctx"]["error"])
         else:
-            return name != ignored_fields.NAME or _may_be_ignored(text, location, findings)
+            return True
     findings.error(location, problem, advice)
     return False
-
-
-def _may_be_ignored(text: str, location: Location, findings: Findings) -> bool:
-    refused = [error for entry in items(text) if (error := ignored_fields.refusal(entry))]
-    for error in refused:
-        problem, _, advice = error.partition("; ")
-        findings.error(location, problem, advice)
-    return not refused

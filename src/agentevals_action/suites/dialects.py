@@ -1,7 +1,7 @@
 """Converts the three dialects of suites to canonical names; no other module knows a second spelling
 of anything."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -14,7 +14,6 @@ from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import ROLES
-from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.suites.files.diagnostics import Findings, nearest
 from agentevals_action.suites.files.positions import Items, Map
@@ -52,8 +51,6 @@ AGENTV_5 = (
     *("provider_prompt_map", "providerPromptMap", "nunjucks_filters", "graders", "experiment"),
 )
 
-#: Fields of an object that an error about an unknown one lists.
-_FEW = 6
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75
 
@@ -137,11 +134,6 @@ class Shape:
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     inside: Mapping[str, "Shape"] = field(default_factory=dict)
-
-    @cached_property
-    def word(self) -> str:
-        """The object in `ignored-fields`: `test`, `execution`."""
-        return self.what.split()[0].strip("`")
 
     @cached_property
     def canonical(self) -> Mapping[str, str]:
@@ -315,8 +307,9 @@ def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
 def fold(data: Map, shape: Shape, findings: Findings) -> Map:
     """An object, and those inside it, by canonical names.
 
-    Unknown fields are errors, because they may have been meant to have an effect. So are refused
-    ones, and two spellings of one field with different values."""
+    Errors are: a field that resembles a known or a refused one, because it was meant to have an
+    effect; a refused one; two spellings of one field with different values. Any other unknown field
+    is a warning."""
     folded = Map(data.source, data.start)
     for key, value in data.items():
         name = shape.canonical.get(key)
@@ -355,44 +348,31 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
         problem, advice = shape.refused[key]
         findings.error(location, f"`{key}` {problem}", advice)
         return
-    entry = f"{shape.word}.{key}"
-    if is_exempt(key) or findings.ignores(key, entry):
+    if is_exempt(key):
         return
-    misplaced = (name for name in _OF_EVALUATORS if name in shape.refused)
-    known = () if findings.have_enough else (*shape.canonical, *shape.elsewhere, *misplaced)
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
-    findings.error(location, problem, _advice_for_unknown(key, entry, known, shape, findings))
-
-
-def _advice_for_unknown(
-    key: str, entry: str, known: Sequence[str], shape: Shape, findings: Findings
-) -> str:
-    meant = nearest(key, known)
-    if meant and nearest(key, known, MISSPELLED):
-        # Without the line that ignores it, which would remove a gate.
-        return f"did you mean `{meant}`?"
-    advice = "remove it"
-    if meant:
-        advice = f"did you mean `{meant}`?"
-    elif len(shape.fields) <= _FEW:
-        advice = f"write {one_of(shape.fields)}"
-    elif spare := next((name for name in _DATA if name in shape.fields), None):
-        advice = f"remove it, or put it in `{spare}`"
-    if key in _of_other_types(shape.word):
-        return advice
-    findings.ignorable.add(entry)
-    line = f"add `{entry}` to `ignored-fields`"
-    if not findings.ignored:
-        line = f"write `ignored-fields: [{entry}]`"
-    condition = " If" if meant else "; if"
-    return f"{advice}{condition} nothing is to read it, {line} in {FILE}"
+    known = (*shape.canonical, *shape.elsewhere, *shape.refused)
+    if meant := nearest(key, known, MISSPELLED):
+        findings.error(location, problem, f"did you mean `{meant}`?")
+    elif key in _known_elsewhere(shape.what):
+        findings.error(location, problem, "remove it, or write it where it belongs")
+    else:
+        # Data of another program: its name resembles nothing that could have an effect.
+        advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
+        findings.warn_once(location, f"{problem} and has no effect", advice)
 
 
 @cache
-def _of_other_types(word: str) -> frozenset[str]:
-    """The fields that some type of evaluator, or of target, has."""
-    types = {"evaluator": EVALUATORS.values(), "target": PROVIDERS.values()}.get(word, ())
-    return frozenset(name for options in types for name in model_shape("", options).canonical)
+def _known_elsewhere(what: str) -> frozenset[str]:
+    """The fields of objects that are like this one: of other types of evaluators and targets, and
+    of the suite or its tests."""
+    shapes = {
+        "evaluator": [evaluator_shape(options) for options in EVALUATORS.values()],
+        "target": [model_shape("target", options) for options in PROVIDERS.values()],
+    }.get(what, [])
+    if what in (SUITE.what, TEST.what, SUITE_EXECUTION.what):
+        shapes = [SUITE, TEST, SUITE_EXECUTION, TEST_EXECUTION]
+    return frozenset(name for shape in shapes for name in (*shape.canonical, *shape.elsewhere))
 
 
 def _holds_anchors(value: Any) -> bool:

@@ -40,7 +40,7 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     No content of a file raises an error, and nothing outside the repository is read."""
     root = root.resolve()
     file = path.parent.resolve() / path.name
-    findings = Findings(catalog.ignored_fields)
+    findings = Findings()
     if not file.is_relative_to(root) or not file.resolve().is_relative_to(root):
         named = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(path)
         problem = "this suite leaves the repository"
@@ -206,14 +206,7 @@ class _Loader:
                 if not os.path.isdir(root / path):  # noqa: PTH112  # no error for a long path
                     self._add_files([NamedFile(path, "file")])
             errors, files = tuple(sorted(findings.errors)), tuple(self.files.values())
-            return BrokenSuite(
-                self.suite.path,
-                errors,
-                files,
-                targets.table,
-                frozenset(findings.found_ignored),
-                frozenset(findings.ignorable),
-            )
+            return BrokenSuite(self.suite.path, errors, files, targets.table)
         return Suite(
             path=self.suite.path,
             name=name,
@@ -229,7 +222,6 @@ class _Loader:
             test_count=len(self._ids),
             used_targets=tuple(targets.used),
             programs=tuple(self._programs.values()),
-            ignored_fields=frozenset(findings.found_ignored),
         )
 
     def _add_files(self, files: Iterable[NamedFile]) -> None:
@@ -301,7 +293,7 @@ class _Loader:
                 if streamed is None:
                     kept.append(read.test)
             parts.append(streamed or tuple(kept))
-        return Tests(reader, tuple(parts), findings.ignored)
+        return Tests(reader, tuple(parts))
 
     def _add_programs(self, test: Test) -> None:
         for evaluator in (inside for each in test.evaluators for inside in walk(each)):

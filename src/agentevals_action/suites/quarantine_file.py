@@ -76,9 +76,6 @@ class Configuration(FileModel):
     """Globs of the suite files: the input of that name, where the workflow does not give it."""
     targets: NonEmpty | None = None
     """The targets file: the input of that name, where the workflow does not give it."""
-    ignored_fields: Annotated[_Globs | None, Field(alias="ignored-fields")] = None
-    """Fields that nothing reads and that are no errors: the input of that name, where the workflow
-    does not give it."""
     cassettes: NonEmpty | None = None
     """The folder of the cassettes: the input of that name, where the workflow does not give it."""
 

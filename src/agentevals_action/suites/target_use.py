@@ -208,7 +208,7 @@ def find_targets(
             files.append(NamedFile(config.path, "configuration"))
     listed, farther = None, Findings()
     for file in [catalog.targets_file] if catalog.targets_file else _files_above(folder.path, root):
-        own = Findings(catalog.ignored_fields)
+        own = Findings()
         read = _cached(catalog, file, own, partial(read_targets, file, root, catalog.providers))
         if listed is None:
             listed = read
@@ -332,7 +332,7 @@ def _cached(
     status = file.stat() if file.exists() else None
     key = (file, status and (status.st_mtime_ns, status.st_size))
     if key not in catalog.cache:
-        own = Findings(catalog.ignored_fields)
+        own = Findings()
         catalog.cache[key] = (read(own), own)
     value, own = catalog.cache[key]
     findings.add(own)

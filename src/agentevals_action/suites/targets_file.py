@@ -218,7 +218,7 @@ def _by_name(listed: Items, findings: Findings) -> Mapping[str, tuple[Map, Findi
             own = entries[name][1]
             own.error(value.value_location("name"), problem, "give each its own name")
         else:
-            entries[name] = (value, Findings(findings.ignored))
+            entries[name] = (value, Findings())
     return entries
 
 

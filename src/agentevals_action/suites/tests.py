@@ -66,7 +66,7 @@ class TestReader:
                 location = Location(source.source, line)
                 if findings.are_enough(location):
                     return
-                row, read = Findings(findings.ignored), ReadTest(None, location, None)
+                row, read = Findings(), ReadTest(None, location, None)
                 try:
                     entry = read_row(text, source.source, line)
                     read = self._read(entry, location, source.folder, row)
@@ -202,14 +202,12 @@ def _check_options(test: Test, findings: Findings) -> None:
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of a valid suite, in order; rows of long JSONL files are read in each iteration.
-    `ignored` are the unknown fields that are no errors."""
+    """The tests of a valid suite, in order; rows of long JSONL files are read in each iteration."""
 
     __test__ = False  # pytest: not a test case
 
     reader: TestReader
     parts: tuple[tuple[Test, ...] | Streamed, ...]
-    ignored: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[Test]:
         """The tests. A row has a `problem` when a file that it names has become invalid since the
@@ -218,7 +216,7 @@ class Tests:
             if not isinstance(part, Streamed):
                 yield from part
                 continue
-            findings, known = Findings(self.ignored), 0
+            findings, known = Findings(), 0
             for read in self.reader.read_source(part, findings):
                 problem = "" if read.test else str(findings.errors[-1])
                 known = findings.error_count

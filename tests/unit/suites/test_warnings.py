@@ -89,3 +89,20 @@ def test_judge__a_temperature_or_limit_out_of_range_is_refused(tmp_path: Path, f
 
     (error,) = suites.errors(tmp_path)
     assert field.split(":")[0] in error
+
+
+def test_unknown_field__that_resembles_nothing_is_one_warning_a_file(tmp_path: Path) -> None:
+    test = (
+        "{{id: {}, input: q, criteria: c, colour: red, x-own: 1, tags: [a], metadata: {{any: 1}}}}"
+    )
+    rows = '{"id": "c", "input": "q", "criteria": "c", "colour": "red"}\n'
+    text = f"name: suite\ntests:\n  - {test.format('a')}\n  - {test.format('b')}\n  - rows.jsonl\n"
+    suites.write(tmp_path, {"EVAL.yaml": text, "rows.jsonl": rows + rows.replace('"c"', '"d"', 1)})
+
+    expected = [
+        f"{place}: the field `colour` of this test is unknown and has no effect; remove it, or write "
+        "it in `metadata`, or with `x-` in front of its name"
+        for place in ("EVAL.yaml:3:36", "rows.jsonl:1:1")
+    ]
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == expected
+    assert suites.errors(tmp_path, strict=True) == expected

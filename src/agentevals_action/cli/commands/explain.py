@@ -28,7 +28,6 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argu
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.formatting import list_paths
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.console import Line
@@ -135,8 +134,6 @@ def _outline(one: Explanation) -> Iterator[Line]:
     gates = (Line(1, f"- {gate.name}", str(gate.location)) for gate in one.gates)
     yield from _section("gates", gates)
     yield from _section("files", (Line(1, f"- {file.path}", file.role) for file in one.files))
-    if one.ignored_fields:
-        yield Line(0, "ignored fields", f"{list_paths(one.ignored_fields)} of the suite")
     digests = to_jsonable_python(one.fingerprint)
     yield from _section("fingerprint", (Line(1, name, digests[name]) for name in digests))
 

@@ -21,7 +21,6 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
-from agentevals_action.suites import ignored_fields
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
@@ -37,11 +36,8 @@ def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int
     """Read suites and report every error with file, line and column."""
     loaded = load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
-    # The suites of some paths do not show what the others have.
-    wanted = () if paths else loaded.settings.ignored_fields
-    useless = ignored_fields.without_effect(wanted, loaded.suites)
     files = [
-        _File(FILE, None, quarantine.errors, (*quarantine.warnings, *useless)),
+        _File(FILE, None, quarantine.errors, quarantine.warnings),
         *(_check(suite, loaded) for suite in loaded.suites),
     ]
     if as_json:
@@ -51,7 +47,6 @@ def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int
         print(json.dumps(listed, indent=2))
     else:
         _print(files)
-        _print_ignorable(loaded)
     return ExitCode.INVALID if any(file.errors for file in files) else ExitCode.PASSED
 
 
@@ -115,17 +110,6 @@ def _advice_for_script(
 def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
     is_repository = loaded.checkout.files is not None
     return is_repository and loaded.repository.ignores(file)
-
-
-def _print_ignorable(loaded: LoadedSuites) -> None:
-    """The line that ignores all unknown fields which may be remarks, if there are several."""
-    unknown = {name for suite in loaded.broken for name in suite.ignorable_fields}
-    if len(unknown) > 1:
-        names = ", ".join(
-            printable(name) for name in (*loaded.settings.ignored_fields, *sorted(unknown))
-        )
-        print(f"If nothing is to read the unknown fields, write in {FILE}:", file=sys.stderr)
-        print(f"{ignored_fields.NAME}: [{names}]", file=sys.stderr)
 
 
 def _print(files: Sequence[_File]) -> None:

@@ -33,7 +33,7 @@ class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
     its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it,
-    `cassettes` is the folder of its cassettes, `ignored_fields` are those that it ignores."""
+    `cassettes` is the folder of its cassettes."""
 
     sha: str | None = None
     time: str | None = None
@@ -44,7 +44,6 @@ class Base:
     tracked: frozenset[str] = frozenset()
     watch: tuple[WatchRule, ...] = ()
     cassettes: str | None = None
-    ignored_fields: tuple[str, ...] = ()
 
 
 def check_head(repository: GitRepository, job: Job) -> str:

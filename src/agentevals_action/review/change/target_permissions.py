@@ -24,18 +24,16 @@ def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str])
     known = f"/{FOLDER}/{NAME}"
     files = [path for path in sorted(base.tracked) if f"/{path}".endswith(known)]
     files += [settings.targets] if settings.targets else []
-    used = {pair for file in files for pair in _used_by(root / file, base, root, environ)}
+    used = {pair for file in files for pair in _used_by(root / file, root, environ)}
     return Permissions(root, named, frozenset(used))
 
 
-def _used_by(
-    file: Path, base: Base, root: Path, environ: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _used_by(file: Path, root: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The variables of the targets in a file, with their destinations."""
     if not file.is_file():
         return
     folder = file.parent.parent if file.parent.name == FOLDER else file.parent
-    findings = Findings(frozenset(base.ignored_fields))
+    findings = Findings()
     entries = read_targets(file, root, PROVIDERS_BY_NAME, findings).entries.values()
     for target in (entry.target for entry in entries if entry.target is not None):
         try:

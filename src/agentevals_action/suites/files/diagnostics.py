@@ -33,15 +33,9 @@ class Unreadable(Exception):
 
 class Findings:
     """Errors and warnings, each once, in the order in which they were found; of very many only the
-    first. `error_count` includes the errors that are not kept.
+    first. `error_count` includes the errors that are not kept."""
 
-    `ignored` are the unknown fields that are no errors, `found_ignored` those that were found,
-    `ignorable` the unknown fields with an error that might be among them."""
-
-    def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
-        self.ignored = ignored
-        self.found_ignored: set[str] = set()
-        self.ignorable: set[str] = set()
+    def __init__(self) -> None:
         self.error_count = 0
         self._errors: dict[Diagnostic, None] = {}
         self._warnings: dict[Diagnostic, None] = {}
@@ -84,13 +78,6 @@ class Findings:
         """Adds a warning that a file may repeat in a hundred locations, with the first of them."""
         self._add_first(Diagnostic(location, _line(problem), _line(advice)))
 
-    def ignores(self, *names: str) -> bool:
-        """Whether the repository declares a field, by one of these names, as one that nothing
-        reads."""
-        found = self.ignored.intersection(names)
-        self.found_ignored |= found
-        return bool(found)
-
     def _add_error(self, error: Diagnostic) -> None:
         if error not in self._errors:
             self.error_count += 1
@@ -126,8 +113,6 @@ class Findings:
     def add(self, other: "Findings", *, once: bool = False) -> None:
         """Adds what another reading found; with `once`, a warning that each row of a file repeats
         is added for the first row only."""
-        self.found_ignored |= other.found_ignored
-        self.ignorable |= other.ignorable
         for error in other._errors:
             self._add_error(error)
         for warning in other._warnings:
