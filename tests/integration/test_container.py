@@ -697,27 +697,6 @@ print(json.dumps({"score": float(answer == "good"), "misses": [f"{answer} for {o
 """
 
 
-def test_judge_of_base__scores_a_copy_of_head_s_folder(image: str, tmp_path: Path) -> None:
-    files = {
-        **suite_of('["true"]', "[sh, agent.sh]", "[python3, judge.py]"),
-        "agent.sh": WRITING,
-        "judge.py": STRICT_JUDGE,
-    }
-    files["EVAL.yaml"] = files["EVAL.yaml"].replace("value: safe", "value: written")
-    files["EVAL.yaml"] = files["EVAL.yaml"].replace("exit_code: true, ", "")
-    changes = {
-        "agent.sh": WRITING.replace("echo good", "echo bad"),
-        "judge.py": STRICT_JUDGE.replace('float(answer == "good")', "1"),
-    }
-    done, workspace, before = step_of(image, tmp_path, files, {}, changes=changes)
-    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
-    summary = json.loads((workspace / "agentevals-report/summary.json").read_text())
-    (test,) = summary["suites"][0]["tests"]
-    assert test["byBaseEvaluators"]["verdict"] == "fail", done["summary"]
-    assert "with base's it would fail `code_judge" in done["summary"]
-    check_restored(workspace, before)
-
-
 WAITING = """\
 set -eu
 test -e go.txt || { touch started.txt; sleep 600; }

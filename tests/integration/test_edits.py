@@ -164,12 +164,12 @@ def test_review__a_replaced_target_is_named(
         pytest.param(
             IMPOLITE,
             {
-                **edited("[python3, check.py]", "[sh, -c, 'exec python3 lax/check.py']"),
+                **edited("[python3, check.py]", "[python3, lax/check.py]"),
                 "evals/lax/check.py": "print('{\"score\": 1}')\n",
             },
             "check",
             'at `evals/EVAL.yaml:8`: `script` `["python3", "check.py"]` → '
-            '`["sh", "-c", "exec python3 lax/check.py"]`, `evals/check.py` changed, '
+            '`["python3", "lax/check.py"]`, `evals/check.py` changed, '
             "`evals/lax/check.py` changed, `evals/lib/rules.py` changed",
             id="another script",
         ),
@@ -257,135 +257,6 @@ def test_review__equal_edits_of_many_tests_are_one_line(repository: Repository) 
     )
     assert "1 required gate was changed." in out
     assert "- required gate `by-name` of 12 tests at `evals/EVAL.yaml:7`: " in out
-
-
-#: An agent that works in a folder: it writes the greeting, and its judges read it there. They leave
-#: files as the tests of a project do.
-WORKED: Files = {
-    "evals/EVAL.yaml": """\
-name: greeter
-workspace: {template: files, hooks: {after_each: {reset: strict}}}
-tests:
-  - {id: greets, criteria: greets by name, input: Ada, assert: [JUDGE]}
-  - {id: greets-again, criteria: greets by name, input: Ada, assert: [JUDGE], CASES}
-""".replace(
-        "JUDGE", "{name: check, type: code_judge, script: [python3, check.py], required: true}"
-    ).replace(", CASES", ", workspace: {isolation: per_test}"),
-    "evals/files/a.txt": "a",
-    "evals/check.py": """\
-import json, sys
-from pathlib import Path
-from lib.rules import is_polite
-folder = Path(json.load(sys.stdin)["workspace_path"])
-misses = [] if is_polite((folder / "greeting.txt").read_text()) else ["not polite"]
-assert [*folder.glob("left-*")] == [], "the folder is not as the agent left it"
-(folder / "left-by-base").touch()
-(folder / "greeting.txt").write_text("spoilt")
-print(json.dumps({"score": float(not misses), "hits": [], "misses": misses}))
-""",
-    "agent.sh": 'read name; echo "Good day, $name." > greeting.txt; echo written\n',
-}
-#: The judge of the change makes the folder right for the judge of base.
-FORGING = """\
-import json, sys
-from pathlib import Path
-folder = Path(json.load(sys.stdin)["workspace_path"])
-assert [*folder.parent.parent.glob("*/workspace/left-*")] == [], "base's judge wrote here"
-for greeting in folder.parent.parent.glob("*/workspace/greeting.txt"):
-    greeting.write_text("Good day, Ada.")
-print(json.dumps({"score": 1.0, "hits": [], "misses": []}))
-"""
-
-
-@pytest.fixture
-def worked(repository: Repository) -> Repository:
-    """A repository whose agent works in a folder on base."""
-    repository.git("checkout", "--quiet", "main")
-    targets = TARGETS.replace("[sh, agent.sh], cwd: /", "[sh, AGENT]").replace(
-        "AGENT", str(repository.path / "agent.sh")
-    )
-    repository.commit("works in a folder", {**WORKED, ".agentv/targets.yaml": targets})
-    repository.git("checkout", "--quiet", "-B", "change")
-    return repository
-
-
-def test_review__base_s_program_scores_the_folder_as_head_s_agent_left_it(
-    worked: Repository, tmp_path: Path
-) -> None:
-    broken = {"agent.sh": 'read name; echo "Yo $name." > greeting.txt; echo written\n'}
-    worked.commit("broken", {"evals/check.py": FORGING, **broken})
-    (tmp_path / "temp").mkdir()
-    done = command.run(
-        worked.path,
-        # Without users of their own, judges reach the folders of samples that run at the same time.
-        *("review", "--base", "main", "--samples", "2", "--max-concurrency", "1"),
-        env={"TMPDIR": str(tmp_path / "temp")},
-    )
-    summary = json.loads((worked.path / "agentevals-report/summary.json").read_text())
-    assert done.code == 0, done.out + done.err
-    assert (
-        "2 tests pass only with the changed evaluators: with base's they would fail `check`."
-    ) in done.out.split("\n\n")[0]
-    for test in summary["suites"][0]["tests"]:
-        assert test["byBaseEvaluators"]["gatesFailed"] == ["check"]
-        assert test["byBaseEvaluators"]["verdict"] == "fail"
-        assert test["head"] == "pass"
-    assert "could not be scored with base's evaluators" not in done.out
-    assert list((tmp_path / "temp").iterdir()) == []
-
-
-def test_review__a_folder_that_is_too_large_to_copy_is_named(worked: Repository) -> None:
-    large = (
-        'read name; echo "Good day, $name." > greeting.txt; truncate -s 1T large; echo written\n'
-    )
-    judge = {"evals/check.py": "print('{\"score\": 1}')\n"}
-    worked.commit("large", {"agent.sh": large, **judge})
-    out, suite = review(worked)
-    assert "2 tests could not be scored with base's evaluators" in out
-    assert "it is larger than 2,048 MiB" in out
-    assert [test["head"] for test in suite["tests"]] == ["pass", "pass"]
-
-
-def test_merge__base_s_program_scored_the_folders_on_the_shards(worked: Repository) -> None:
-    broken = {"agent.sh": 'read name; echo "Yo $name." > greeting.txt; echo written\n'}
-    worked.commit("broken", {"evals/check.py": FORGING, **broken})
-    planned = command.run(worked.path, "shards", "--base", "main", "--max", "2")
-    for shard in json.loads(planned.out)["shard"]:
-        words = ("review", "--base", "main", "--shard", shard, "--max-concurrency", "1")
-        done = command.run(worked.path, *words)
-        assert done.code == 0, done.err
-    merged = command.run(worked.path, "merge", "--base", "main")
-    assert merged.code == 0, merged.err
-    assert (
-        "2 tests pass only with the changed evaluators: with base's they would fail `check`."
-    ) in merged.out.split("\n\n")[0]
-
-
-def test_review__base_s_program_is_the_removed_gate_of_a_workspace(worked: Repository) -> None:
-    suite = str(WORKED["evals/EVAL.yaml"]).replace(
-        "type: code_judge, script: [python3, check.py]", "type: contains, value: written"
-    )
-    broken = {"agent.sh": 'read name; echo "Yo $name." > greeting.txt; echo written\n'}
-    worked.commit("broken", {"evals/EVAL.yaml": suite, **broken})
-    out, _ = review(worked)
-    assert "with base's they would fail `check`." in out
-
-
-def test_review__a_folder_that_base_s_program_cannot_score_is_an_error_and_no_score(
-    worked: Repository,
-) -> None:
-    lax = (
-        str(WORKED["evals/check.py"])
-        .replace("from lib.rules import is_polite", "")
-        .replace("is_polite(", "bool(")
-    )
-    worked.commit("lax", {"evals/check.py": lax})
-    build = "grep -q lib.rules evals/check.py && { echo no rules here >&2; exit 3; }; true"
-    out, suite = review(worked, "--baseline", "none", "--prepare", build)
-    assert "2 tests could not be scored with base's evaluators" in out
-    assert "no rules here" in out
-    for test in suite["tests"]:
-        assert (test["change"], test["byBaseEvaluators"]["verdict"]) == ("new", None)
 
 
 def test_review__base_s_evaluators_need_base_prepared(repository: Repository) -> None:

@@ -48,8 +48,7 @@ class Case:
     `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
     the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
-    `configuration` if there is no judge. `copy_of` returns the copy of a judge's file (absolute
-    path) that no agent can change, or the path itself."""
+    `configuration` if there is no judge."""
 
     test: Test
     trace: Trace
@@ -62,7 +61,6 @@ class Case:
     workspace: Path | None = None
     file_changes: str | None = None
     user: ChildUser | None = None
-    copy_of: Callable[[Path], Path] = lambda path: path
 
 
 class EvaluatorOptions(EvaluatorTraits):

@@ -14,7 +14,7 @@ from agentevals_action.model.target import Target
 
 
 def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
-    """The files of the repository that the suite's judges import or name, besides those that the
+    """The files of the repository that the suite's judges import, besides those that the
     suite names."""
     paths = (
         path.relative_to(suite.root).as_posix()

@@ -1,22 +1,18 @@
 """The engine of a run: target calls, cache, runner and fingerprints, built from the settings and
 the environment."""
 
-import asyncio
 import functools
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentevals_action.errors import AttemptError
 from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
-from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
@@ -29,8 +25,6 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
-from agentevals_action.system.files.regular_files import expecting
-from agentevals_action.system.files.tree_files import output_errors
 from agentevals_action.system.isolation import (
     NO_ISOLATION,
     PRIVATE_TEMP,
@@ -82,21 +76,11 @@ class Engine:
         self._budget = Budget(settings.max_cost_usd)
         keys = self._cache_keys(workspace, allowed)
         self._cache = self._open_cache(workspace)
-        self.loaded = LoadedFiles(scratch / "judges")
         # Those of head and of base: each may use as many as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
         self.calls = TargetClient(
             self._variables,
-            ProviderContext(
-                {},
-                environment,
-                allowed,
-                withheld,
-                scratch,
-                isolation,
-                workers,
-                self.loaded.copy_of,
-            ),
+            ProviderContext({}, environment, allowed, withheld, scratch, isolation, workers),
             budget=self._budget,
             cache=self._cache,
             keys=keys if self._cache else None,
@@ -108,8 +92,7 @@ class Engine:
         elif records and folder:
             cassettes = CassetteFolder(workspace, folder)
             self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
-        self._linking = asyncio.Lock()
-        self.fingerprints = Fingerprints(settings.watch_rules, self._variables, self.loaded.digests)
+        self.fingerprints = Fingerprints(settings.watch_rules, self._variables)
         options = RunOptions(
             settings.samples,
             settings.timeout,
@@ -122,18 +105,12 @@ class Engine:
         open_workspaces = functools.partial(
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
-        own = (*settings.output_folders, *([folder] if records and folder else ()))
-        writes = CheckoutWrites(
-            notice, environ, (workspace / name for name in own), filters=isolation.head is None
-        )
         self.runner = Runner(
             self._replayed or self._recorded or self.calls,
             options,
             self.fingerprints.of,
             open_workspaces,
-            self.loaded,
             notice,
-            writes,
         )
 
     def definitions(self) -> Definitions:
@@ -231,15 +208,12 @@ class Engine:
             found.update(filter(None, map(_password, known.values())))
         return found
 
-    def load(self, suites: Iterable[Suite], tracked: Collection[str]) -> None:
-        """Records the files and the cassettes of suites, and copies their judges' scripts, before
-        the first program starts. `tracked` are the paths that git tracks in the suites' tree.
-        Raises OutputError."""
-        with output_errors(self.loaded.folder):
-            for suite in suites:
-                self.loaded.add(suite, tracked)
-                if self._replayed:
-                    self._replayed.load(suite)
+    def load(self, suites: Iterable[Suite]) -> None:
+        """Reads the files and the cassettes of suites before the first program starts."""
+        for suite in suites:
+            self.fingerprints.read(suite)
+            if self._replayed:
+                self._replayed.load(suite)
 
     async def estimate(
         self, tests: Mapping[str, int], base: Mapping[str, int], earlier: Mapping[str, Figures]
@@ -267,13 +241,6 @@ class Engine:
         """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
         of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
         await self._preparation.run(tree, log)
-        try:
-            user = self._preparation.isolation.user_of(tree)
-            async with self._linking:
-                await asyncio.to_thread(self.loaded.link_rest, tree, user)
-        except OSError as error:
-            problem = f"the copies of the judges' scripts cannot be made: {error}"
-            raise AttemptError("prepare", problem) from error
 
     async def close(self) -> None:
         """Closes connections and stores the figures for the next estimate."""
@@ -306,11 +273,9 @@ def open_engine(
             scratch.chmod(TRAVERSABLE)
         engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
         try:
-            with expecting(engine.loaded.digests):
-                yield engine
+            yield engine
         finally:
             end_processes(isolation)
-            engine.loaded.close()
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

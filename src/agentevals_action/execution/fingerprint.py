@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 from agentevals_action.errors import AttemptError
@@ -31,19 +30,16 @@ _MAX_PATH = 4096
 
 
 class Fingerprints:
-    """Fingerprints of the tests of one run. Each file is read once; `digests` has those that were
-    recorded before, by absolute path. `variables` returns what `${{ }}` in targets may name, for a
-    repository root and a suite's folder."""
+    """Fingerprints of the tests of one run. Each file is read once. `variables` returns what
+    `${{ }}` in targets may name, for a repository root and a suite's folder."""
 
     def __init__(
         self,
         watch: Sequence[WatchRule] = (),
         variables: Callable[[Path, Path], Mapping[str, str]] | None = None,
-        digests: Mapping[Path, str] = MappingProxyType({}),
     ) -> None:
         self._watch = watch
         self._variables = variables
-        self._recorded = digests
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
         #: Evaluators that a suite declares for all its tests. The options are kept, because a key
@@ -214,10 +210,13 @@ class Fingerprints:
     def _is_watched(self, suite: Suite, path: str) -> bool:
         return rule_for(self._watch, path, suite.path) is not None
 
+    def read(self, suite: Suite) -> None:
+        """Reads all files of a suite, before a program can change them."""
+        for file in suite.files:
+            self.content(suite.root / file.path)
+
     def content(self, path: Path) -> str:
         """The digest of a file's content."""
-        if path in self._recorded:
-            return self._recorded[path]
         if path not in self._contents:
             try:
                 self._contents[path] = digest_of(path)

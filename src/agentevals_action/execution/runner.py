@@ -14,19 +14,15 @@ from time import monotonic
 
 from agentevals_action.errors import AttemptError, NotRecorded
 from agentevals_action.evaluators import base as evaluators
-from agentevals_action.execution.checkout_writes import CheckoutWrites
-from agentevals_action.execution.loaded_files import LoadedFiles, State
 from agentevals_action.execution.ordering import Ordering
-from agentevals_action.execution.workspaces.folder import Attempt
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.formatting import quoted
-from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.build import (
     CostTally,
-    cost_free,
     error_result,
     sample_result,
     test_result,
@@ -47,17 +43,6 @@ IndexedTest = tuple[int, Suite, Test]
 OnResult = Callable[[int, Suite, TestResult], None]
 #: Receives the suite and the test of each attempt when it starts.
 OnStart = Callable[[Suite, Test], None]
-
-
-@dataclass(frozen=True)
-class SecondScoring:
-    """Tests of the other side that score the work of tests with a workspace, too, each with its
-    suite, by the suite's path and the id of the test that runs. `prepare` prepares their tree and
-    may raise AttemptError. `results` receives their scores."""
-
-    tests: Mapping[tuple[str, str], tuple[Suite, Test]]
-    prepare: Callable[[], Awaitable[None]]
-    results: dict[tuple[str, str], TestResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,9 +71,6 @@ class _Sample:
     tally: CostTally = field(default_factory=CostTally)
     #: What a program that judges asked for and no cassette has.
     not_recorded: list[AttemptError] = field(default_factory=list)
-    second_scoring: SecondScoring | None = None
-    #: The scores of the other side's test, if it scores this sample, too.
-    second_result: list[SampleResult] = field(default_factory=list)
 
 
 @dataclass
@@ -98,15 +80,12 @@ class _RunningTest:
     index: int
     started: float = 0.0
     samples: dict[int, SampleResult] = field(default_factory=dict)
-    #: The samples as the test of the other side scores them.
-    second: dict[int, SampleResult] = field(default_factory=dict)
 
 
 class Runner:
     """Runs the tests of head and of base with one limit of concurrency. `fingerprint` computes what
-    a result depends on, `open_workspaces` makes the folders that the agents of one run work in. A
-    test whose files are not as they are in `loaded` ends in an error. `notice` receives sentences
-    about replies; `writes` watches the checkout."""
+    a result depends on, `open_workspaces` makes the folders that the agents of one run work in.
+    `notice` receives sentences about replies."""
 
     def __init__(
         self,
@@ -114,16 +93,13 @@ class Runner:
         options: RunOptions,
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], Workspaces],
-        loaded: LoadedFiles,
         notice: Callable[[str], None],
-        writes: CheckoutWrites,
     ) -> None:
         self._calls = calls
-        self._notice, self.writes = notice, writes
+        self._notice = notice
         self._options = options
         self._fingerprint = fingerprint
         self._open_workspaces = open_workspaces
-        self._loaded = loaded
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._run_id = secrets.token_hex(8)
 
@@ -133,17 +109,14 @@ class Runner:
         on_result: OnResult,
         error: AttemptError | None = None,
         on_start: OnStart = lambda _suite, _test: None,
-        second_scoring: SecondScoring | None = None,
     ) -> None:
         """Runs tests in order and passes on each start and each result. Tests are read as they are
-        needed, so that memory does not grow with their number. With a `second_scoring`, its tests
-        score the folders of the agents before these are reset or removed.
+        needed, so that memory does not grow with their number.
 
         With an `error` (the tree could not be prepared) no target is called and every test ends in
         that error.
         """
         workspaces, ordering = self._open_workspaces(), Ordering()
-        trees = set[Path]()
         waiting = asyncio.Semaphore(_MAX_WAITING)
 
         async def run_sample(
@@ -154,31 +127,23 @@ class Runner:
                     on_start(sample.suite, sample.test)
                     running.started = running.started or monotonic()
                     work = self._attempt(sample, error)
-                    result = await _or_error(sample, work)
-                    running.samples[sample.number] = result
-                    for second in sample.second_result:
-                        running.second[sample.number] = second
+                    running.samples[sample.number] = await _or_error(sample, work)
                 if len(running.samples) == self._options.samples:
                     duration = monotonic() - running.started
-                    result_of_test = _test_result(sample, running.samples, duration)
-                    self._finish_second(sample, running, result_of_test)
-                    on_result(running.index, sample.suite, result_of_test)
+                    result = _test_result(sample, running.samples, duration)
+                    on_result(running.index, sample.suite, result)
             finally:
                 waiting.release()
 
         async with asyncio.TaskGroup() as tasks:
             for index, suite, test in tests:
-                trees.add(suite.root)
                 running, fingerprint = _RunningTest(index), self._fingerprint(suite, test)
                 for number in range(self._options.samples):
                     await waiting.acquire()
-                    sample = _Sample(
-                        suite, test, number, workspaces, fingerprint, second_scoring=second_scoring
-                    )
+                    sample = _Sample(suite, test, number, workspaces, fingerprint)
                     turn = ordering.turn(_shared_by(sample))
                     tasks.create_task(run_sample(running, sample, turn))
         await workspaces.close()
-        await self.writes.report(trees)
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The stored answers of base, scored by the evaluators of this suite. The agent is not
@@ -223,57 +188,18 @@ class Runner:
             raise error
         if sample.test.problem:
             raise AttemptError("configuration", sample.test.problem)
-        before = self._loaded.states(sample.suite, sample.test)
         if sample.test.workspace is None:
-            return await self._grade(sample, Work(await self._call_agent(sample)), before)
+            return await self._grade(sample, Work(await self._call_agent(sample)))
         attempt = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
         try:
             trace = await self._call_agent(sample, attempt.path)
             work = Work(trace, attempt.path, await attempt.diff())
-            await self._score_second(sample, attempt, work)
-            result = await self._grade(sample, work, before)
+            result = await self._grade(sample, work)
         except Exception:
             await attempt.leave(failed=True)
             raise
         await attempt.leave(failed=result.verdict != "pass")
         return result
-
-    async def _score_second(self, sample: _Sample, attempt: Attempt, work: Work) -> None:
-        """Scores a copy of the agent's folder by the test of the other side.
-
-        Attack: the judge that a change edits rewrites the folder for base's judge. Base's runs
-        first, in a folder that is gone when head's starts."""
-        scoring = sample.second_scoring
-        found = scoring.tests.get((sample.suite.path, sample.test.id)) if scoring else None
-        if scoring is None or found is None:
-            return
-        suite, test = found
-        second = replace(
-            sample, test=replace(test, scorer=suite), tally=CostTally(), not_recorded=[]
-        )
-
-        async def score() -> SampleResult:
-            await scoring.prepare()
-            async with attempt.copied() as folder:
-                return await self._grade(second, replace(work, folder=folder))
-
-        sample.second_result.append(await _or_error(second, score()))
-
-    def _finish_second(self, sample: _Sample, running: _RunningTest, own: TestResult) -> None:
-        """Passes on the scores of the other side's test, which belong to the same run as `own`. A
-        sample whose agent failed is the same error for both sides. No score of the own test stands
-        in for one of the other side's."""
-        scoring, key = sample.second_scoring, (sample.suite.path, sample.test.id)
-        found = scoring.tests.get(key) if scoring else None
-        if scoring is None or found is None:
-            return
-        errors = {number: cost_free(one) for number, one in running.samples.items() if one.error}
-        samples = errors | running.second
-        if len(samples) == len(running.samples):
-            other = replace(
-                sample, suite=found[0], test=found[1], fingerprint=self._fingerprint(*found)
-            )
-            scoring.results[key] = _of_same_run(_test_result(other, samples), own)
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:
         test = sample.test
@@ -285,8 +211,6 @@ class Runner:
             metadata=test.metadata,
             question=sample.fingerprint.question,
         )
-        if workspace is None and target.options.runs_programs:
-            await self.writes.watch(sample.suite.root)
         try:
             trace = sample.tally.add(await self._calls.complete(target, request))
         except AttemptError as error:
@@ -321,16 +245,11 @@ class Runner:
     def _timeout(self, sample: _Sample) -> float:
         return sample.test.timeout_seconds or sample.suite.timeout_seconds or self._options.timeout
 
-    async def _grade(
-        self, sample: _Sample, work: Work, before: Mapping[Path, State | None] | None = None
-    ) -> SampleResult:
-        """The scores of an agent's work; `before` are the states of the test's files before it."""
-        if before is None:
-            before = self._loaded.states(sample.suite, sample.test)
+    async def _grade(self, sample: _Sample, work: Work) -> SampleResult:
+        """The scores of an agent's work."""
         asked = sample
         if sample.test.scorer:
             sample = replace(sample, suite=sample.test.scorer)
-            before_scoring = self._loaded.states(sample.suite, sample.test)
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
             judge, own = _judge(sample, evaluator), evaluator.options.judge_temperature()
@@ -348,22 +267,11 @@ class Runner:
             workspace=work.folder,
             file_changes=work.changes,
             user=self._options.isolation.judge_of(sample.suite.root, asked.suite.root),
-            copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
-        result = sample_result(work, results, sample.tally)
-        try:
-            await self._loaded.check(asked.suite, asked.test, before)
-            if sample is not asked:
-                await self._loaded.check(sample.suite, sample.test, before_scoring)
-        except AttemptError as error:
-            # Attack: an agent changes a file so that its failed gate becomes inconclusive.
-            if not result.gates_failed:
-                raise
-            result = replace(result, error=ErrorInfo(kind=error.kind, message=error.sentence))
         if sample.not_recorded:  # a program may give a score without the reply
             raise sample.not_recorded[0]
-        return result
+        return sample_result(work, results, sample.tally)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
         asked: Counter[str] = Counter()

@@ -11,8 +11,7 @@ from agentevals_action.model.result import CAMEL_CASE, TestResult
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
 
-#: `by_base`: head's work in workspaces, as base's evaluators scored it.
-Side = Literal["head", "base", "by_base"]
+Side = Literal["head", "base"]
 #: A test of a suite: the suite's path on head, and the test's id.
 TestKey = tuple[str, str]
 

@@ -203,7 +203,7 @@ def _read_fragment(files: ShardFiles, name: str, part: Mapping[str, Sequence[str
     lines = _read_lines(files, name)
     header = _validated(FragmentHeader, next(lines, b""), 1)
     expected = {(suite, test) for suite, tests in part.items() for test in tests}
-    found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}, "by_base": {}}
+    found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}}
     number, last = 1, b""
     for line in lines:
         if last:

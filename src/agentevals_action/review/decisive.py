@@ -14,7 +14,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.review import CommentTemplate, Selection
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import find_change
 from agentevals_action.review.change.comment_template import choose_template
@@ -32,7 +32,6 @@ from agentevals_action.review.change.selection import (
     select_suites,
 )
 from agentevals_action.review.change.target_permissions import read_permissions
-from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.review.comparison.edits import find_edits
 from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.settings import Settings
@@ -78,18 +77,6 @@ class Decisive:
     differing: Sequence[str]
     notices: Sequence[str]
 
-    @property
-    def scored_in_workspaces(self) -> dict[Key, tuple[Suite, Test]]:
-        """The tests of base whose programs score the folders of head's agents, with their suites,
-        by head's suite and test id."""
-        return {
-            (path, test.id): (suite, test)
-            for path, suite in self.plan.base.items()
-            if self.edits[path].by_program
-            for test in suite.tests
-            if test.workspace and test.id in self.edits[path].by_program
-        }
-
 
 @dataclass(frozen=True)
 class Head:
@@ -127,9 +114,7 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
     quarantines = _read_quarantines(request, checkout, part.base)
     acceptance = request.host.acceptance(settings.accept_label)
     named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-    engine.load(plan.head.values(), checkout.tracked)
-    engine.load(plan.base.values(), part.base.tracked)
-    engine.loaded.record(checkout.root / FILE, FILE)
+    engine.load((*plan.head.values(), *plan.base.values()))
     return Decisive(
         head_sha=head.sha,
         base=part.base,

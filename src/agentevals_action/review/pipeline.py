@@ -129,8 +129,7 @@ class OpenChange:
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
         differing = _differing_notice(self.request.job, self.decisive.differing)
-        changed = _changed_notice(self.engine.loaded.changed())
-        return (*filter(None, [differing, changed]), *self.engine.notices)
+        return (*filter(None, [differing]), *self.engine.notices)
 
 
 @contextmanager
@@ -288,7 +287,7 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
         scored_by_base = not change.request.job.trusts_head
         if scored_by_base and any(suite.programs for suite in plan.base.values()):
             await sides.prepare_base(sides.base_root or sides.workspace.folder)
-        return await sides.run_head(plan.head, change.decisive.scored_in_workspaces)
+        return await sides.run_head(plan.head)
 
     if plan.head:
         on_base = plan.base if baseline.reruns else {}
@@ -373,16 +372,6 @@ def _differing_notice(job: Job, names: Sequence[str]) -> str:
     return (
         f"{list_paths(names)} {plural(len(names), 'differs', 'differ')} from the commit: "
         "the review is of what was on disk when this step started"
-    )
-
-
-def _changed_notice(names: Sequence[str]) -> str:
-    """The files that decide and that were changed while the tests ran, in a sentence."""
-    if not names:
-        return ""
-    return (
-        f"{list_paths(names)} {plural(len(names), 'was', 'were')} changed by a program while the "
-        "tests ran: what was loaded before decided, and tests that were scored after it are errors"
     )
 
 

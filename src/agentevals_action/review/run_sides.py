@@ -12,11 +12,11 @@ from agentevals_action.errors import AttemptError, InvalidInput, OutputError
 from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resample import Resampler
-from agentevals_action.execution.runner import SecondScoring, indexed
+from agentevals_action.execution.runner import indexed
 from agentevals_action.model.comparison import NOTHING, Evidence, Finding
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
@@ -54,22 +54,13 @@ class Sides:
     setup_log: LogSection
     #: Set when no stored results of base are being read any more.
     stored_results_read: asyncio.Event = field(default_factory=asyncio.Event)
-    #: The results of head in workspaces as base's evaluators scored them, by suite and test id.
-    by_base: dict[Key, TestResult] = field(default_factory=dict)
     #: The results so far of each results file, by the index of the test in its run.
     _results: dict[str, dict[int, TestResult]] = field(default_factory=dict)
 
-    async def run_head(
-        self, suites: Mapping[str, Suite], by_base: Mapping[Key, tuple[Suite, Test]]
-    ) -> dict[str, SuiteRun]:
-        """Runs suites in the workspace; if it could not be prepared, their tests are errors.
-        `by_base` are tests of base with their suites, whose programs score the folders of head's
-        agents, by head's suite and test id."""
+    async def run_head(self, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
+        """Runs suites in the workspace; if it could not be prepared, their tests are errors."""
         error = await self._prepare_head()
-        scoring = SecondScoring(by_base, self._require_base_for_programs)
-        runs = await self._run("head", list(suites.values()), HEAD_RESULTS, error, scoring)
-        for key, result in scoring.results.items():
-            self.by_base[key] = redact_record(result, self.redactor)
+        runs = await self._run("head", list(suites.values()), HEAD_RESULTS, error)
         return {run.path: run for run in runs}
 
     async def _prepare_head(self) -> AttemptError | None:
@@ -98,7 +89,6 @@ class Sides:
         suites: Sequence[Suite],
         name: str,
         error: AttemptError | None = None,
-        second_scoring: SecondScoring | None = None,
     ) -> Sequence[SuiteRun]:
         results = self._results[name] = {}
         by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
@@ -112,7 +102,7 @@ class Sides:
             self.engine.count(clean)
             self.progress.advance(side, clean)
 
-        await self.engine.runner.run(indexed(suites), on_result, error, on_start, second_scoring)
+        await self.engine.runner.run(indexed(suites), on_result, error, on_start)
         return [
             suite_run(suite.path, suite.name, _in_order(by_suite[suite.path])) for suite in suites
         ]
@@ -156,11 +146,7 @@ class Sides:
         scored: dict[str, dict[str, TestResult]] = {path: {} for path in results}
         stored: dict[str, dict[str, TestResult]] = {path: {} for path in results}
         by_program = {
-            path: {
-                test
-                for test in edits[path].by_program.intersection(of_suite)
-                if (path, test) not in self.by_base
-            }
+            path: edits[path].by_program.intersection(of_suite)
             for path, of_suite in results.items()
         }
         problem = await self._prepare_for_programs() if any(by_program.values()) else None
@@ -169,9 +155,7 @@ class Sides:
                 error = None
                 if test in by_program[path]:
                     error = compare.without_workspace(result) or problem
-                if found := self.by_base.get((path, test)):
-                    scored[path][test] = found
-                elif error:
+                if error:
                     scored[path][test] = compare.unscored(result, error)
                 else:
                     stored[path][test] = result
@@ -185,10 +169,6 @@ class Sides:
         except InvalidInput as error:
             return ErrorInfo(kind="prepare", message=error.sentence)
         return None
-
-    async def _require_base_for_programs(self) -> None:
-        if problem := await self._prepare_for_programs():
-            raise AttemptError(problem.kind, problem.message)
 
     async def confirm(
         self,

@@ -125,10 +125,8 @@ def command(
     keep = report / "workspaces" if keep_workspaces else None
     with open_engine(settings, environ, folder, keep, records=record is not None) as engine:
         preparation.check_targets(engine, suites)
-        engine.load(suites, loaded.checkout.tracked)
+        engine.load(suites)
         _check_output(output, suites)
-        written = {report_path(output, name) for name in (_SUMMARY, PAGE)}
-        engine.runner.writes.ignored |= {output.resolve(), *written}
         redactor = engine.redactor(suites)
         planned = _Run(suites, tests, output, resume, settings.samples, redactor)
         earlier = earlier_figures(output)

@@ -123,7 +123,7 @@ def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
     settings, folder = loaded.settings, loaded.folder
     with open_engine(settings, loaded.environ, folder) as engine:
         preparation.check_targets(engine, plan.suites)
-        engine.load(plan.suites, loaded.checkout.tracked)
+        engine.load(plan.suites)
         redactor = engine.redactor(plan.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         tests = counted(sum(plan.counts.values()), "test")

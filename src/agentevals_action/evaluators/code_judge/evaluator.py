@@ -22,7 +22,6 @@ from pydantic import (
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.imports import find_imports
-from agentevals_action.evaluators.code_judge.interpreters import without_current_folder
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
@@ -185,7 +184,7 @@ class CodeJudge(EvaluatorOptions):
         return None if name is None else self._folder / name
 
     def imported_files(self, files: Sequence[Path], root: Path) -> Sequence[Path]:
-        """The files of the repository that the program imports or names, besides its `files`; all
+        """The files of the repository that the program imports, besides its `files`; all
         paths are absolute."""
         return find_imports(files, self.script, self._folder, root)
 
@@ -216,22 +215,11 @@ class CodeJudge(EvaluatorOptions):
                 message = f"{error} (the target proxy had refused: {proxy.last_error})"
                 raise AttemptError(error.kind, message, error.hint) from None
 
-    def _command(self, case: Case) -> list[str]:
-        """The words, with copies in place of the files that they name, for an interpreter that
-        loads nothing from the folder. The system looks for a program without a slash on the PATH,
-        not in the folder."""
-        words = []
-        for number, word in enumerate(self.script):
-            path = Path(os.path.normpath(self._folder / word))
-            copy = path if number == 0 and "/" not in word else case.copy_of(path)
-            words.append(word if copy == path or not copy.is_file() else str(copy))
-        return without_current_folder(words, self._folder, case.copy_of)
-
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
         limit = self.timeout_seconds or case.timeout
         try:
             completed = await process.run(
-                self._command(case),
+                self.script,
                 cwd=self._folder,
                 environment=environment,
                 timeout=limit,

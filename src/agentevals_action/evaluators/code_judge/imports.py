@@ -1,6 +1,7 @@
-"""The files that a program is made of: what its files import or name, at any depth."""
+"""The files that a program in Python or JavaScript imports, at any depth."""
 
 import ast
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,38 +9,34 @@ from pathlib import Path
 
 _MAX_BYTES = 1024 * 1024  # of a file that is searched
 _MAX_FILES = 2_000  # of one program
-#: Suffixes of source files; `import` and `require` may leave them out.
-SOURCE_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")
-#: Words of a source that may be paths.
-_WORD = re.compile(r"[^\s\"'`(){}\[\],;=<>|&$]+")
-_LOOKS_LIKE_PATH = re.compile(r"[./]\w")
-_COMMENT = re.compile(r"^\s*(#|//).*$", re.MULTILINE)
+_SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+#: `from './x'`, `import './x'`, `import('./x')` and `require('./x')`.
+_IMPORT = re.compile(r"""\b(?:from|import|require)\s*\(?\s*["'](\.{1,2}/[^"'\n]+)["']""")
+_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 
 def find_imports(
     files: Sequence[Path], words: Sequence[str], folder: Path, root: Path
 ) -> tuple[Path, ...]:
-    """The files below `root` that a program imports or names, without its own `files`.
+    """The files below `root` that a program imports, without its own `files`.
 
-    `words` are those of its command, which runs in `folder`; all paths are absolute. Python is
-    parsed; in other languages a word with a `/` or a `.` that leads to a file counts. Names that
-    are computed are not found.
+    `words` are those of its command, which runs in `folder`; all paths are absolute. Names that are
+    computed are not found.
     """
     # Python searches the folder of the script, and with `-m` or `-c` the current one.
     folders = tuple(dict.fromkeys((*(file.parent for file in files), folder, root, root / "src")))
     waiting = [*files]
-    for index, word in enumerate(words):
-        if list(words[index - 1 : index]) == ["-m"]:
+    for option, word in itertools.pairwise(words):
+        if option == "-m":
             waiting += _modules(word, folders)
-        waiting += _python_imports(word, folder, folders) or _named_files(word, (folder,))
+        elif option == "-c":
+            waiting += _python_imports(word, folder, folders)
     found: dict[Path, None] = {}
     while waiting and len(found) < _MAX_FILES:
         path = waiting.pop()
-        if path in found or not _is_below(path, root):
-            continue
-        found[path] = None
-        if path in files or path.suffix in SOURCE_SUFFIXES:
-            waiting += _references(path, folders)
+        if path not in found and _is_below(path, root):
+            found[path] = None
+            waiting += _imported_by(path, folders)
     return tuple(sorted(found.keys() - set(files)))
 
 
@@ -47,22 +44,25 @@ def _is_below(path: Path, root: Path) -> bool:
     return path.is_relative_to(root) and path.resolve().is_relative_to(root)
 
 
-def _references(path: Path, folders: Sequence[Path]) -> Iterable[Path]:
+def _imported_by(path: Path, folders: Sequence[Path]) -> Iterable[Path]:
+    if path.suffix not in (".py", *_SCRIPTS):
+        return ()
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES).decode("utf-8", "replace")
     except OSError:  # the judge reports it when it runs
         return ()
-    found = _python_imports(text, path.parent, folders) if path.suffix == ".py" else None
-    return _named_files(text, (path.parent, *folders)) if found is None else found
+    if path.suffix == ".py":
+        return _python_imports(text, path.parent, folders)
+    return _script_imports(text, path.parent)
 
 
-def _python_imports(text: str, folder: Path, folders: Sequence[Path]) -> Sequence[Path] | None:
-    """What Python source imports, and the files that its texts name; None if it is not Python."""
+def _python_imports(text: str, folder: Path, folders: Sequence[Path]) -> Sequence[Path]:
+    """What Python source imports; nothing if it cannot be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return ()
     found: list[Path] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -71,12 +71,8 @@ def _python_imports(text: str, folder: Path, folders: Sequence[Path]) -> Sequenc
         elif isinstance(node, ast.ImportFrom):
             start = [folder.joinpath(*[".."] * (node.level - 1))] if node.level else folders
             for alias in node.names:
-                found += _modules(
-                    f"{node.module}.{alias.name}" if node.module else alias.name, start
-                )
-        # A sentence that names a file does not use it.
-        elif isinstance(node, ast.Constant) and len(str(node.value).split()) == 1:
-            found += _named_files(str(node.value), (folder, *folders))
+                name = f"{node.module}.{alias.name}" if node.module else alias.name
+                found += _modules(name, start)
     return found
 
 
@@ -89,18 +85,15 @@ def _modules(name: str, folders: Iterable[Path]) -> Iterator[Path]:
             yield from _existing([path / "__init__.py", path.with_name(f"{path.name}.py")])
 
 
-def _named_files(text: str, folders: Iterable[Path]) -> Iterator[Path]:
-    words = {
-        word for word in _WORD.findall(_COMMENT.sub("", text)) if _LOOKS_LIKE_PATH.search(word)
-    }
-    for word in sorted(words):
-        suffixes = (
-            ("",)
-            if word.endswith(SOURCE_SUFFIXES)
-            else ("", *SOURCE_SUFFIXES, "/index.js", "/index.ts")
-        )
-        for folder in folders:
-            yield from _existing(folder / f"{word.lstrip('/')}{suffix}" for suffix in suffixes)
+def _script_imports(text: str, folder: Path) -> Iterator[Path]:
+    """What JavaScript or TypeScript source imports from the repository; a suffix may be missing, or
+    be that of the compiled file."""
+    for name in _IMPORT.findall(_COMMENT.sub("", text)):
+        path = folder / name
+        stems = [path, path.with_suffix("")] if path.suffix in _SCRIPTS else [path]
+        inside = (path / f"index{suffix}" for suffix in _SCRIPTS)
+        named = (stem.with_name(f"{stem.name}{suffix}") for stem in stems for suffix in _SCRIPTS)
+        yield from _existing([path, *named, *inside])
 
 
 def _existing(paths: Iterable[Path]) -> Iterator[Path]:

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,6 @@ from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
 from agentevals_action.system.isolation import UIDS, ChildUser, file_access_as, new_folder
 from agentevals_action.system.protection import give_to_group, give_tree
 from agentevals_action.system.temp_dirs import remove_folder
-
-#: Bytes of a copy for the evaluators of the other side: an agent may leave a file of a terabyte
-#: that takes no space where it is empty.
-MAX_COPIED = 2 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -139,23 +134,6 @@ class WorkspaceFolder:
             with workspace_errors("the workspace cannot be given to the judges"):
                 await self._in_thread(give_to_group, self.path)
 
-    @contextlib.asynccontextmanager
-    async def copied(self) -> AsyncIterator[Path]:
-        """A copy of the folder as it is now, removed at the end. Raises AttemptError."""
-        run = self._run
-        with workspace_errors("a folder for a copy of the workspace cannot be made"):
-            parent = new_folder("copy-", run.folder, run.user)
-        copy = parent / "workspace"
-        try:
-            with workspace_errors("the workspace cannot be copied for base's evaluators"):
-                await self._in_thread(copy_tree, self.path, copy, "keep", True, MAX_COPIED)
-                if run.user:
-                    parent.chmod(0o750)
-                    await self._in_thread(give_to_group, copy)
-            yield copy
-        finally:
-            await asyncio.to_thread(remove_folder, parent)
-
     async def end(self) -> None:
         """Runs `after_all` and removes the folder. A failed hook is a notice."""
         hook = self._workspace.after_all
@@ -202,11 +180,6 @@ class Attempt:
             raise AttemptError("workspace", "the changes of the agent are lost: its folder is gone")
         await self._folder.give_to_judges()
         return await self._folder.diff.since_begin()
-
-    def copied(self) -> AbstractAsyncContextManager[Path]:
-        """A copy of the folder as the agent left it, for evaluators of the other side: what they
-        write reaches nobody else. Raises AttemptError."""
-        return self._folder.copied()
 
     async def leave(self, failed: bool, begun: bool = True) -> None:
         """Runs the steps after the evaluators: `after_each`, then the reset of a shared folder or

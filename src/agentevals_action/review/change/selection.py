@@ -36,7 +36,7 @@ class Change:
 
     `base_suites` are the paths of the suites on base, if known. `base_files` are the files that the
     suites reference there, by the suite's path on head. `imported` are the files that the programs
-    of suites import or name, by the suite's path.
+    of suites import, by the suite's path.
     `base_watch` are base's rules of `watch`: a change cannot uncover its own files.
 
     `links` are the changed paths that are symbolic links on either side, with their targets.

@@ -59,7 +59,6 @@ def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
 
         async def run_head() -> Mapping[str, SuiteRun]:
             suites = change.decisive.plan.head
-            change.sides.by_base.update(results.by_base)
             return {path: results.suite_run("head", path, one) for path, one in suites.items()}
 
         runs = change.run(compare_sides(change, change.find_baseline(around), run_head))
@@ -148,16 +147,11 @@ class _Results:
 
     @cached_property
     def _found(self) -> Mapping[Side, Mapping[TestKey, TestResult]]:
-        found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}, "by_base": {}}
+        found: dict[Side, dict[TestKey, TestResult]] = {"head": {}, "base": {}}
         for fragment in self.fragments.by_shard.values():
             for side, results in fragment.results.items():
                 found[side].update(results)
         return found
-
-    @property
-    def by_base(self) -> Mapping[TestKey, TestResult]:
-        """Head's work in workspaces, as base's evaluators scored it."""
-        return self._found["by_base"]
 
     def suite_run(self, side: Side, path: str, suite: Suite) -> SuiteRun:
         """The run of a suite on one side; `path` is its path on head."""

@@ -17,7 +17,7 @@ from agentevals_action.model.shards import (
     Side,
     TestKey,
 )
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite
 from agentevals_action.results.shard_files import read_plan, write_fragment
 from agentevals_action.results.shard_sources import ShardFolder
 from agentevals_action.review.change.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
@@ -58,12 +58,10 @@ class ShardResult:
 
 @dataclass(frozen=True)
 class _Part:
-    """A shard's part of the suites, by their path on head. `by_base` are the tests of base that
-    score the folders of head's agents, with their suites."""
+    """A shard's part of the suites, by their path on head."""
 
     head: Mapping[str, Suite]
     base: Mapping[str, Suite]
-    by_base: Mapping[TestKey, tuple[Suite, Test]]
 
 
 def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
@@ -134,11 +132,6 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
     return _Part(
         {path: suite for path, suite in parts.items() if suite.test_count},
         {path: suite for path, suite in on_base.items() if suite.test_count},
-        {
-            (path, name): (reduce_suite(suite, names[path], total), test)
-            for (path, name), (suite, test) in change.decisive.scored_in_workspaces.items()
-            if name in names.get(path, ())
-        },
     )
 
 
@@ -147,7 +140,7 @@ async def _run(change: OpenChange, part: _Part) -> str:
     # Only the plan reads stored results: no program of this job can influence what it read.
     change.sides.stored_results_read.set()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(change.sides.run_head(part.head, part.by_base))
+        tasks.create_task(change.sides.run_head(part.head))
         base = tasks.create_task(_run_base(change, part))
     return base.result()
 
@@ -172,5 +165,4 @@ def _results(change: OpenChange, part: _Part) -> _Results:
         "base": {
             (on_head[one.eval_path], one.eval_id): one for one in sides.finished(BASE_RESULTS)
         },
-        "by_base": sides.by_base,
     }

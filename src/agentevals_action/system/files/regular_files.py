@@ -4,12 +4,8 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
-from types import MappingProxyType
 
 _TYPES = {
     stat.S_IFIFO: "a named pipe",
@@ -24,25 +20,6 @@ _MAX_DIGESTED = 4 * 1024**3  # bytes
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 #: Linux opens a folder to search it without the right to list it.
 _FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-#: Of a context, not a parameter: the files of questions and references are read by the clients of
-#: models as well as by evaluators.
-_expected: ContextVar[Mapping[Path, str]] = ContextVar("expected", default=MappingProxyType({}))
-
-
-@contextmanager
-def expecting(digests: Mapping[Path, str]) -> Iterator[None]:
-    """Within the block `read_resolved` refuses content with another SHA-256 than the one that
-    `digests`, which may grow, has for the path.
-
-    Attack: an agent maps a reference file into memory, changes it while its answer is scored, and
-    changes it back. The times of the file stay the same for half a minute."""
-    token = _expected.set(digests)
-    try:
-        yield
-    finally:
-        _expected.reset(token)
 
 
 class NotRegularFile(OSError):
@@ -104,14 +81,8 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 def read_resolved(path: Path, limit: int) -> bytes:
-    """As `read_regular`, for a path that `open_resolved` takes. OSError for a file of less than
-    `limit` bytes that is not as it was recorded (see `expecting`)."""
-    data = _read(open_resolved(path), limit)
-    expected = _expected.get().get(path)
-    if expected and len(data) < limit and hashlib.sha256(data).hexdigest() != expected:
-        problem = "it was changed by a program after it was loaded"
-        raise OSError(errno.ESTALE, problem, str(path))
-    return data
+    """As `read_regular`, for a path that `open_resolved` takes."""
+    return _read(open_resolved(path), limit)
 
 
 def _read(opened: BufferedReader, limit: int) -> bytes:

@@ -21,8 +21,7 @@ WRITE_ADVICE = (
     "and run again"
 )
 _GIT = ".git"
-#: Bytes that a file or a folder takes at least, and that a copy has in memory.
-_BLOCK, _CHUNK = 4096, 1024 * 1024
+_CHUNK = 1024 * 1024  # bytes that a copy has in memory
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
@@ -135,20 +134,13 @@ def leads_out(folder: Path, path: str) -> bool:
         return False
 
 
-def copy_tree(
-    source: Path, target: Path, links: Links, git: bool = False, most: int | None = None
-) -> None:
+def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> None:
     """Copies the files, folders and links of a folder, with modes and times, into a new folder;
-    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails or would have
-    more than `most` bytes, of which each entry takes a block."""
+    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails."""
     target.mkdir(parents=True)
     folders = []
-    total = 0
     for entry in walk(source, git):
         origin, copy = source / entry.path, target / entry.path
-        total += max(entry.facts.st_size, _BLOCK)
-        if most is not None and total > most:
-            raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(source))
         if entry.is_folder:
             copy.mkdir()
             folders.append((origin, copy))

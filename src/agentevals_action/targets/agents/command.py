@@ -49,7 +49,6 @@ class CommandRunner:
     def __init__(self, env: Sequence[str] | None, context: ProviderContext) -> None:
         self._environment = _select_variables(env, context)
         self.scratch, self._isolation = context.scratch, context.isolation
-        self._copy_of = context.copy_of
         #: The variables that a failed command may need; empty if none were withheld.
         self.hint = ""
         if context.withheld:
@@ -57,28 +56,6 @@ class CommandRunner:
                 f"variables withheld from it: {', '.join(context.withheld)} (the workflow's input "
                 "`env` lets them through)"
             )
-
-    def locate(
-        self, command: placeholders.Command, request: Request, cwd: str | None
-    ) -> tuple[Path, placeholders.Command]:
-        """The folder and the command as `locate` gives them; a judge runs from copies of the files
-        that its command names.
-
-        Attack: an agent rewrites the program of a target that judges, which then has the rights of
-        all judges."""
-        folder, command = locate(command, request, cwd)
-        if not request.is_judge:
-            return folder, command
-
-        def copied(name: str) -> str:
-            try:
-                path = Path(os.path.normpath(folder / name))
-                copy = self._copy_of(path)
-                return name if copy == path or not copy.is_file() else str(copy)
-            except (OSError, ValueError):  # not a path
-                return name
-
-        return folder, placeholders.rename_files(command, copied)
 
     async def run(
         self,

@@ -19,7 +19,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import reduce
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +42,7 @@ def _main(target: str, trace: str = "") -> None:
         _write(answers, _describe(error))
         return
     spans = _Spans() if trace == "otel" else None
-    _write(answers, {"files": _own_files(folder)})
+    _write(answers, {})  # it is ready
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     for line in questions:
@@ -137,17 +136,6 @@ def _keywords(function: Callable[..., Any]) -> list[str]:
     keywords = [name for name in _KEYWORDS if name in signature.parameters]
     signature.bind([], **dict.fromkeys(keywords))
     return keywords
-
-
-def _own_files(folder: str) -> dict[str, str]:
-    """Digests of the imported modules below a folder that no package manager installed there."""
-    digests = {}
-    for module in list(sys.modules.values()):
-        path = Path(getattr(module, "__file__", None) or "/")
-        if Path(folder) in path.parents and "site-packages" not in path.parts:
-            with contextlib.suppress(OSError):  # it is in a zip file, or gone
-                digests[str(path.relative_to(folder))] = sha256(path.read_bytes()).hexdigest()
-    return digests
 
 
 def _enter_workspace(workspace: str | None, folder: str) -> None:

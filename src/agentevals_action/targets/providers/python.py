@@ -3,7 +3,7 @@
 import asyncio
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import joined
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
@@ -106,7 +105,6 @@ class Python(ProviderOptions):
 
 
 class _Ready(ReplyModel):
-    files: Mapping[str, str] | None = None
     error: str = ""
     traceback: str = ""
 
@@ -116,8 +114,6 @@ class _Connected(Provider):
         self._options, self._workers = options, context.workers
         self._runner = agent_command.CommandRunner(options.env, context)
         self._answers = Answers(self._runner, context.workers)
-        #: Digests of the imported files, by their paths from the folder to run in.
-        self._imported: dict[str, str] = {}
 
     async def complete(self, request: Request) -> Trace:
         program = self._program(request)
@@ -182,19 +178,6 @@ class _Connected(Provider):
         if ready.error:
             problem = f"{target} cannot be imported: {ready.error}"
             raise self._runner.error(problem, ready.traceback or worker.errors)
-        self._check_unchanged(ready.files or {})
-
-    def _check_unchanged(self, files: Mapping[str, str]) -> None:
-        """Raises AttemptError if a file is not as an earlier worker imported it: one run would test
-        two agents."""
-        seen = self._imported
-        if changed := [name for name in files if seen.setdefault(name, files[name]) != files[name]]:
-            raise AttemptError(
-                "configuration",
-                f"{joined(changed)} was changed by a program after it was loaded",
-                "see which agent, hook or judge writes there: give an agent that edits files a "
-                "`workspace`",
-            )
 
 
 def _add_spans(reply: Trace, spans: list[Any]) -> Trace:

@@ -10,18 +10,19 @@ from tests.support import suites
 FILES = {
     "evals/check.py": "import json\nimport lib.rules\nfrom .near import one\nfrom shared import two\n",
     "evals/lib/__init__.py": "",
-    "evals/lib/rules.py": "from lib import deep\nopen('lib/limits.json')\n",
+    "evals/lib/rules.py": "from lib import deep\n",
     "evals/lib/deep.py": '"""Scores what agent.py prints, see ../agent.py."""\n',
-    "evals/lib/limits.json": "{}",
     "evals/lib/unused.py": "",
     "evals/near.py": "",
     "src/shared.py": "",
     "agent.py": "",
-    "evals/check.js": "import x from './js/score';\n// see ../agent.py\nrequire('./js/other.cjs')\n",
-    "evals/js/score.ts": "",
-    "evals/js/other.cjs": "",
-    "evals/check.sh": ". ./js/../lib/common.sh\npython3 near.py\n# see ../agent.py\n",
-    "evals/lib/common.sh": "",
+    "evals/check.js": "import x from './js/score.js';\n// import '../agent.js'\nrequire('./js')\n",
+    "evals/js/score.ts": "export { y } from './deep.mjs';\n",
+    "evals/js/deep.mjs": "",
+    "evals/js/index.js": "import fs from 'fs'; import('./lazy.json')\n",
+    "evals/js/lazy.json": "{}",
+    "evals/js/unused.js": "",
+    "agent.js": "",
 }
 
 
@@ -35,19 +36,20 @@ FILES = {
                 "evals/lib/__init__.py",
                 "evals/lib/rules.py",
                 "evals/lib/deep.py",
-                "evals/lib/limits.json",
                 "evals/near.py",
                 "src/shared.py",
             },
         ),
-        ("check.js", ["node", "check.js"], {"evals/js/score.ts", "evals/js/other.cjs"}),
-        ("check.sh", ["sh", "check.sh"], {"evals/lib/common.sh", "evals/near.py"}),
+        (
+            "check.js",
+            ["node", "check.js"],
+            {"evals/js/score.ts", "evals/js/deep.mjs", "evals/js/index.js", "evals/js/lazy.json"},
+        ),
         (None, ["python3", "-m", "near"], {"evals/near.py"}),
         (None, ["python3", "-c", "import near; near.main()"], {"evals/near.py"}),
-        (None, ["sh", "-c", "exec python3 near.py"], {"evals/near.py"}),
     ],
 )
-def test_find_imports__what_is_imported_or_named_at_any_depth(
+def test_find_imports__at_any_depth(
     tmp_path: Path, script: str | None, words: list[str], expected: set[str]
 ) -> None:
     root = suites.write(tmp_path.resolve(), FILES)
@@ -58,8 +60,6 @@ def test_find_imports__what_is_imported_or_named_at_any_depth(
 
 def test_find_imports__nothing_outside_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "outside.py").write_text("")
-    root = suites.write(
-        tmp_path.resolve() / "root", {"check.py": "import link\nopen('../outside.py')\n"}
-    )
+    root = suites.write(tmp_path.resolve() / "root", {"check.py": "import link\n"})
     (root / "link.py").symlink_to(tmp_path / "outside.py")
     assert find_imports([root / "check.py"], [], root, root) == ()

@@ -46,22 +46,3 @@ def test_copy_tree__a_file_that_becomes_a_fifo_does_not_block(tmp_path: Path) ->
                 copy_tree(folder, tmp_path / f"copy-{number}", "keep")
                 copied += 1
     assert copied
-
-
-def test_copy_tree__a_file_that_takes_no_space_is_not_copied_over_the_limit(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with (folder / "large").open("wb") as file:
-        file.truncate(1024**4)
-    with pytest.raises(OSError, match="larger than 16 MiB"):
-        copy_tree(folder, tmp_path / "copy", "keep", most=16 * 1024**2)
-    assert not (tmp_path / "copy" / "large").exists()
-
-
-def test_copy_tree__many_small_entries_count_as_blocks(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for number in range(300):
-        (folder / f"{number}").touch()
-    with pytest.raises(OSError, match="larger than 1 MiB"):
-        copy_tree(folder, tmp_path / "copy", "keep", most=1024**2)

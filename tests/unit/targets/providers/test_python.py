@@ -420,26 +420,6 @@ def test_complete__the_environment_is_scrubbed(
     assert set(names.split()) - {"LC_CTYPE"} == {"PATH", *seen}
 
 
-def test_complete__a_module_that_changed_is_not_imported_again(agent: Agent) -> None:
-    """Attack: an agent writes its own code during the run, and confirmation tests another agent."""
-    agent.write(
-        """
-        import os, helper
-        def answer(messages):
-            if messages[0]["content"] == "edit":
-                open("helper.py", "a").write("# other")
-                os._exit(1)
-            return "fine"
-        """
-    )
-    agent.write("", "helper.py")
-    assert agent.answers("a", "edit", "b") == [
-        "fine",
-        "target: the worker ended with exit code 1",
-        "configuration: helper.py was changed by a program after it was loaded",
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "problem"),

@@ -1,0 +1,137 @@
+"""The files that decide about a review as they are on disk: missing, not regular, or not as in the
+commit."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import command, payloads
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Job
+from tests.support.repositories import Files, Repository, pull_request
+
+JUDGE = "import json, sys\nprint(json.dumps({'score': float('good' in json.load(sys.stdin)['answer'])}))\n"
+GATE = "{type: code_judge, name: check, script: [python3, judges/check.py], required: true}"
+SUITE = f"name: suite\ntests:\n  - {{id: a, input: qa, assert: [{GATE}]}}\n"
+TARGETS = "targets: [{name: default, provider: cli, command: [python3, /agent.py, '{PROMPT}']}]\n"
+FILES: Files = {
+    "evals/EVAL.yaml": SUITE,
+    "evals/judges/check.py": JUDGE,
+    ".agentv/targets.yaml": TARGETS.replace("/agent.py", "../agent.py"),
+    "agent.py": "print('good')\n",
+    ".gitignore": "/agentevals-report/\n__pycache__/\n",
+}
+
+
+def change(tmp_path: Path, agent: str, files: Files | None = None) -> Repository:
+    """A branch whose agent does something else than the one of main."""
+    made = Repository.create(tmp_path / "repository", {**FILES, **(files or {})})
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit("change", {"agent.py": agent})
+    return made
+
+
+def review(made: Repository, *arguments: str) -> command.Done:
+    return command.run(
+        made.path, "review", "--base", "main", "--baseline", "rerun", "--confirm", "0", *arguments
+    )
+
+
+def results(made: Repository) -> list[dict[str, Any]]:
+    lines = (made.path / "agentevals-report/results.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -> None:
+    """Attack: the action can read files that the agent cannot, and would send them to it."""
+    secret, received = tmp_path / "secret.txt", tmp_path / "received.txt"
+    secret.write_text("the runner's own token")
+    agent = (
+        "import os, pathlib, sys\n"
+        f"with open({str(received)!r}, 'a') as file: file.write(sys.argv[1])\n"
+        "os.remove('question.md')\n"
+        f"os.symlink({str(secret)!r}, 'question.md')\n"
+        "print('good')\n"
+    )
+    asked = "input: [{role: user, content: [{type: file, value: question.md}]}]"
+    check = "assert: [{type: contains, value: good}]"
+    files = {
+        "evals/EVAL.yaml": f"name: suite\ntests:\n  - {{id: a, {asked}, {check}}}\n  - {{id: b, {asked}, {check}}}\n",
+        "evals/question.md": "the question",
+    }
+    made = change(tmp_path, agent, files)
+
+    done = review(made, "--max-concurrency", "1", "--baseline", "none", "--watch", "agent.py")
+
+    assert done.code == 3, done.out + done.err
+    assert "the question" in received.read_text()
+    assert "the runner's own token" not in received.read_text()
+    assert "evals/question.md" in done.out
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_sparse_checkout__that_hides_a_suite_is_an_error(tmp_path: Path, local: bool) -> None:
+    made = change(tmp_path, "print('bad')", {"other/EVAL.yaml": SUITE, "docs/x": "x"})
+    made.git("sparse-checkout", "set", "--cone", "docs" if local else "other")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert "evals/EVAL.yaml: this file is tracked by git and is not on disk" in done.out + done.err
+    assert "git sparse-checkout disable" in done.out + done.err
+
+
+@pytest.mark.parametrize("hidden", ["config.yaml", "targets.yaml"])
+def test_sparse_checkout__that_hides_a_configuration_is_an_error(
+    tmp_path: Path, hidden: str
+) -> None:
+    """Attack: no suite is found without its pattern, and the check is green."""
+    config = "eval_patterns: [checks/*.yaml]\n"
+    files = {".agentv/config.yaml": config, "checks/one.yaml": SUITE, "agent.txt": "1"}
+    made = change(tmp_path, "print('bad')", files)
+    made.git("sparse-checkout", "set", "--no-cone", "/*", f"!/.agentv/{hidden}")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert (
+        f".agentv/{hidden}: this file is tracked by git and is not on disk" in done.err + done.out
+    )
+
+
+def test_sparse_checkout__outside_of_what_is_searched_is_none_of_ours(tmp_path: Path) -> None:
+    made = change(tmp_path, "print('good')", {"other/EVAL.yaml": SUITE})
+    made.git("sparse-checkout", "set", "--cone", "evals", ".agentv")
+    done = review(made, "--suites", "**/EVAL.yaml,!other/**")
+    assert done.code == 0, done.out + done.err
+
+
+def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
+    made = change(tmp_path, "print('good')")
+    os.mkfifo(made.path / ".agentevals.yaml")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert "it is a named pipe, not a regular file" in done.out + done.err
+
+
+def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) -> None:
+    with GitHubServer() as server:
+        pull = pull_request(tmp_path / "origin", FILES, {"agent.py": "print('good!')\n"})
+        server.add_pull(7, pull.head, pull.main, [file("agent.py")])
+        workspace = pull.checkout(tmp_path / "workspace", pull.merge, 1).path
+        suite = workspace / "evals/EVAL.yaml"
+        suite.write_text(suite.read_text() + "# generated\n")
+        (workspace / "agent.py").write_text("print('good!!')\n")
+        done = Job(
+            workspace,
+            server,
+            payloads.pull_request_event(pull.head, pull.main, 7),
+            pull.merge,
+            tmp_path / "runner",
+            run=5,
+            inputs={"baseline": "rerun"},
+        ).finish()
+    assert done.code == 0, done.log
+    expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
+    assert expected in done.summary
+    assert expected in server.world.comments[0].body
