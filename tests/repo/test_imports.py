@@ -55,7 +55,7 @@ OWNERS = {
     "yaml": ("suites",),
 }
 #: Libraries that were replaced.
-REPLACED = {"aiosqlite", "certifi", "h11", "msgspec", "requests"}
+REPLACED = {"aiosqlite", "certifi", "msgspec", "requests"}
 
 #: Folders without clock, I/O, environment and log.
 PURE = ("model", "review.comparison")

@@ -95,32 +95,6 @@ def refund_spans(order: str) -> list[dict[str, Any]]:
     ]
 
 
-def log_events(spans: Sequence[dict[str, Any]], version: str) -> dict[str, Any]:
-    """The request with the messages of the spans as log events, which lose them: all of a call in
-    one event (`details`), or one in each, as earlier versions send them (`messages`)."""
-    records: list[dict[str, Any]] = []
-    for one in spans:
-        moved = [each for each in one["attributes"] if each["key"] == "gen_ai.output.messages"]
-        one["attributes"] = [each for each in one["attributes"] if each not in moved]
-        ids = {"traceId": one["traceId"], "spanId": one["spanId"]}
-        if version == "details":
-            event = "gen_ai.client.inference.operation.details"
-            records.append({**ids, "eventName": event, "attributes": moved})
-            continue
-        for message in json.loads(moved[0]["value"]["stringValue"]) if moved else ():
-            asked = {
-                "attributes": attributes({"event.name": "gen_ai.user.message"}),
-                "body": _value({"content": "Refund it."}),
-            }
-            part = message["parts"][0]
-            function = {"name": "refund", "arguments": json.dumps(part.get("arguments"))}
-            call = {"id": part.get("id", ""), "type": "function", "function": function}
-            answer = {"content": part["content"]} if "content" in part else {"tool_calls": [call]}
-            chosen = {"eventName": "gen_ai.choice", "body": _value({"index": 0, "message": answer})}
-            records += [{**ids, **asked}, {**ids, **chosen}]
-    return {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
-
-
 def send(body: bytes, path: str = "/v1/traces", **headers: str) -> int:
     """Posts a body as an exporter does, and returns the status."""
     names = dict(pair.split("=", 1) for pair in os.environ["OTEL_EXPORTER_OTLP_HEADERS"].split(","))
@@ -144,10 +118,6 @@ def main(words: Sequence[str]) -> None:
     body = json.dumps(request(*refund_spans(order))).encode()
     if mode == "json":
         send(body)
-    elif mode in ("details", "messages"):
-        spans = refund_spans(order)
-        send(json.dumps(log_events(spans, mode)).encode(), "/v1/logs")
-        send(json.dumps(request(*spans)).encode())
     elif mode == "gzip":
         send(gzip.compress(body), Content_Encoding="gzip")
     elif mode == "twice":
@@ -161,8 +131,6 @@ def main(words: Sequence[str]) -> None:
         send(gzip.compress(b"[" * 64 * 1024**2), Content_Encoding="gzip")
     elif mode == "stranger":
         send(body, x_agentevals_token="guessed")
-    elif mode == "file":
-        Path(words[1]).write_text(json.dumps(request(*refund_spans(order))) + "\n")
     elif mode == "fails":
         send(body)
         sys.exit("it failed")

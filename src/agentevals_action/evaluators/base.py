@@ -156,8 +156,6 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     )
     try:
         score = await evaluator.options.evaluate(case, evaluator)
-        if score.is_unknown and case.trace.missing:
-            raise AttemptError("evaluator", case.trace.missing)
     except AttemptError as error:
         return result(score=None, error=ErrorInfo(kind=error.kind, message=error.sentence))
     value, hits, misses = score.value, score.hits, score.misses

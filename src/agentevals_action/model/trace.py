@@ -27,8 +27,7 @@ class Trace:
     hour. `model` is the name that the reply gives. `cost_source` is where the cost is from,
     `cost_hint` what to write so that an unknown one is known. `warnings` are sentences about the
     reply. `cached`: the reply comes from the cache, and the figures are those of the original
-    call. `missing`: why the tool calls and figures are unknown, with advice, if they should be
-    known; empty otherwise."""
+    call."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None
@@ -46,7 +45,6 @@ class Trace:
     model: str | None = None
     cost_source: str = ""
     cost_hint: str = ""
-    missing: str = ""
 
     @property
     def made_calls(self) -> tuple[ToolCall, ...] | None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import hmac
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-#: Bytes of a request's head, and of a line of a chunked body.
+import h11
+
+#: Bytes of a request's head, and of one read from a connection.
 MAX_HEAD = 64 * 1024
 
 _HOST = "127.0.0.1"
@@ -16,7 +17,6 @@ _HOST = "127.0.0.1"
 _ACCEPT_TURNS = 10
 #: Bodies that are read at once: a child with many connections would fill the memory.
 _READERS = 4
-_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,8}")
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class LoopbackServer:
         closes all connections. OSError if no port can be opened."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._serve(reader, writer))
+            task = asyncio.create_task(self._serve(_Connection(reader, writer)))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
             task.add_done_callback(lambda _: writer.transport.abort())
             if not server.is_serving():
                 task.cancel()
 
-        server = await asyncio.start_server(accept, _HOST, 0, limit=MAX_HEAD)
+        server = await asyncio.start_server(accept, _HOST, 0)
         try:
             yield f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
         finally:
@@ -97,100 +97,80 @@ class LoopbackServer:
                 while self._connections:
                     await asyncio.wait(self._connections)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, connection: "_Connection") -> None:
         """Answers the one request of a connection. A slow client needs no time limit: all
         connections end with the server."""
-        # The client may disconnect: nobody waits for the answer.
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(ConnectionError):  # the client may disconnect: nobody waits for the answer
             try:
-                answer = await self.answer(await self._read(reader, writer))
+                answer = await self.answer(await self._read(connection))
             except RefusedRequest as error:
                 answer = self.refuse(error)
-            headers = {
-                "Content-Type": answer.content_type,
-                "Connection": "close",
-                **answer.headers,
-                "Content-Length": str(len(answer.body)),
-            }
-            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            status = f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
-            writer.write(f"{status}{lines}\r\n".encode("ascii") + answer.body)
-            await writer.drain()
-            # A connection that is closed with unread bytes is reset, and the client loses the
-            # answer.
-            writer.write_eof()
-            while await reader.read(MAX_HEAD):
-                pass
+            await connection.send(answer)
 
-    async def _read(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> HttpRequest:
-        request = await _read_head(reader)
+    async def _read(self, connection: "_Connection") -> HttpRequest:
+        head = await connection.next_event()
+        if not isinstance(head, h11.Request):
+            raise ConnectionResetError
+        method, target = head.method.decode("ascii"), head.target.decode("latin-1")
+        headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
+        request = HttpRequest(method, target.partition("?")[0], headers)
         self.check(request)
-        if request.headers.get("expect", "").lower() == "100-continue":
-            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            await writer.drain()
-        async with self._reading:
-            body = await self._read_body(request.headers, reader)
-        return HttpRequest(request.method, request.path, request.headers, body)
-
-    async def _read_body(self, headers: Mapping[str, str], reader: asyncio.StreamReader) -> bytes:
-        coding = headers.get("transfer-encoding")
-        if coding is None:
-            return await reader.readexactly(self._length(headers))
-        if coding.lower() != "chunked":
-            raise RefusedRequest(HTTPStatus.NOT_IMPLEMENTED, "send a Content-Length")
-        return await self._read_chunks(reader)
-
-    def _length(self, headers: Mapping[str, str]) -> int:
-        length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit()):
-            raise RefusedRequest(HTTPStatus.BAD_REQUEST, "Content-Length is not a valid number")
-        if len(length) > len(str(self.max_body)) or int(length) > self.max_body:
-            raise self._too_large()
-        return int(length)
-
-    async def _read_chunks(self, reader: asyncio.StreamReader) -> bytes:
         body = bytearray()
+        async with self._reading:
+            await connection.send_continue()
+            while isinstance(data := await connection.next_event(), h11.Data):
+                body += data.data
+                if len(body) > self.max_body:
+                    message = f"the body is longer than {self.max_body} bytes"
+                    raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+        return HttpRequest(method, request.path, headers, bytes(body))
+
+
+class _Connection:
+    """One connection; h11 reads and writes the protocol."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+
+    async def next_event(self) -> object:
+        """The next event. RefusedRequest for what is not HTTP, ConnectionError at the end."""
         while True:
-            size = (await _read_line(reader)).partition(b";")[0].strip()
-            if not _CHUNK_SIZE.fullmatch(size):
-                raise RefusedRequest(HTTPStatus.BAD_REQUEST, "a chunk has no valid size")
-            if len(body) + int(size, 16) > self.max_body:
-                raise self._too_large()
-            if int(size, 16) == 0:
-                break
-            body += await reader.readexactly(int(size, 16))
-            if await reader.readexactly(2) != b"\r\n":
-                raise RefusedRequest(HTTPStatus.BAD_REQUEST, "a chunk is longer than its size")
-        while await _read_line(reader) != b"\r\n":  # trailers
+            try:
+                event = self._protocol.next_event()
+            except h11.RemoteProtocolError as error:
+                raise RefusedRequest(HTTPStatus(error.error_status_hint), str(error)) from None
+            if event is not h11.NEED_DATA:
+                return event
+            data = await self._reader.read(MAX_HEAD)
+            if not data:
+                raise ConnectionResetError
+            self._protocol.receive_data(data)
+
+    async def send_continue(self) -> None:
+        """Asks for the body if the client waits for that."""
+        if self._protocol.they_are_waiting_for_100_continue:
+            await self._write(h11.InformationalResponse(status_code=100, headers=[]))
+
+    async def send(self, answer: HttpAnswer) -> None:
+        """Sends the answer. What the client still sends is read: a connection that is closed with
+        unread bytes is reset, and the client loses the answer."""
+        headers = {
+            "Content-Type": answer.content_type,
+            "Connection": "close",
+            **answer.headers,
+            "Content-Length": str(len(answer.body)),
+        }
+        reason = answer.status.phrase.encode()
+        await self._write(
+            h11.Response(status_code=answer.status, headers=list(headers.items()), reason=reason),
+            h11.Data(answer.body),
+            h11.EndOfMessage(),
+        )
+        self._writer.write_eof()
+        while await self._reader.read(MAX_HEAD):
             pass
-        return bytes(body)
 
-    def _too_large(self) -> RefusedRequest:
-        message = f"the body is longer than {self.max_body} bytes"
-        return RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-
-
-async def _read_head(reader: asyncio.StreamReader) -> HttpRequest:
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    except asyncio.LimitOverrunError:
-        raise RefusedRequest(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"the head is longer than {MAX_HEAD} bytes"
-        ) from None
-    first, *lines = head.split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise RefusedRequest(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request")
-    pairs = (line.partition(":") for line in lines if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    return HttpRequest(words[0], words[1].partition("?")[0], headers)
-
-
-async def _read_line(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.readuntil(b"\r\n")
-    except asyncio.LimitOverrunError:
-        message = f"a line of the body is longer than {MAX_HEAD} bytes"
-        raise RefusedRequest(HTTPStatus.BAD_REQUEST, message) from None
+    async def _write(self, *events: h11.Event) -> None:
+        self._writer.write(b"".join(self._protocol.send(event) or b"" for event in events))
+        await self._writer.drain()

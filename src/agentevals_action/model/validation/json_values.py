@@ -53,12 +53,6 @@ def check_depth(text: str) -> None:
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
-def count_values(text: str) -> int:
-    """The number of objects and lists in a JSON text, valid or not."""
-    structure = _STRING.sub("", text)
-    return structure.count("[") + structure.count("{")
-
-
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 

@@ -16,7 +16,6 @@ FILE_NAMES = {
     "PROMPT_FILE": "prompt.txt",
     "MESSAGES_FILE": "messages.json",
     "OUTPUT_FILE": "output.txt",
-    "TRACE_FILE": "trace.jsonl",
 }
 _MEGABYTE = 1024**2
 

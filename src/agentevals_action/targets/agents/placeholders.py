@@ -21,7 +21,7 @@ CommandType = TypeVar("CommandType", bound=Command)
 
 #: The placeholders that a command may contain.
 NAMES = (
-    *("PROMPT", "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE", "TRACE_FILE"),
+    *("PROMPT", "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE"),
     *("EVAL_ID", "ATTEMPT", "FILES"),
 )
 _ANY = re.compile(r"(?<![${])\{([A-Z][A-Z_]+)\}")

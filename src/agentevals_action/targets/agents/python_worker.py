@@ -99,23 +99,19 @@ class _Spans:
 
 
 def _describe_span(span: Any) -> dict[str, Any]:
-    """A span in the form of the JavaScript SDK."""
+    """The fields of `otel.spans.Span`."""
     context, parent, scope = span.get_span_context(), span.parent, span.instrumentation_scope
     return {
-        "traceId": f"{context.trace_id:032x}",
-        "spanId": f"{context.span_id:016x}",
-        "parentSpanId": f"{parent.span_id:016x}" if parent else "",
+        "trace_id": f"{context.trace_id:032x}",
+        "span_id": f"{context.span_id:016x}",
+        "parent_id": f"{parent.span_id:016x}" if parent else "",
         "name": span.name,
-        "startTime": span.start_time,
-        "endTime": span.end_time,
+        "start": span.start_time,
+        "end": span.end_time,
         "attributes": _plain(span.attributes or {}, True),
-        "events": [
-            {"name": event.name, "attributes": _plain(event.attributes or {}, True)}
-            for event in span.events
-        ],
-        "droppedAttributesCount": span.dropped_attributes,
-        "status": {"code": span.status.status_code.value},
-        "instrumentationScope": {"name": scope.name if scope else ""},
+        "scope": scope.name if scope else "",
+        "failed": span.status.status_code.name == "ERROR",
+        "is_cut": span.dropped_attributes > 0,
     }
 
 

@@ -104,8 +104,7 @@ class TargetClient:
             trace = await self._cache.get(key)
             if trace is None or not trace.has_answer:
                 trace = await self._call(connection, request)
-                if not trace.missing:
-                    await self._cache.put(key, trace)  # without the cost: the price may change
+                await self._cache.put(key, trace)  # without the cost: the price may change
             return with_cost(trace, target, connection.options)
 
     async def check(self, target: Target, request: Request) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.trace import Trace
 from agentevals_action.system.loopback_server import (
     HttpAnswer,
     HttpRequest,
@@ -18,8 +17,8 @@ from agentevals_action.system.loopback_server import (
     RefusedRequest,
     is_token,
 )
-from agentevals_action.targets.otel.otlp.spans import SpanReader
-from agentevals_action.targets.otel.span_trace import read_trace
+from agentevals_action.targets.otel.span_trace import incomplete
+from agentevals_action.targets.otel.spans import Span, read_request
 
 #: Bytes of a request's body, decompressed, and of all bodies of a sample. The Collector's limit of
 #: a request is 20 MB.
@@ -27,7 +26,7 @@ MAX_BODY, MAX_TOTAL = 20 * 1024 * 1024, 64 * 1024 * 1024
 #: Seconds to wait, after the end of the child, for the requests that it has sent.
 _SETTLE = 1.0
 _HEADER = "x-agentevals-token"
-_TRACES, _LOGS, _IGNORED = "/v1/traces", "/v1/logs", "/v1/metrics"
+_TRACES, _IGNORED = "/v1/traces", ("/v1/metrics", "/v1/logs")
 _TYPES = {"application/x-protobuf": True, "application/json": False}
 _MEGABYTE = 1024**2
 
@@ -50,8 +49,8 @@ class SpanReceiver:
     refused: int = 0
     #: Why the trace is not complete; empty if it is.
     problem: str = ""
-    #: Path, whether it is protobuf, and body of each request.
-    _bodies: list[tuple[str, bool, bytes]] = field(default_factory=list)
+    #: Whether it is protobuf, and body of each request.
+    _bodies: list[tuple[bool, bytes]] = field(default_factory=list)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -79,20 +78,13 @@ class SpanReceiver:
             )
         return advice
 
-    async def trace(self, lines: bytes = b"") -> Trace | None:
-        """The trace of the spans that were received, and of those in a file of JSON lines; None if
-        there are none. Complete after `listen`. AttemptError of kind `target` if spans are missing
-        in it or are not valid."""
+    async def spans(self) -> list[Span]:
+        """The spans that were received. Complete after `listen`. AttemptError of kind `target` if
+        spans are missing or not valid."""
 
-        def read() -> Trace | None:
-            reader = SpanReader()
-            for path, is_protobuf, body in self._bodies:
-                if is_protobuf:
-                    reader.read_protobuf(body, logs=path == _LOGS)
-                else:
-                    reader.read_json(body)
-            reader.read_lines(lines)
-            return read_trace(reader.spans)
+        def read() -> list[Span]:
+            requests = (read_request(body, is_protobuf=form) for form, body in self._bodies)
+            return [span for spans in requests for span in spans]
 
         if self.problem:
             raise incomplete(self.problem)
@@ -132,31 +124,22 @@ class SpanReceiver:
         return HttpAnswer(str(error).encode("ascii", "replace"), "text/plain", error.status)
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
-        """Keeps the body of a request with spans or logs. It is read after the end of the child:
+        """Keeps the body of a request with spans. It is read after the end of the child:
         reading does not delay the exporter, for which the child may wait."""
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_protobuf = _TYPES.get(content_type)
-        if request.path not in (_TRACES, _LOGS, _IGNORED):
+        if request.path not in (_TRACES, *_IGNORED):
             raise RefusedRequest(HTTPStatus.NOT_FOUND, f"there is only {_TRACES}")
-        if request.path != _IGNORED:
+        if request.path == _TRACES:
             if is_protobuf is None:
                 message = f"a request has the content type {content_type[:100]!r}"
                 raise RefusedRequest(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
             body = _decompressed(request)
-            if sum(len(one) for *_, one in self._bodies) + len(body) > MAX_TOTAL:
+            if sum(len(kept) for _, kept in self._bodies) + len(body) > MAX_TOTAL:
                 message = f"there are more than {MAX_TOTAL // _MEGABYTE} MB of spans"
                 raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-            self._bodies.append((request.path, is_protobuf, body))
+            self._bodies.append((is_protobuf, body))
         return HttpAnswer(b"" if is_protobuf else b"{}", content_type or "application/json")
-
-
-def incomplete(problem: str) -> AttemptError:
-    """The error for spans that are missing or not valid."""
-    return AttemptError(
-        "target",
-        f"the OpenTelemetry trace of the agent is not complete: {problem}",
-        "export fewer or smaller spans, or remove `trace`",
-    )
 
 
 def _decompressed(request: HttpRequest) -> bytes:

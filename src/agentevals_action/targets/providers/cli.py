@@ -35,8 +35,8 @@ from agentevals_action.targets.agents.health import Command, Healthcheck, check_
 from agentevals_action.targets.agents.worker_protocol import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, MAX_TOTAL, SpanReceiver
-from agentevals_action.targets.otel.span_trace import add_trace, without_trace
+from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanReceiver
+from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
 _MEGABYTE = 1024**2
@@ -53,7 +53,7 @@ class Cli(ProviderOptions):
 
     command: Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
-        "{PROMPT_FILE}, {MESSAGES_FILE} (the messages as JSON), {OUTPUT_FILE}, {TRACE_FILE}, "
+        "{PROMPT_FILE}, {MESSAGES_FILE} (the messages as JSON), {OUTPUT_FILE}, "
         "{FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, "
         "without {OUTPUT_FILE} the answer is standard output."
     )
@@ -73,7 +73,7 @@ class Cli(ProviderOptions):
     trace: Literal["otel"] | None = Field(
         None,
         description="`otel`: the tool calls, tokens and durations are read from OpenTelemetry "
-        "spans, which the agent sends to OTEL_EXPORTER_OTLP_ENDPOINT or writes to {TRACE_FILE}.",
+        "spans, which the agent sends to OTEL_EXPORTER_OTLP_ENDPOINT.",
     )
     healthcheck: Healthcheck | None = Field(
         None,
@@ -94,8 +94,6 @@ class Cli(ProviderOptions):
             raise ValueError(
                 "`trace` needs a process for each sample, which `serve` has not; leave one out"
             )
-        if self.trace is None and placeholders.uses(self.command, "TRACE_FILE"):
-            raise ValueError("`{TRACE_FILE}` is not read; add `trace: otel`")
         return self
 
     def connect(self, context: ProviderContext) -> Provider:
@@ -186,17 +184,10 @@ class _Connected(Provider):
                 variables = {**self._content_variables, **receiver.environment}
                 reply = await self._answer(request, files, deadline, variables)
         except AttemptError as error:
-            with contextlib.suppress(AttemptError):  # the first error is the cause
-                error.spent = await self._read_trace(receiver, files)
+            with contextlib.suppress(AttemptError, ValueError):  # the first error is the cause
+                error.spent = read_trace(await receiver.spans())
             raise
-        trace = await self._read_trace(receiver, files)
-        return add_trace(reply, trace) if trace else without_trace(reply, receiver.advice)
-
-    async def _read_trace(self, receiver: SpanReceiver, files: CallFiles) -> Trace | None:
-        lines = b""
-        if placeholders.uses(self._options.command, "TRACE_FILE"):
-            lines = files.read("TRACE_FILE", MAX_TOTAL) or b""
-        return await receiver.trace(lines)
+        return await asyncio.to_thread(add_trace, reply, await receiver.spans(), receiver.advice)
 
     async def check(self, request: Request) -> str:
         """The healthcheck; without one, looks for the program: the cost of a call is unknown."""

@@ -4,30 +4,42 @@ from dataclasses import replace
 from typing import ClassVar
 
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import count, members, parse_json
 from agentevals_action.targets.agents import copilot_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product, Telemetry
-from agentevals_action.targets.otel.otlp.spans import SpanReader
-from agentevals_action.targets.otel.span_trace import read_trace
+
+_FAILED = 2  # the status of a span
 
 
 def _add_tokens(trace: Trace, telemetry: bytes) -> Trace:
-    """The trace with the tokens of the spans in the file that Copilot wrote, sub-agents' included,
-    if its own are not complete. Unknown if a call that succeeded has none."""
+    """The trace with the tokens of the model calls in the file that Copilot wrote (a span a line),
+    sub-agents' included, if its own are not complete. Unknown if a call that succeeded has none."""
     if trace.input_tokens is not None and trace.output_tokens is not None:
         return trace
-    reader = SpanReader()
     try:
-        reader.read_lines(telemetry)
+        spans = [members(parse_json(line)) for line in telemetry.splitlines() if line.strip()]
     except ValueError:  # the agent can write anything: its figures stay unknown
         return trace
-    found = read_trace(reader.spans)
-    if found is None or found.input_tokens is None or found.output_tokens is None:
+    calls = [
+        attributes
+        for span in spans
+        if (attributes := members(span.get("attributes"))).get("gen_ai.operation.name") == "chat"
+        and members(span.get("status")).get("code") != _FAILED
+    ]
+
+    def tokens(name: str) -> list[int]:
+        counts = (count(call.get(f"gen_ai.usage.{name}")) for call in calls)
+        return [number for number in counts if number is not None]
+
+    sent, received = tokens("input_tokens"), tokens("output_tokens")
+    cached = tokens("cache_read.input_tokens")
+    if not calls or not len(sent) == len(received) == len(calls):
         return trace
     return replace(
         trace,
-        input_tokens=found.input_tokens,
-        output_tokens=found.output_tokens,
-        cached_tokens=found.cached_tokens,
+        input_tokens=sum(sent),
+        output_tokens=sum(received),
+        cached_tokens=sum(cached) if cached else None,
     )
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
@@ -20,9 +21,9 @@ from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.agents.worker_protocol import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.otel.otlp.spans import SpanReader
-from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, incomplete
-from agentevals_action.targets.otel.span_trace import add_trace, read_trace, without_trace
+from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES
+from agentevals_action.targets.otel.span_trace import add_trace, incomplete
+from agentevals_action.targets.otel.spans import Span
 from agentevals_action.targets.reply_model import ReplyModel
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -181,13 +182,10 @@ class _Connected(Provider):
 
 
 def _add_spans(reply: Trace, spans: list[Any]) -> Trace:
-    reader = SpanReader()
     try:
-        reader.read_objects(spans)
-    except ValueError as error:
-        raise incomplete(str(error)) from None
-    trace = read_trace(reader.spans)
-    return add_trace(reply, trace) if trace else without_trace(reply, _NO_SPANS)
+        return add_trace(reply, map(Span.model_validate, spans), _NO_SPANS)
+    except ValidationError as error:
+        raise incomplete(describe(error, spans)) from None
 
 
 def _not_started(program: Program, error: OSError) -> AttemptError:

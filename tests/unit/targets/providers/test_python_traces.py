@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.trace import Trace
 from tests.support import targets
@@ -97,8 +98,8 @@ def test_complete__spans_that_end_after_their_call_are_not_the_next_one_s(tmp_pa
     assert [[call.name for call in trace.tool_calls or ()] for trace in found] == [["refund"]] * 2
 
 
-def test_complete__without_a_span_the_calls_are_unknown(tmp_path: Path) -> None:
+def test_complete__without_a_span_it_is_an_error(tmp_path: Path) -> None:
     source = "def answer(messages): return {'output': 'x', 'token_usage': {'input': 3}}"
-    (trace,) = traces(tmp_path, source, "A1")
-    assert (trace.tool_calls, trace.input_tokens, trace.output) == (None, 3, "x")
-    assert "opentelemetry-sdk" in trace.missing
+    with pytest.raises(AttemptError, match="no OpenTelemetry span") as caught:
+        traces(tmp_path, source, "A1")
+    assert "opentelemetry-sdk" in caught.value.hint

@@ -1,0 +1,232 @@
+"""What the attributes of spans mean, by the GenAI semantic conventions of OpenTelemetry and those
+of OpenInference (Arize Phoenix).
+
+https://opentelemetry.io/docs/specs/semconv/gen-ai,
+https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.validation.json_values import amount, count, decoded
+from agentevals_action.targets.otel.spans import Span
+
+#: A call of a model, a call of a tool, or the run of an agent or a workflow around them.
+StepType = Literal["model", "tool", "agent"]
+
+#: The attributes that make a span a step, and the types of their values.
+_TYPES: Mapping[str, Mapping[str, StepType]] = {
+    "gen_ai.operation.name": {
+        "chat": "model",
+        "text_completion": "model",
+        "generate_content": "model",
+        "execute_tool": "tool",
+        "invoke_agent": "agent",
+        "invoke_workflow": "agent",
+    },
+    "openinference.span.kind": {"LLM": "model", "TOOL": "tool", "AGENT": "agent"},
+}
+#: The attributes of each value: of the GenAI conventions, and of OpenInference.
+_ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "tool": ("gen_ai.tool.name", "tool.name"),
+    "arguments": ("gen_ai.tool.call.arguments", "input.value"),
+    "result": ("gen_ai.tool.call.result", "output.value"),
+    "call_id": ("gen_ai.tool.call.id", "tool_call.id", "tool.id"),
+    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
+    "input_tokens": ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
+    "cached_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_creation.input_tokens",
+        "llm.token_count.prompt_details.cache_write",
+    ),
+    # pydantic-ai's, and OpenInference's.
+    "cost_usd": ("operation.cost", "llm.cost.total"),
+}
+_ROLES: Mapping[str, Role] = {
+    "assistant": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+#: Parts of GenAI's messages that contain no tool call; another one may be a call.
+_OTHER_PARTS = frozenset({"text", "reasoning", "blob", "file", "uri"})
+_NUMBERED = re.compile(r"([0-9]{1,6})\.(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The meaning of a span. None is what the attributes do not contain.
+
+    Of a model call: `input` are the messages that the model received, `output` those that it
+    answered; None if they may lack a tool call. Of a tool call: `tool`, with its arguments, result
+    and id. Tokens are counts, the cost is US dollars."""
+
+    type: StepType
+    input: tuple[Message, ...] | None = None
+    output: tuple[Message, ...] | None = None
+    tool: str = ""
+    arguments: Any = None
+    result: Any = None
+    call_id: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+def read_step(span: Span) -> Step | None:
+    """The meaning of a span; None if neither convention knows it."""
+    for attribute, types in _TYPES.items():
+        step_type = types.get(str(span.attributes.get(attribute)))
+        if step_type is not None:
+            return _READERS[step_type](span)
+    return None
+
+
+def _read_agent(span: Span) -> Step:
+    return Step("agent", **_figures(span.attributes))
+
+
+def _read_model(span: Span) -> Step:
+    attributes = span.attributes
+    output = _messages(attributes, "output")
+    return Step(
+        "model",
+        input=_messages(attributes, "input"),
+        output=output if output is not None and _shows_calls(span, output) else None,
+        **_figures(attributes),
+    )
+
+
+def _read_tool(span: Span) -> Step:
+    values = {name: _first(span.attributes, name) for name in ("arguments", "result")}
+    name, call_id = (_first(span.attributes, name) for name in ("tool", "call_id"))
+    result = decoded(values["result"])
+    if isinstance(result, Mapping) and result.get("type") == "tool":  # LangChain's message
+        data = result.get("data")
+        values["result"] = data.get("content", result) if isinstance(data, Mapping) else result
+    return Step(
+        "tool",
+        tool=name if isinstance(name, str) else "",
+        arguments=decoded(values["arguments"]),
+        result=values["result"],
+        call_id=call_id if isinstance(call_id, str) else None,
+    )
+
+
+def _figures(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    tokens = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
+    model = _first(attributes, "model")
+    return {
+        **{name: count(_first(attributes, name)) for name in tokens},
+        "cost_usd": amount(_first(attributes, "cost_usd")),
+        "model": model if isinstance(model, str) else None,
+    }
+
+
+def _first(attributes: Mapping[str, Any], value: str) -> Any:
+    return next((attributes[name] for name in _ATTRIBUTES[value] if name in attributes), None)
+
+
+def _shows_calls(span: Span, output: Iterable[Message]) -> bool:
+    """Whether messages show every tool that a model asks for; not if the exporter left content
+    out."""
+    if span.is_cut:
+        return False
+    if any(message.tool_calls for message in output):
+        return True
+    finish = span.attributes.get(
+        "gen_ai.response.finish_reasons", span.attributes.get("llm.finish_reason")
+    )
+    asks = any(word in str(finish) for word in ("tool", "function"))
+    return not asks and any(message.content for message in output)
+
+
+def _messages(attributes: Mapping[str, Any], name: str) -> tuple[Message, ...] | None:
+    """The messages of a model call; None without them, or if a part is of an unknown kind."""
+    if (value := attributes.get(f"gen_ai.{name}.messages")) is not None:
+        items = decoded(value)  # as JSON, or as lists and maps
+        try:
+            return tuple(message for item in items for message in _gen_ai_messages(item))
+        except (AttributeError, KeyError, TypeError):
+            return None
+    items = _numbered(attributes, f"llm.{name}_messages")
+    return tuple(map(_openinference_message, items)) or None
+
+
+def _gen_ai_messages(item: Mapping[str, Any]) -> list[Message]:
+    """A message, and one more for each result of a tool in it. KeyError, TypeError or
+    AttributeError for another form."""
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    results: list[Message] = []
+    for part in item["parts"]:
+        if part["type"] == "tool_call":
+            calls.append(_call(part["name"], part.get("arguments"), part.get("id")))
+        elif part["type"] == "tool_call_response":
+            value = part.get("response", part.get("result"))
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            results.append(Message("tool", text, tool_call_id=part.get("id")))
+        elif part["type"] not in _OTHER_PARTS:
+            raise KeyError(part["type"])
+        elif part["type"] == "text":
+            texts.append(str(part["content"]))
+    if results and not calls and not texts:
+        return results
+    role = _ROLES.get(item["role"], "user")
+    return [Message(role, "\n".join(texts), tool_calls=tuple(calls)), *results]
+
+
+def _openinference_message(item: Mapping[str, Any]) -> Message:
+    content = item.get("message.content")
+    if not isinstance(content, str):
+        parts = _numbered(item, "message.contents")
+        texts = (part.get("message_content.text") for part in parts)
+        content = "\n".join(text for text in texts if isinstance(text, str))
+    calls = [
+        _call(
+            call.get("tool_call.function.name", ""),
+            call.get("tool_call.function.arguments"),
+            call.get("tool_call.id"),
+        )
+        for call in _numbered(item, "message.tool_calls")
+    ]
+    return Message(
+        _ROLES.get(str(item.get("message.role")), "user"),
+        content,
+        tool_call_id=item.get("message.tool_call_id"),
+        tool_calls=tuple(calls),
+    )
+
+
+def _call(name: Any, arguments: Any, call_id: Any) -> ToolCall:
+    arguments = {} if arguments in ("", None) else decoded(arguments)
+    return ToolCall(str(name), arguments, id=call_id if isinstance(call_id, str) else None)
+
+
+def _numbered(attributes: Mapping[str, Any], prefix: str) -> Sequence[Mapping[str, Any]]:
+    """The attributes `prefix.N.name`, as one mapping for each N, in the order of N."""
+    items: dict[int, dict[str, Any]] = {}
+    for name, value in attributes.items():
+        if name.startswith(f"{prefix}.") and (match := _NUMBERED.fullmatch(name, len(prefix) + 1)):
+            items.setdefault(int(match[1]), {})[match[2]] = value
+    return [items[number] for number in sorted(items)]
+
+
+_READERS: Mapping[StepType, Callable[[Span], Step]] = {
+    "model": _read_model,
+    "tool": _read_tool,
+    "agent": _read_agent,
+}

@@ -1,1 +1,0 @@
-"""OTLP, the protocol of OpenTelemetry: requests and files as spans."""
