@@ -1,9 +1,10 @@
 """`is_json`: the output is JSON, and matches a JSON Schema if there is one."""
 
 import asyncio
+import difflib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self
 
@@ -36,14 +37,16 @@ _PROPERTY_KEYWORDS = frozenset({
 })  # fmt: skip
 
 _additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
-_UNEVALUATED = (
-    "`unevaluatedProperties` is not supported beside `patternProperties`, whose search could not "
-    "be interrupted; write `additionalProperties`"
-)
+#: Keywords that no draft checks, and those of OpenAPI.
+_ANNOTATIONS = frozenset({
+    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions",
+    "$comment", "$vocabulary", "title", "description", "default", "examples", "example", "nullable",
+    "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+    "then", "else", "minContains", "maxContains", "format",
+})  # fmt: skip
+#: How similar an unknown keyword is to a known one that was meant, 0-1.
+_SIMILARITY = 0.8
 _MAX_SCHEMA = 1_000_000  # bytes of a file
-#: References that are followed for one answer: definitions that each refer to the next one twice
-#: would otherwise take hours.
-_MAX_REFERENCES = 100_000
 #: Mismatches that become misses.
 _MAX_MISMATCHES = 10
 
@@ -157,31 +160,35 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         leaf = best_match([error]) or error
         problem = f"it is not valid in a JSON Schema: {_one_line(leaf.message)}; correct it"
         problems.setdefault(tuple(leaf.absolute_path), problem)
-    text = json.dumps(schema, default=str)
-    if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
-        problems.setdefault((), _UNEVALUATED)
     if not problems:
         # The registry has no retriever: nothing outside the document is read.
         resource = Resource.from_contents(schema, default_specification=DRAFT202012)
         resolver = Registry[Any]().resolver_with_root(resource)
-        if problem := next(_reference_problems(resource, resolver), ""):
+        known = draft.VALIDATORS.keys() | _ANNOTATIONS
+        if problem := next(_keyword_problems(resource, resolver, known), ""):
             problems[()] = problem
     return problems
 
 
-def _reference_problems(resource: Resource[Any], resolver: Any) -> Iterator[str]:
-    for keyword in _REFERENCES if isinstance(resource.contents, Mapping) else ():
-        reference = resource.contents.get(keyword)
+def _keyword_problems(
+    resource: Resource[Any], resolver: Any, known: Collection[str]
+) -> Iterator[str]:
+    """References that lead nowhere, and unknown keywords that resemble a known one."""
+    for keyword, value in resource.contents.items() if isinstance(resource.contents, dict) else ():
+        if keyword not in known and (
+            near := difflib.get_close_matches(keyword, sorted(known), 1, _SIMILARITY)
+        ):
+            yield f"the keyword `{_one_line(keyword)}` is unknown; did you mean `{near[0]}`?"
         try:
-            if isinstance(reference, str):
-                resolver.lookup(reference)
+            if keyword in _REFERENCES and isinstance(value, str):
+                resolver.lookup(value)
         except Unresolvable:
             yield (
-                f"`{keyword}: {_one_line(reference)}` leads to nothing in the schema; "
+                f"`{keyword}: {_one_line(value)}` leads to nothing in the schema; "
                 "put the definition into its `$defs`"
             )
     for inner in resource.subresources():
-        yield from _reference_problems(inner, resolver.in_subresource(inner))
+        yield from _keyword_problems(inner, resolver.in_subresource(inner), known)
 
 
 def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -215,30 +222,16 @@ def _check_additional(
 
 
 def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
-    """The first mismatches, each with its JSON path and the expected value; the references and
-    the time of a pattern are bounded."""
-    draft = _draft(schema) or Draft202012Validator
-    references = itertools.count()
-
-    def limit(keyword: Callable[..., Any]) -> Callable[..., Any]:
-        def follow(*arguments: Any) -> Any:
-            if next(references) > _MAX_REFERENCES:
-                raise RecursionError
-            return keyword(*arguments)
-
-        return follow
-
-    keywords = {
-        name: limit(draft.VALIDATORS[name]) for name in _REFERENCES if name in draft.VALIDATORS
-    }
-    # Those of jsonschema search with `re`, which cannot be interrupted: not even by a signal.
-    patterns = {
-        "pattern": _check_pattern,
-        "patternProperties": _check_pattern_properties,
-        "additionalProperties": _check_additional,
-    }
+    """The first mismatches, each with its JSON path and the expected value; the time of a pattern
+    is bounded."""
+    # Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal.
     limited: type[Validator] = extend(  # type: ignore[no-untyped-call]  # jsonschema has no types here
-        draft, {**keywords, **patterns}
+        _draft(schema) or Draft202012Validator,
+        {
+            "pattern": _check_pattern,
+            "patternProperties": _check_pattern_properties,
+            "additionalProperties": _check_additional,
+        },
     )
     errors = limited(schema, registry=Registry()).iter_errors(value)
     try:

@@ -76,7 +76,7 @@ def test_schema__output_that_is_not_json_is_a_miss() -> None:
         ({"items": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], False),
         ({"prefixItems": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], True),
         ({"$defs": {"a": {"$anchor": "here", "type": "string"}}, "$ref": "#here"}, 1, False),
-        ({}, None, True),
+        ({"x-order": 1, "propertyOrdering": ["a"]}, None, True),
     ],
 )  # fmt: skip
 def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> None:
@@ -89,11 +89,8 @@ def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> N
         ({"type": "strin"}, ("schema", "type"), "'strin' is not valid under any of the given"),
         ({"properties": {"a": {"minimum": "x"}}}, ("schema", "properties", "a", "minimum"), "'x' is not of type 'number'"),
         ({"pattern": "("}, ("schema", "pattern"), "'(' is not a 'regex'"),
-        (
-            {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
-            ("schema",),
-            "`unevaluatedProperties` is not supported beside `patternProperties`",
-        ),
+        ({"requird": ["a"]}, ("schema",), "the keyword `requird` is unknown; did you mean `required`?"),
+        ({"properties": {"requird": {"minLenght": 1}}}, ("schema",), "did you mean `minLength`?"),
         ({"$schema": "https://example.com/own"}, ("schema", "$schema"), "is unknown; write https"),
         ({"$ref": "https://example.com/other.json"}, ("schema",), "`$ref: https://example.com/other.json` leads to nothing in the schema"),
         ({"properties": {"a": {"$ref": "other.json#/$defs/a"}}}, ("schema",), "`$ref: other.json#/$defs/a` leads"),
@@ -140,42 +137,31 @@ def test_schema_file__is_named_for_selection_and_fingerprint(tmp_path: Path) -> 
     assert cases.options("is_json", {}).model_dump() == {}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"$ref": "#"},
-        {"$ref": "#/$defs/0", "$defs": {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(40)} | {"40": {}}},
-    ],
-)  # fmt: skip
-def test_schema__whose_references_do_not_end_is_an_evaluator_error(schema: Any) -> None:
-    result = cases.run("is_json", {"schema": schema}, cases.case("1"), negate=True)
+def test_schema__whose_references_do_not_end_is_an_evaluator_error() -> None:
+    result = cases.run("is_json", {"schema": {"$ref": "#"}}, cases.case("1"), negate=True)
     assert result.score is None
     assert result.error is not None
     assert (result.error.kind, "do not end" in result.error.message) == ("evaluator", True)
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"pattern": "(a|aa)+$"}, "a" * 60 + "b"),
+        ({"patternProperties": {"(a|aa)+$": {}}}, {"a" * 60 + "b": 1}),
+        (
+            {"patternProperties": {"(a|aa)+$": {}}, "additionalProperties": False},
+            {"a" * 60 + "b": 1},
+        ),
+    ],
+)
 def test_schema__with_a_runaway_pattern_is_an_evaluator_error(
-    monkeypatch: pytest.MonkeyPatch,
+    schema: Any, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentevals_action.evaluators.text_checks.TIME_LIMIT", 0.1)
-    case = cases.case(json.dumps("a" * 60 + "b"))
-    result = cases.run("is_json", {"schema": {"pattern": "(a|aa)+$"}}, case)
-    assert result.error is not None
-    assert "ran for over 0.1 s" in result.error.message
-
-
-@pytest.mark.parametrize("beside", [{}, {"additionalProperties": False}])
-def test_schema__with_a_runaway_pattern_of_names_is_an_evaluator_error(
-    beside: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Attack: the search of the standard library holds the interpreter, which then reacts to no
-    signal."""
-    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.2)
-    schema = {"patternProperties": {"(a|aa)+$": {"type": "string"}}, **beside}
-    result = cases.run("is_json", {"schema": schema}, cases.case(json.dumps({"a" * 60 + "b": 1})))
+    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.1)
+    result = cases.run("is_json", {"schema": schema}, cases.case(json.dumps(value)))
     assert result.score is None
-    assert "ran for over" in str(result.error)
+    assert "ran for over 0.1 s" in str(result.error)
 
 
 def test_schema__patterns_of_names() -> None:

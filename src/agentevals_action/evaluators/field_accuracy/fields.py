@@ -81,8 +81,8 @@ class Comparison(FileModel):
     formats: ListOf[str] | None = Field(
         default=None,
         description="For `date`: allowed formats, the first that matches decides, such as "
-        "`DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. Unambiguous dates, such as "
-        "ISO 8601, are always read.",
+        "`DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y` (of `strptime`). ISO 8601 is always read, and "
+        "without `formats` the usual written forms that are not ambiguous.",
     )
 
     _location: Location | None = PrivateAttr(None)

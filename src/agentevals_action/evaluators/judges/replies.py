@@ -14,11 +14,7 @@ from agentevals_action.formatting import ending, redacted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message
 from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.model.validation.json_values import (
-    MAX_DEPTH,
-    check_depth,
-    replace_surrogates,
-)
+from agentevals_action.model.validation.json_values import check_depth, replace_surrogates
 
 Reading = TypeVar("Reading")
 Reply = TypeVar("Reply", bound="JudgeReplyModel")
@@ -37,9 +33,6 @@ _REPAIR = (
 
 # A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
 _START = re.compile(r"""\{(?=\s*(?:["'}]|\w+["']?\s*:|\Z))""")
-
-# Strings and brackets; a string without an end extends to the end of the text.
-_TOKENS = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
 # Text around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`), which
 # is broken itself.
@@ -88,49 +81,34 @@ def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
     """The last JSON object in a text that has one of the keys; prose and code fences around it are
     ignored.
 
-    UnreadableReply if there is none, or if a broken object follows it: an object inside a broken
-    one (`{"score": 0.1, "details": {"score": 1}, …`) must not count as the reply."""
+    UnreadableReply if there is none, or if a broken object follows it. An object inside a broken
+    one (`{"score": 0.1, "details": {"score": 1}, …`) does not count."""
     found: Mapping[str, Any] | None = None
     problem = ""
-    end = 0
-    while match := _START.search(text, end):
-        start = match.start()
-        end, depth = _scan_object(text, start)
+    start = text.find("{")
+    while start >= 0:
         try:
-            if depth > MAX_DEPTH:
-                raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
-            value = _clean(_DECODER.decode(text[start:end]))
+            value, end = _DECODER.raw_decode(text, start)
+            check_depth(text[start:end])
             before = max(0, start - _BEFORE_LENGTH)
             if _PART_BEFORE.search(text, before, start) or _PART_AFTER.match(text, end):
                 raise ValueError("it is part of something larger that is not a JSON object")
+        except RecursionError:
+            raise UnreadableReply("the JSON object is nested too deeply") from None
         except ValueError as error:
-            problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            end = start + 1
+            if _START.match(text, start):
+                problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         else:
             if value.keys() & set(keys):
-                found, problem = value, ""
+                found, problem = _clean(value), ""
+        start = text.find("{", end)
     if problem:
         raise UnreadableReply(f"the JSON object is broken ({problem})")
     if found is None:
         named = " or ".join(f"`{key}`" for key in keys)
         raise UnreadableReply(f"there is no JSON object with {named}")
     return found
-
-
-def _scan_object(text: str, start: int) -> tuple[int, int]:
-    """The end of the object that starts at `start`, by its braces, and its nesting depth."""
-    braces = depth = deepest = 0
-    for token in _TOKENS.finditer(text, start):
-        bracket = token[0]
-        if bracket in "{[":
-            depth += 1
-            deepest = max(deepest, depth)
-            braces += bracket == "{"
-        elif bracket in "}]":
-            depth -= 1
-            braces -= bracket == "}"
-            if braces == 0:
-                return token.end(), deepest
-    return len(text), deepest
 
 
 def read_json(text: str) -> Any:

@@ -10,18 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from agentevals_action.evaluators.metric_checks import amount, within
-from agentevals_action.evaluators.tool_trajectory.assignment import (
-    Pairs,
-    best_assignment,
-    best_subsequence,
-)
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.validation.json_values import MISSING, equal, look_up, shown
 
-_REFUSED = " (the call was refused)"
+#: For each expected call the index of the call that satisfies it, or None.
+Pairs = list[int | None]
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
@@ -126,54 +122,27 @@ class ExpectedCalls:
         """Whether a call is the expected one, and was made."""
         return not call.refused and fits(expected, call, self.args_match)
 
-    def nearest(self, expected: Expectation, calls: Iterable[ToolCall]) -> str:
-        """The arguments of the call of the expected tool that is most like it, and those expected,
-        both without what is the same; empty if the tool was not called."""
+    def difference(self, expected: Expectation, calls: Iterable[ToolCall]) -> str:
+        """How the arguments of the most similar call of the expected tool differ: those given, and
+        those expected, without what is the same. Empty if the tool was not called."""
         found = [
-            _difference(expected, call, self.args_match)
+            _difference(expected, _compared(expected, call, self.args_match), call)
             for call in calls
             if call.name == expected.tool and not call.refused
         ]
-        return min(found, key=lambda one: one[0], default=(0, ""))[1]
-
-    def why_unmatched(self, expected: Expectation, calls: Sequence[ToolCall], limit: str) -> str:
-        """Why the expected call is none of these, as an ending of `did not call it`: `limit` if one
-        of them is, but satisfies another item; empty if there is none."""
-        found = [call for call in calls if fits(expected, call, self.args_match)]
-        if any(not call.refused for call in found):
-            return limit
-        return _REFUSED if found else ""
-
-    def values(self, calls: Sequence[ToolCall]) -> list[list[int]]:
-        """The value of each call for each item: first as many items as possible, then as many
-        duration limits, then unknown durations."""
-        base = len(self.expected) + 1
-        worth = {True: base, False: 0, None: 1}
-        return [
-            [
-                base * base + (0 if item.max_duration_ms is None else worth[_in_time(item, call)])
-                if self.fits(item, call)
-                else 0
-                for call in calls
-            ]
-            for item in self.expected
-        ]
+        return min(found, default=(0, ""))[1]
 
 
 def _difference(
-    expected: Expectation, call: ToolCall, default: ArgsMatch | None
+    expected: Expectation, compared: Mapping[str, tuple[Any, Any]] | None, call: ToolCall
 ) -> tuple[float, str]:
-    """The number of arguments in which a call of the expected tool differs, and what they are."""
-    compared = _compared(expected, call, default)
-    if compared is None:
-        return math.inf, f"with {shown(call.arguments)}, expected {shown(expected.args)}"
-    different = {name: values for name, values in compared.items() if not _same(*values)}
+    different = {name: both for name, both in (compared or {}).items() if not _same(*both)}
     given, wanted = (
-        {name: values[side] for name, values in different.items() if values[side] is not MISSING}
+        {name: both[side] for name, both in different.items() if both[side] is not MISSING}
         for side in (0, 1)
     )
     text = f"with {shown(given or call.arguments or {})}, expected {shown(wanted or expected.args)}"
-    return len(different), text
+    return math.inf if compared is None else len(different), text
 
 
 def _in_time(item: Expectation, call: ToolCall) -> bool | None:
@@ -183,23 +152,82 @@ def _in_time(item: Expectation, call: ToolCall) -> bool | None:
     return None if call.duration_ms is None else within(call.duration_ms, item.max_duration_ms)
 
 
+def _assign(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Pairs:
+    """Calls for as many expected calls as possible, by augmenting paths: a call that is taken is
+    free if its owner finds another. Those with a limit come last and choose calls in time first."""
+    owners: dict[int, int] = {}
+
+    def find_call(row: int, tried: set[int]) -> bool:
+        item = plan.expected[row]
+        fitting = [index for index, call in enumerate(calls) if plan.fits(item, call)]
+        late = {index: _in_time(item, calls[index]) is False for index in fitting}
+        for index in sorted(fitting, key=lambda index: (late[index], index in owners)):
+            if index not in tried:
+                tried.add(index)
+                if index not in owners or find_call(owners[index], tried):
+                    owners[index] = row
+                    return True
+        return False
+
+    rows = range(len(plan.expected))
+    for row in sorted(rows, key=lambda row: plan.expected[row].max_duration_ms is not None):
+        find_call(row, set())
+    by_row = {row: index for index, row in owners.items()}
+    return [by_row.get(row) for row in rows]
+
+
+def _align(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Pairs:
+    """Calls for as many expected calls as possible in their order (a longest common subsequence),
+    and among these ways the one with the most calls in time."""
+    rows, columns = len(plan.expected), len(calls)
+    worth = [
+        [
+            (rows + 1 + (_in_time(item, call) is not False)) if plan.fits(item, call) else 0
+            for call in calls
+        ]
+        for item in plan.expected
+    ]
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for row in reversed(range(rows)):
+        for column in reversed(range(columns)):
+            value = worth[row][column]
+            paired = value + best[row + 1][column + 1] if value else 0
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
+    pairs: Pairs = [None] * rows
+    row = column = 0
+    while row < rows and column < columns:
+        if best[row][column] == best[row + 1][column]:
+            row += 1
+        elif best[row][column] == best[row][column + 1]:
+            column += 1
+        else:
+            pairs[row] = column
+            row, column = row + 1, column + 1
+    return pairs
+
+
 def score_calls(
     plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
 ) -> Score:
     """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
-    calls are misses: all (None), or those of the tools in `hidden`."""
+    calls are misses: all (None), or if calls are asked for whose tools are in `hidden`."""
+    asked = {item.tool for item in plan.expected} | plan.minimums.keys()
+    if calls is not None and (plan.mode == "subset" or asked.isdisjoint(hidden)):
+        return _MODES[plan.mode](plan, calls)
+    reason = "the agent does not show calls of this tool"
     if calls is None:
-        reason = "the reply shows no tool calls"
-        items, tools = plan.expected, tuple(plan.minimums)
-    else:
-        reason = "the agent does not show calls of this tool"
-        items = tuple(item for item in plan.expected if item.tool in hidden)
-        tools = tuple(tool for tool in plan.minimums if tool in hidden)
-        if plan.mode == "subset" or not (items or tools):
-            return _MODES[plan.mode](plan, calls)
+        reason, hidden = "the reply shows no tool calls", asked
     unknown = (
-        *(f"{item.describe()}: unknown whether it was called" for item in items),
-        *(f"{quoted(tool)}: unknown how often it was called" for tool in tools),
+        *(
+            f"{item.describe()}: unknown whether it was called"
+            for item in plan.expected
+            if item.tool in hidden
+        ),
+        *(
+            f"{quoted(tool)}: unknown how often it was called"
+            for tool in plan.minimums
+            if tool in hidden
+        ),
     ) or ("unknown which tools were called",)
     return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), is_unknown=True)
 
@@ -248,23 +276,19 @@ class _Tally:
         )
 
 
-def _tally_items(
-    plan: ExpectedCalls, calls: Sequence[ToolCall], pairs: Pairs, limit: str
-) -> _Tally:
-    """Counts the items with their calls; `limit` is what a call that fits did not keep."""
+def _tally_items(plan: ExpectedCalls, calls: Sequence[ToolCall], pairs: Pairs) -> _Tally:
+    """Counts the expected calls with the calls that satisfy them."""
     tally = _Tally()
     others = [call for index, call in enumerate(calls) if index not in pairs]
     for item, index in zip(plan.expected, pairs, strict=True):
         call = None if index is None else calls[index]
-        called = item.describe()
+        wrong = [other for other in others if not plan.fits(item, other)]
         if call is not None:
-            text = f"called {called}"
-        elif reason := plan.why_unmatched(item, calls, limit):
-            text = f"did not call {called}{reason}"
-        elif nearest := plan.nearest(item, others):
-            text = f"called {quoted(item.tool)} {nearest}"
+            text = f"called {item.describe()}"
+        elif difference := plan.difference(item, wrong):
+            text = f"called {quoted(item.tool)} {difference}"
         else:
-            text = f"did not call {called}; {_called(calls)}"
+            text = f"did not call {item.describe()}; {_called(calls)}"
         tally.add(call is not None, text)
         tally.add_duration(item, call)
     return tally
@@ -281,7 +305,7 @@ def _called(calls: Iterable[ToolCall]) -> str:
 def _any_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     counts = Counter(call.name for call in calls if not call.refused)
     refused = Counter(call.name for call in calls if call.refused)
-    tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), " often enough")
+    tally = _tally_items(plan, calls, _assign(plan, calls))
     for tool, least in plan.minimums.items():
         holds = counts[tool] >= least
         relation = "at least" if holds else "fewer than the"
@@ -296,13 +320,12 @@ def _times(count: int) -> str:
 
 
 def _in_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
-    values = plan.values(calls)
-    pairs = best_subsequence(values)
-    if None in pairs and None not in best_assignment(values):
+    pairs = _align(plan, calls)
+    if None in pairs and None not in _assign(plan, calls):
         order = ", ".join(quoted(item.tool) for item in plan.expected)
         miss = f"all the expected tools were called, but not in the order {order}; {_called(calls)}"
         return Score(0.0, misses=(miss,))
-    return _tally_items(plan, calls, pairs, " in this order").score()
+    return _tally_items(plan, calls, pairs).score()
 
 
 def _exact(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
@@ -316,11 +339,10 @@ def _exact(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
         elif call is None:
             text = f"is missing, expected {wanted}"
         else:
-            arguments = f" with {shown(call.arguments or {})}" if call.name == item.tool else ""
             refused = " (refused)" if call.refused else ""
-            text = f"is {quoted(call.name)}{arguments}{refused}, expected {wanted}"
-            if nearest := plan.nearest(item, [call]):
-                text = f"is {quoted(item.tool)} {nearest}"
+            text = f"is {quoted(call.name)}{refused}, expected {wanted}"
+            if difference := plan.difference(item, [call]):
+                text = f"is {quoted(item.tool)} {difference}"
         tally.add(same, f"call {number} {text}")
         tally.add_duration(item, call if same else None)
     if more := calls[len(plan.expected) :]:
@@ -344,15 +366,16 @@ def _subset(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
             other.setdefault(call.name, []).append(call)
         else:
             allowed[call.name] += 1
-            # If several items allow a call, the most favourable duration limit counts.
-            tally.add_duration(min(items, key=lambda item: _strictness(item, call)), call)
+            # If several items allow a call, a limit that it keeps counts.
+            tally.add_duration(min(items, key=lambda item: _in_time(item, call) is False), call)
     for tool, count in allowed.items():
         tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", count)
     for tool, made in other.items():
-        nearest = next(filter(None, (plan.nearest(item, made) for item in plan.expected)), "")
-        why = "is allowed with other arguments only" if nearest else "is not allowed"
+        found = (plan.difference(item, made) for item in plan.expected)
+        difference = next(filter(None, found), "")
+        why = "is allowed with other arguments only" if difference else "is not allowed"
         given = f"with {shown(made[0].arguments)}" if made[0].arguments else ""
-        details = ", ".join(filter(None, [f"called {_times(len(made))}", nearest or given]))
+        details = ", ".join(filter(None, [f"called {_times(len(made))}", difference or given]))
         text = f"{quoted(tool)} {why} ({details})"
         tally.add(False, text, len(made))
     for tool, count in refused.items():
@@ -360,12 +383,6 @@ def _subset(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
     if not calls:
         tally.hits.append("called no tool, so none that is not allowed")
     return tally.score()
-
-
-def _strictness(item: Expectation, call: ToolCall) -> int:
-    if item.max_duration_ms is None:
-        return 1
-    return {True: 0, None: 2, False: 3}[_in_time(item, call)]
 
 
 _MODES: Mapping[Mode, Callable[[ExpectedCalls, Sequence[ToolCall]], Score]] = {

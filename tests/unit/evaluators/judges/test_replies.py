@@ -130,9 +130,7 @@ def test_find_object__never_fails_otherwise(text: str) -> None:
             assert "score" in found(given_text)
 
 
-@pytest.mark.parametrize(
-    "unit", ['{"', '{"a" ', '{"}', '"\\', '{"\\"', '{"a": {"b": ,}} ', '{"score": 1} ']
-)
+@pytest.mark.parametrize("unit", ['{"', '"\\', '{"a": {"b": ,}} ', '{"score": 1} '])
 def test_find_object__ends_for_a_long_text(unit: str) -> None:
     """Time that grows with the square of 100,000 characters would be minutes."""
     with contextlib.suppress(replies.UnreadableReply):

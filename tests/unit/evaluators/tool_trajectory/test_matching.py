@@ -105,7 +105,7 @@ def test_misses__say_why() -> None:
     assert scored.hits == ('called "b"',)
     assert scored.misses == (
         'called "a" with {"n": 2}, expected {"n": 1}',
-        'did not call "b" often enough',
+        'did not call "b"; called "a, b"',
         'did not call "c"; called "a, b"',
     )
     assert score("in_order", "ab", "ba").misses == (
@@ -283,9 +283,10 @@ def share(way: tuple[int, int, int, int], count: int) -> float:
 
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
-def test_any_order__is_the_best_way_of_all(
+def test_any_order__is_the_best_way_of_all_without_limits(
     expected: list[matching.Expectation], made: list[ToolCall]
 ) -> None:
+    expected = [item.model_copy(update={"max_duration_ms": None}) for item in expected]
     scored = score("any_order", expected, made)
     assert scored.value == pytest.approx(
         share(max(ways(expected, made, ordered=False)), len(expected))
@@ -294,9 +295,10 @@ def test_any_order__is_the_best_way_of_all(
 
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
-def test_in_order__is_the_best_subsequence_or_0(
+def test_in_order__is_the_longest_subsequence_without_limits_or_0(
     expected: list[matching.Expectation], made: list[ToolCall]
 ) -> None:
+    expected = [item.model_copy(update={"max_duration_ms": None}) for item in expected]
     best, anyhow = max(ways(expected, made, ordered=True)), max(ways(expected, made, ordered=False))
     wrong_order = best[0] < anyhow[0] == len(expected)
     assert score("in_order", expected, made).value == pytest.approx(
@@ -338,10 +340,10 @@ def refused(tool: str, **arguments: Any) -> ToolCall:
 @pytest.mark.parametrize(
     ("mode", "value", "miss"),
     [
-        ("any_order", 0, 'did not call "a" (the call was refused)'),
-        ("superset", 0, 'did not call "a" (the call was refused)'),
-        ("in_order", 0, 'did not call "a" (the call was refused)'),
-        ("exact", 0, 'call 1 is "a" with {} (refused), expected "a"'),
+        ("any_order", 0, 'did not call "a"; called "a (refused)"'),
+        ("superset", 0, 'did not call "a"; called "a (refused)"'),
+        ("in_order", 0, 'did not call "a"; called "a (refused)"'),
+        ("exact", 0, 'call 1 is "a" (refused), expected "a"'),
         ("subset", 0, '"a" was refused (once)'),
     ],
 )
@@ -364,16 +366,6 @@ def test_refused__a_call_that_was_made_later_matches() -> None:
 def test_refused__does_not_count_for_minimums() -> None:
     result = score("any_order", "", [refused("a"), call("a")], minimums={"a": 2})
     assert result.misses == ('called "a" once, fewer than the 2 asked (refused once)',)
-
-
-def test_refused__other_arguments_are_not_the_expected_call() -> None:
-    result = score("any_order", [item("a", args={"n": 1})], [refused("a", n=2)])
-    assert result.misses == ('did not call "a" with {"n": 1}; called "a (refused)"',)
-
-
-def test_refused__more_calls_than_expected() -> None:
-    result = score("exact", "a", [call("a"), refused("b")])
-    assert result.misses == ('1 more calls than expected: "b (refused)"',)
 
 
 @pytest.mark.parametrize("mode", ["any_order", "superset", "in_order", "exact"])
