@@ -545,7 +545,9 @@ tests:
 def test_error__of_a_shared_target_is_reported_once_with_the_number_of_suites(
     tmp_path: Path,
 ) -> None:
-    targets = "[{name: default, provider: cli, command: [cat], timout: 1}, {name: x, provider: pi}]"
+    targets = (
+        "[{name: default, provider: cli, command: [cat], timeout: 1}, {name: x, provider: pi}]"
+    )
     suite = "name: one\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"
     files = {".agentv/targets.yaml": targets}
     repository = Repository.create(
@@ -555,7 +557,7 @@ def test_error__of_a_shared_target_is_reported_once_with_the_number_of_suites(
     validated = command.run(repository.path, "validate")
     reviewed = command.run(repository.path, "review", "--base", "HEAD", "--select", "all")
 
-    problem = "the field `timout` of this target is unknown"
+    problem = "the field `timeout` of this target is unknown"
     (line,) = validated.out.splitlines()
     assert line.startswith(f".agentv/targets.yaml:1:49: {problem} (in 2 suites); ")
     assert reviewed.code == 2

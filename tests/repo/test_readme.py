@@ -444,16 +444,11 @@ def test_commands__each_runs(line: str, checkout: Path) -> None:
     assert done.out.strip()
 
 
-def test_unsupported__every_feature_that_is_refused_is_listed() -> None:
+def test_unsupported__every_feature_is_listed() -> None:
     text = README.partition("**Not supported**")[2].partition("</details>")[0]
-    shapes = ("SUITE", "TEST", "SUITE_EXECUTION", "TEST_EXECUTION", "WORKSPACE", "REPO")
-    refused = {
-        name
-        for shape in shapes
-        for name, (problem, _) in getattr(dialects, shape).refused.items()
-        if "of AgentV is not supported" in problem
-    }
-    # Other spellings, and what only the tests of a suite have.
-    refused -= {"budgetUsd", "expected_output"}
-    assert refused
-    assert [name for name in sorted(refused) if not re.search(rf"[`.]{name}[`:]", text)] == []
+    unsupported = frozenset().union(
+        *(dialects.UNSUPPORTED[name] for name in ("test", "evaluator", "workspace", "repository"))
+    )
+    # Another spelling of `budget_usd`.
+    missing = {name for name in unsupported if not re.search(rf"`{name}[`:]", text)}
+    assert missing == {"budgetUsd"}

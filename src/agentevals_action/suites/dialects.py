@@ -1,7 +1,7 @@
 """Converts the three dialects of suites to canonical names; no other module knows a second spelling
 of anything."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -45,79 +45,55 @@ HARMLESS = frozenset(
 #: Fields for data of the user's own, wherever they are; so is every field that begins with `x-`.
 _DATA = ("metadata", "config")
 EXEMPT = (*sorted(HARMLESS), *_DATA)
+
+#: Where the documentation lists what is not supported.
+DOCUMENTATION = "https://github.com/org/agentevals-action#suites"
 #: Fields of the root of a suite that only the format of AgentV 5 has.
 AGENTV_5 = (
     *("providers", "prompts", "scenarios", "evaluate_options", "extensions", "derived_metrics"),
     *("provider_prompt_map", "providerPromptMap", "nunjucks_filters", "graders", "experiment"),
 )
-
+#: Features of AgentV that could change a verdict and are not supported, by the object that has
+#: them; `test` are those of a suite, a test and its `execution`.
+UNSUPPORTED: Mapping[str, frozenset[str]] = {
+    name: frozenset(fields.split())
+    for name, fields in {
+        "test": "threshold repeat trials turns mode aggregation on_turn_failure window_size "
+        "imports include depends_on on_dependency_failure default_test preprocessors environment "
+        "provider providers prompts options assert_scoring_function run model runs early_exit "
+        "output_path env on_run_complete policy defaults targets budget_usd budgetUsd "
+        "total_budget_usd",
+        "evaluator": "include preprocessors transform threshold model temperature max_steps",
+        "workspace": "path pool static static_path docker env setup_script teardown_script",
+        "repository": "source type checkout clone resolver",
+        "target": "fallback_targets response workspace_template temperature max_output_tokens "
+        "thinking_budget model_reasoning_effort max_budget_usd max_turns bypass_permissions "
+        "variant subprovider tools thinking system_prompt fixtures execution_traces eval_path",
+    }.items()
+}
+#: What to write for the features that people miss most.
+_ADVICE = {
+    "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
+    "repeat": "run every test several times with the input `samples`",
+    "trials": "run every test several times with the input `samples`",
+    "turns": "write the conversation as messages of `input`",
+    "targets": "name one `target`; run the suite again with the input `target` for another",
+}
+#: Where fields belong that are often written in another object.
+_PLACES = {
+    **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), "under `execution`"),
+    **dict.fromkeys(
+        ("required", "min_score", "weight", "negate"), "at the evaluators that it concerns"
+    ),
+    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), "under `hooks`"),
+    "reset": "under `hooks.after_each`",
+    "expected_output": "at each test",
+    "workspace": "at the root of the suite or of a test",
+}
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_UNSUPPORTED = "of AgentV is not supported"
-_OTHER_TYPE = "is not known to this type of evaluator"
-_IN_EXECUTION = ("is misplaced", "write it under `execution`")
-_NOT_PASSED_ON = (
-    "is not passed on to the evaluators inside",
-    "write it at each evaluator that asks this judge",
-)
-_JUDGE = (f"{_UNSUPPORTED} here", "describe the model as a target and name it with `target`")
-_SAMPLES = "run every test several times with the input `samples`"
-_OUTPUT = "let the agent return the text that is scored"
-
-#: Fields of evaluators that have no effect on a test or a suite: a gate would be lost.
-_OF_EVALUATORS = ("required", "min_score", "weight", "negate")
-
-#: What could change a verdict and has no effect, mostly features of AgentV: problem and advice.
-_REFUSED: Mapping[str, tuple[str, str]] = {
-    name: (_UNSUPPORTED, advice)
-    for name, advice in {
-        "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
-        "repeat": _SAMPLES,
-        "trials": _SAMPLES,
-        **dict.fromkeys(
-            ("turns", "mode", "aggregation", "on_turn_failure", "window_size"),
-            "write the conversation as messages of `input`",
-        ),
-        "imports": "name the files in `tests`",
-        "include": "name a file of tests in `tests`, and write evaluators out",
-        **dict.fromkeys(
-            ("depends_on", "on_dependency_failure"), "write tests that stand on their own"
-        ),
-        "default_test": "write evaluators and `execution` at the root of the suite",
-        "preprocessors": _OUTPUT,
-        "environment": "run the agent through a target of provider `cli`",
-        **dict.fromkeys(("provider", "providers"), "name a target in `execution.target`"),
-        **dict.fromkeys(("prompts", "options"), "write the question as `input`"),
-        "assert_scoring_function": "write `type: composite` with an `aggregator`",
-        "run": "write `timeout_seconds` under `execution`, and use the input `samples`",
-        **dict.fromkeys(
-            ("model", "runs", "early_exit", "output_path", "env", "on_run_complete", "policy"),
-            "write it as an input of the action, or in the targets file",
-        ),
-        "defaults": "write `execution: {target: …}`, or name it `x-defaults` if it holds anchors",
-        "targets": "name one `target`; run the suite again with the input `target` for another",
-        **dict.fromkeys(
-            ("budget_usd", "budgetUsd", "total_budget_usd"), "use the input `max-cost-usd`"
-        ),
-    }.items()
-} | dict.fromkeys(
-    _OF_EVALUATORS, ("is a field of evaluators", "write it at the evaluators that it concerns")
-)
-_REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
-    **_REFUSED,
-    "workspace": ("is misplaced", "write it next to `execution`"),
-}
-_REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
-    "include": (_UNSUPPORTED, "write the evaluators out"),
-    "preprocessors": (_UNSUPPORTED, _OUTPUT),
-    "transform": ("is not supported", _OUTPUT),
-    "threshold": (_OTHER_TYPE, "write `required: 0.7` for a gate at 0.7"),
-    "rubrics": (_OTHER_TYPE, "write an evaluator of `type: rubric`"),
-    **dict.fromkeys(EVALUATOR_LISTS, (_OTHER_TYPE, "write an evaluator of `type: composite`")),
-    **dict.fromkeys(("model", "temperature", "max_steps"), _JUDGE),
-}
 #: Features of AgentV that a code judge does not get as a part of its `config`.
 _NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 
@@ -126,12 +102,13 @@ _NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 class Shape:
     """The fields of one type of object: canonical names with their other spellings.
 
-    Fields in `refused` are errors with this problem and advice, `elsewhere` ones are read by the
-    caller, `inside` has the shapes of fields that contain objects."""
+    Fields in `unsupported` and `misplaced` are errors, `elsewhere` ones are read by the caller,
+    `inside` has the shapes of fields that contain objects."""
 
     what: str
     fields: Mapping[str, tuple[str, ...]]
-    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    unsupported: Collection[str] = ()
+    misplaced: Collection[str] = ()
     elsewhere: tuple[str, ...] = ()
     inside: Mapping[str, "Shape"] = field(default_factory=dict)
 
@@ -146,18 +123,23 @@ class Shape:
 def model_shape(
     what: str,
     model: type[BaseModel],
-    refused: Mapping[str, tuple[str, str]] = _NOTHING,
     spellings: Mapping[str, tuple[str, ...]] = _NOTHING,
     **others: Any,
 ) -> Shape:
     """The shape of the objects of a model; `others` are fields of the shape."""
     spellings = spellings or getattr(model, "spellings", {})
     fields = {name: tuple(spellings.get(name, ())) for name in fields_of(model)}
-    return Shape(what, fields, refused, **others)
+    return Shape(what, fields, **others)
 
 
 SUITE_EXECUTION, TEST_EXECUTION = (
-    model_shape("`execution`", model, _REFUSED_IN_EXECUTION, elsewhere=EVALUATOR_LISTS)
+    model_shape(
+        "`execution`",
+        model,
+        unsupported=UNSUPPORTED["test"],
+        misplaced=_PLACES,
+        elsewhere=EVALUATOR_LISTS,
+    )
     for model in (schema_models.SuiteExecution, schema_models.TestExecution)
 )
 BLOCK = model_shape("block", messages.Block, spellings={"value": ("text",)})
@@ -170,13 +152,8 @@ MESSAGE = model_shape(
     "message", messages.Message, inside={"content": BLOCK, "tool_calls": TOOL_CALL}
 )
 _COMMAND = {"command": ("script",)}
-HOOK = model_shape(
-    "hook",
-    workspace_models.Hook,
-    {"reset": ("is known to `before_each` and `after_each` alone", "write it there")},
-    _COMMAND,
-)
-RESETTING_HOOK = model_shape("hook", workspace_models.ResettingHook, spellings=_COMMAND)
+HOOK = model_shape("hook", workspace_models.Hook, _COMMAND, misplaced=("reset",))
+RESETTING_HOOK = model_shape("hook", workspace_models.ResettingHook, _COMMAND)
 HOOKS = model_shape(
     "`hooks`",
     workspace_models.Hooks,
@@ -188,66 +165,35 @@ HOOKS = model_shape(
 REPO = model_shape(
     "repository",
     workspace_models.Repository,
-    dict.fromkeys(
-        ("source", "type", "checkout", "clone", "resolver"),
-        (_UNSUPPORTED, "name the repository by `repo`, and its commit by `commit`"),
-    ),
     {"commit": ("base_commit",)},
+    unsupported=UNSUPPORTED["repository"],
 )
 WORKSPACE = model_shape(
     "workspace",
     workspace_models.Workspace,
-    {
-        **dict.fromkeys(
-            ("path", "pool", "static", "static_path"),
-            (_UNSUPPORTED, "let `template`, `repos` and `hooks` make the folder"),
-        ),
-        "docker": (
-            _UNSUPPORTED,
-            "let the judge's command start the container (`docker run -i IMAGE …`)",
-        ),
-        "env": (_UNSUPPORTED, "check for programs in a hook `before_all`"),
-        "workspace": (
-            "is misplaced in a file of its own",
-            "write its fields at the root of the file",
-        ),
-        "setup_script": (
-            "is the earlier form of AgentV's `hooks.before_all`",
-            "write `hooks: {before_all: {command: …}}`",
-        ),
-        "teardown_script": (
-            "is the earlier form of AgentV's `hooks.after_all`",
-            "write `hooks: {after_all: {command: …}}`",
-        ),
-        "reset": ("is misplaced", "write it under `hooks.after_each`"),
-        **dict.fromkeys(
-            ("before_all", "before_each", "after_each", "after_all"),
-            ("is misplaced", "write it under `hooks`"),
-        ),
-    },
+    unsupported=UNSUPPORTED["workspace"],
+    misplaced=_PLACES,
     inside={"hooks": HOOKS, "repos": REPO},
 )
 SUITE = model_shape(
     "suite",
     schema_models.Suite,
-    {
-        **_REFUSED,
-        "timeout_seconds": _IN_EXECUTION,
-        "expected_output": (_UNSUPPORTED + " here", "write it at each test"),
-    },
     {"input": ("input_messages",), "tests": ("evalcases", "eval_cases")},
+    unsupported=UNSUPPORTED["test"],
+    misplaced=_PLACES,
     elsewhere=EVALUATOR_LISTS,
     inside={"execution": SUITE_EXECUTION, "input": MESSAGE, "workspace": WORKSPACE},
 )
 TEST = model_shape(
     "test",
     schema_models.Test,
-    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), _IN_EXECUTION)},
     {
         "criteria": ("expected_outcome",),
         "input": ("input_messages",),
         "expected_output": ("expected_messages",),
     },
+    unsupported=UNSUPPORTED["test"],
+    misplaced=_PLACES,
     elsewhere=EVALUATOR_LISTS,
     inside={
         "execution": TEST_EXECUTION,
@@ -295,11 +241,10 @@ def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
     own.pop(options.children_field, None)
     if options.asks_judge:
         own["target"] = ()
-    refused = {**_REFUSED_IN_EVALUATORS, **({"target": _NOT_PASSED_ON} if has_children else {})}
     return Shape(
         "evaluator",
         own,
-        {name: reason for name, reason in refused.items() if name not in own},
+        UNSUPPORTED["evaluator"],
         elsewhere=EVALUATOR_LISTS if has_children else (),
     )
 
@@ -307,9 +252,9 @@ def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
 def fold(data: Map, shape: Shape, findings: Findings) -> Map:
     """An object, and those inside it, by canonical names.
 
-    Errors are: a field that resembles a known or a refused one, because it was meant to have an
-    effect; a refused one; two spellings of one field with different values. Any other unknown field
-    is a warning."""
+    Errors are: a field that is unsupported, misplaced, or resembles a known one, because it was
+    meant to have an effect; two spellings of one field with different values. Any other unknown
+    field is a warning."""
     folded = Map(data.source, data.start)
     for key, value in data.items():
         name = shape.canonical.get(key)
@@ -342,19 +287,21 @@ def _fold_inside(value: Any, shape: Shape, findings: Findings) -> Any:
 
 def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> None:
     location = data.key_location(key)
-    if key in shape.refused:
-        if shape is SUITE and key == "defaults" and _holds_anchors(data[key]):
-            return
-        problem, advice = shape.refused[key]
-        findings.error(location, f"`{key}` {problem}", advice)
+    if key in shape.unsupported:
+        findings.error(location, f"`{key}` of AgentV is not supported", _advice(key, shape))
+        return
+    if key in shape.misplaced:
+        findings.error(location, f"`{key}` is misplaced", f"write it {_PLACES[key]}")
         return
     if is_exempt(key):
         return
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
-    known = (*shape.canonical, *shape.elsewhere, *shape.refused)
-    if meant := nearest(key, known, MISSPELLED):
+    known = (*shape.canonical, *shape.elsewhere, *shape.unsupported, *shape.misplaced)
+    # `timeout` for `timeout_seconds`
+    longer = (name for name in shape.fields if name.startswith(f"{key}_"))
+    if meant := nearest(key, known, MISSPELLED) or next(longer, None):
         findings.error(location, problem, f"did you mean `{meant}`?")
-    elif key in _known_elsewhere(shape.what):
+    elif key in known_elsewhere(shape.what):
         findings.error(location, problem, "remove it, or write it where it belongs")
     else:
         # Data of another program: its name resembles nothing that could have an effect.
@@ -362,8 +309,17 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
         findings.warn_once(location, f"{problem} and has no effect", advice)
 
 
+def _advice(key: str, shape: Shape) -> str:
+    """What to write for an unsupported feature."""
+    if shape.what == "evaluator" and key == "threshold":
+        return "write `required: 0.7` for a gate at 0.7"
+    if shape.unsupported is UNSUPPORTED["test"] and key in _ADVICE:
+        return _ADVICE[key]
+    return f"see {DOCUMENTATION}"
+
+
 @cache
-def _known_elsewhere(what: str) -> frozenset[str]:
+def known_elsewhere(what: str) -> frozenset[str]:
     """The fields of objects that are like this one: of other types of evaluators and targets, and
     of the suite or its tests."""
     shapes = {
@@ -373,16 +329,6 @@ def _known_elsewhere(what: str) -> frozenset[str]:
     if what in (SUITE.what, TEST.what, SUITE_EXECUTION.what):
         shapes = [SUITE, TEST, SUITE_EXECUTION, TEST_EXECUTION]
     return frozenset(name for shape in shapes for name in (*shape.canonical, *shape.elsewhere))
-
-
-def _holds_anchors(value: Any) -> bool:
-    """Whether an object only holds values that aliases use elsewhere, and no field that could be
-    meant as a default of the tests."""
-    if not isinstance(value, Map) or not value.is_reused:
-        return False
-    shapes = (SUITE, TEST, SUITE_EXECUTION, TEST_EXECUTION)
-    known = {key for shape in shapes for key in (*shape.canonical, *shape.refused)}
-    return known.union(EVALUATOR_LISTS).isdisjoint(value)
 
 
 def passed_fields(data: Map, shape: Shape) -> Mapping[str, Any]:
@@ -410,10 +356,7 @@ def refuse_other_format(data: Map, findings: Findings) -> bool:
     if found:
         names = one_of(found).replace(" or ", " and ")
         problem = f"this suite is in the format of AgentV 5, which is not supported: it has {names}"
-        advice = (
-            "write the format of AgentV 4: the provider as `execution: {target: …}`, the prompt "
-            "and the variables of each test as its `input`"
-        )
+        advice = f"write the format of AgentV 4; see {DOCUMENTATION}"
         findings.error(data.key_location(found[0]), problem, advice)
     return bool(found)
 

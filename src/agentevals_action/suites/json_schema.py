@@ -1,6 +1,6 @@
 """The JSON Schemas (draft-07) for editors, generated from the models in all three dialects.
 
-They contain names, types, ranges, types of evaluators, and unsupported features. Checks that need
+They contain names, types, ranges, and types of evaluators. Checks that need
 the repository (paths, targets, unique ids) are left to the loader."""
 
 import inspect
@@ -146,8 +146,7 @@ def _object(model: type[FileModel], definitions: Schema) -> Schema:
 
 
 def _add_dialects(made: Schema, shape: Shape) -> None:
-    """Adds evaluators, unsupported features, remarks and other spellings to the schema of an
-    object."""
+    """Adds evaluators, remarks and other spellings to the schema of an object."""
     properties = made["properties"]
     if shape.elsewhere:
         is_offered = shape in (dialects.SUITE, dialects.TEST)
@@ -156,7 +155,6 @@ def _add_dialects(made: Schema, shape: Shape) -> None:
             properties[name] = {**_EVALUATORS, **offer}
         if not is_offered:
             properties["evaluators"]["deprecationMessage"] = "Write `assert`."
-    _refuse(made, shape)
     _spell(made, shape.fields)
     _close(made)
 
@@ -191,7 +189,6 @@ def _evaluator(definitions: Schema) -> Schema:
         if options.children_field:
             made["properties"][options.children_field]["items"] = _EVALUATOR
         _spell(made, options.spellings)
-        _refuse(made, dialects.evaluator_shape(options))
         for name, common in evaluator["properties"].items():
             made["properties"].setdefault(name, {"description": common["description"]})
         if not options.passes_fields:
@@ -235,11 +232,6 @@ def _never(message: str) -> Schema:
         "errorMessage": message,
         **_UNOFFERED,
     }
-
-
-def _refuse(made: Schema, shape: Shape) -> None:
-    for name, (problem, advice) in shape.refused.items():
-        made["properties"].setdefault(name, _never(f"`{name}` {problem}; {advice}."))
 
 
 def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:

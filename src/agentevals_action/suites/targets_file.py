@@ -77,49 +77,14 @@ _SPELLINGS = {
     "max_concurrency": ("workers",),
     "retries": ("max_retries",),
 }
-_UNSUPPORTED = "of AgentV is not supported"
-_REFUSED = {
-    "fallback_targets": (_UNSUPPORTED, "name the one target that is tested"),
-    "response": ("is known to `mock` alone", "remove it"),
-    "workspace_template": ("is misplaced", "write `workspace: {template: …}` in the suite"),
-    **dict.fromkeys(
-        ("temperature", "max_output_tokens", "thinking_budget"),
-        (_UNSUPPORTED, "write it in `config`, as the model's API names it"),
-    ),
-    **dict.fromkeys(
-        ("model_reasoning_effort", "max_budget_usd", "max_turns", "bypass_permissions", "variant"),
-        (_UNSUPPORTED, "write the agent's own option in `args`"),
-    ),
-    **dict.fromkeys(
-        ("subprovider", "tools", "thinking"),
-        (_UNSUPPORTED, "write it in the command of a target of provider `cli`"),
-    ),
-    "system_prompt": (_UNSUPPORTED + " here", "write a `system` message in the suite's `input`"),
-    **dict.fromkeys(
-        ("fixtures", "execution_traces", "eval_path"),
-        (_UNSUPPORTED, "name the results of an earlier run in `path`"),
-    ),
-}
-_OTHER_AGENT = (_UNSUPPORTED, "run the agent with a target of provider `cli`")
-_DESKTOP = ("needs a desktop, which a runner has not", "use a `cli` target")
-#: The providers of AgentV that are not supported, with problem and advice.
-UNSUPPORTED_PROVIDERS: Mapping[str, tuple[str, str]] = {
-    "agentv": (_UNSUPPORTED, "write the provider of the model, as `openai`"),
-    "cc_mirror": (_UNSUPPORTED, "write `provider: claude-cli` with the program as `command`"),
-    "claude_sdk": (_UNSUPPORTED, "write `provider: claude-cli`"),
-    "copilot_log": _OTHER_AGENT,
-    "copilot_sdk": (_UNSUPPORTED, "write `provider: copilot-cli`"),
-    "openrouter": (
-        _UNSUPPORTED,
-        "write `provider: openai` with `base_url: https://openrouter.ai/api/v1`",
-    ),
-    "pi": _OTHER_AGENT,
-    "pi_cli": _OTHER_AGENT,
-    "pi_coding_agent": _OTHER_AGENT,
-    "transcript": (_UNSUPPORTED, "write `provider: replay` with the results of an earlier run"),
-    "vscode": _DESKTOP,
-    "vscode_insiders": _DESKTOP,
-}
+#: The providers of AgentV that are not supported.
+UNSUPPORTED_PROVIDERS = frozenset(
+    (
+        *("agentv", "cc_mirror", "claude_sdk", "copilot_log", "copilot_sdk", "openrouter"),
+        *("pi", "pi_cli", "pi_coding_agent", "transcript"),
+    )
+)
+_DESKTOP_PROVIDERS = ("vscode", "vscode_insiders")
 
 
 @dataclass(frozen=True)
@@ -167,10 +132,10 @@ def read_targets(file: Path, root: Path, providers: Providers, findings: Finding
 
 
 def _read_alias(entry: Map, findings: Findings) -> Map | None:
-    common = (name for field, others in _SPELLINGS.items() for name in (field, *others))
-    refused = dict.fromkeys(common, ("has no effect beside `use_target`", "remove one of them"))
-    shape = dialects.Shape("target with `use_target`", {"name": (), "use_target": ()}, refused)
-    dialects.fold(entry, shape, findings)
+    for key in entry:
+        if key not in ("name", "use_target") and not dialects.is_exempt(key):
+            problem = f"`{key}` has no effect beside `use_target`"
+            findings.error(entry.key_location(key), problem, "remove one of them")
     wanted = entry["use_target"]
     if isinstance(wanted, str) and wanted:
         return entry
@@ -266,8 +231,12 @@ def _read_target(
         known = one_of(sorted({one.provider for one in providers.values()}))
         problem = f"the provider `{provider}` is unknown"
         advice = did_you_mean(dialects.type_key(provider), providers, f"write one of {known}")
-        if unsupported := UNSUPPORTED_PROVIDERS.get(dialects.type_key(provider)):
-            problem, advice = f"the provider `{provider}` {unsupported[0]}", unsupported[1]
+        if dialects.type_key(provider) in UNSUPPORTED_PROVIDERS:
+            problem = f"the provider `{provider}` of AgentV is not supported"
+            advice = f"see {dialects.DOCUMENTATION}"
+        if dialects.type_key(provider) in _DESKTOP_PROVIDERS:
+            problem = f"the provider `{provider}` needs a desktop, which a runner has not"
+            advice = "use a `cli` target"
         findings.error(merged.value_location("provider"), problem, advice)
         return None
     shape = shape_of_target(options)
@@ -304,9 +273,9 @@ def _read_target(
 def shape_of_target(options: type[base.ProviderOptions] | None) -> dialects.Shape:
     """The fields of the targets of one provider; the common ones if it is unknown."""
     own = dialects.model_shape("", options).fields if options else {}
-    refused = {name: reason for name, reason in _REFUSED.items() if name not in own}
+    unsupported = dialects.UNSUPPORTED["target"]
     inside = {"price": dialects.model_shape("price", _Price)}
-    return dialects.Shape("target", {**_SPELLINGS, **own}, refused, inside=inside)
+    return dialects.Shape("target", {**_SPELLINGS, **own}, unsupported, inside=inside)
 
 
 def _check_references(entry: Map, key: str, findings: Findings) -> None:

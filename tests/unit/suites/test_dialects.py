@@ -285,32 +285,3 @@ def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, said: st
         f"EVAL.yaml:{said}"
     ]
     assert suites.errors(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]
-
-
-@pytest.mark.parametrize(
-    ("defaults", "is_read"),
-    [
-        ("{system_message: &system Be brief.}", True),
-        ("{system_message: &system Be brief., other: 1}", False),
-        ("{system_message: &system Be brief., other: &other 1}", False),
-        ("{target: &system Be brief.}", False),
-        ("{assert: &system Be brief.}", False),
-        ("{asserts: &other [], note: &system Be brief.}", False),
-        ("&system Be brief.", False),
-    ],
-)
-def test_defaults__that_only_hold_anchors_in_use_are_read(
-    tmp_path: Path, defaults: str, is_read: bool
-) -> None:
-    """Attack: a default that is meant to have an effect is ignored, because one of its values is
-    also used elsewhere."""
-    test = "{id: a, input: [{role: system, content: *system}], assert: [{type: is_json}]}"
-    suites.write(
-        tmp_path, {"EVAL.yaml": f"name: suite\ndefaults: {defaults}\ntests:\n  - {test}\n"}
-    )
-
-    if is_read:
-        assert suites.only_test(tmp_path).input[0].content == "Be brief."
-        return
-    (error,) = suites.errors(tmp_path)
-    assert error.startswith("EVAL.yaml:2:1: `defaults` of AgentV is not supported")

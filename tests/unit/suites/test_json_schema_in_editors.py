@@ -193,13 +193,3 @@ def test_suites_of_this_repository__are_accepted() -> None:
     for path in files:
         data = plain(read_yaml(path.read_bytes(), path.name))
         assert [error.message for error in VALIDATOR.iter_errors(data)] == [], path
-
-
-def test_refused_features__are_explained_and_not_offered() -> None:
-    for owner, shape in ((MADE, dialects.SUITE), (MADE["definitions"]["Test"], dialects.TEST)):
-        for name, (problem, advice) in shape.refused.items():
-            field = owner["properties"][name]
-            assert field["description"] == field["errorMessage"] == f"`{name}` {problem}; {advice}."
-            assert field["doNotSuggest"]
-            values: tuple[object, ...] = ("anything", None, 3, True, [], {})
-            assert not any(holds(field, value) for value in values)

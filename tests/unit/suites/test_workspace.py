@@ -2,7 +2,6 @@
 fault at its place."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -284,14 +283,3 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
     assert str(warning).startswith(
         "evals/EVAL.yaml:4:23: `reset` has no effect where each test has a fresh folder; "
     )
-
-
-def test_schema__knows_workspaces() -> None:
-    made: dict[str, Any] = suites.schema()
-    definitions = made["definitions"]
-    assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
-    assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]
-    assert {"template", "isolation", "scope", "repos", "hooks", "docker"} <= definitions[
-        "Workspace"
-    ]["properties"].keys()
-    assert "base_commit" in definitions["Repository"]["properties"]

@@ -1,6 +1,6 @@
 """Data of a file with the positions of its parts: dicts and lists that carry lines and columns."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ class Map(dict[str, Any]):
 
     Keys without a position of their own, as in a row of JSONL, have that of the object."""
 
-    __slots__ = ("_positions", "_reused", "_spellings", "source", "start")
+    __slots__ = ("_positions", "_spellings", "source", "start")
 
     def __init__(self, source: str, start: Position) -> None:
         super().__init__()
@@ -27,16 +27,6 @@ class Map(dict[str, Any]):
         self.start = start
         self._positions: Mapping[str, tuple[Position, Position]] = _NOTHING
         self._spellings: Mapping[str, str] = _NOTHING
-        self._reused: Collection[str] = ()
-
-    def mark_reused(self, key: str) -> None:
-        """Notes that an alias elsewhere in the file has the value of the key."""
-        self._reused = {*self._reused, key}
-
-    @property
-    def is_reused(self) -> bool:
-        """Whether aliases elsewhere in the file have all values of this object."""
-        return bool(self) and self.keys() <= set(self._reused)
 
     def put(self, key: str, value: Any, positions: tuple[Position, Position]) -> None:
         """Sets a value and the positions of its key and of itself."""

@@ -196,8 +196,6 @@ class _Composer:
         self._source = source
         self._parser = _Parser(text)
         self._anchors: dict[str, _Value | None] = {}  # None while the value is still open
-        #: The object and the key of each anchored value that has one.
-        self._owners: dict[str, tuple[Map, str]] = {}
         self._expanded = 0
         self._count = 0
 
@@ -245,8 +243,6 @@ class _Composer:
         value = self._anchors[name]
         if value is None:
             self._stop(position, f"`*{name}` is inside the value that it refers to", "write it out")
-        if owner := self._owners.get(name):
-            owner[0].mark_reused(owner[1])
         self._expanded += value.size
         if self._expanded > MAX_EXPANSION:
             problem = "the aliases of this file expand to more than 10 MB"
@@ -296,8 +292,6 @@ class _Composer:
                 key = ""
             event = self._parser.get_event()
             value = self._compose(event, depth + 1)
-            if type(event) is not yaml.AliasEvent and (anchor := getattr(event, "anchor", None)):
-                self._owners[anchor] = (data, key)
             if is_merge:
                 merged += self._merged(value.data, _position(event))
             else:
