@@ -4,8 +4,7 @@ Each figure is of complete processes: the median of five runs, in a folder in me
 what the waiting or the child processes alone need, measured in between: a bare asyncio client
 against the same server, or the same processes two at a time. With `--peers FOLDER`, other tools are
 installed there from npm and PyPI and do the same work in their own format; each row then shows the
-ratio to the best of them, next to the goal of that ratio. The last row compares ten times as many tests
-with ten times the effort."""
+ratio to the best of them, next to the goal of that ratio."""
 
 import argparse
 import asyncio
@@ -107,11 +106,6 @@ WORKLOADS = (
     Workload("code", "100 Python code judges", 0.6, 100, MOCK, (PROGRAM,), child="judge.py"),
     Workload("cli", "100 `cli` agents in Python", 0.6, 100, PYTHON, CONTAINS[:1], child="agent.py"),
     Workload("memory", f"5,000 {_MOCK_TESTS}: memory", 0.5, 5_000, MOCK, CONTAINS, memory=True),
-)
-#: Workloads whose second has ten times the tests of the first; their times are compared.
-LINEAR = tuple(
-    Workload("linear", f"{tests:,} {_MOCK_TESTS}", 1.2, tests, MOCK, CONTAINS)
-    for tests in (5_000, 50_000)
 )
 
 
@@ -236,28 +230,6 @@ def measure(workload: Workload, times: int, port: int, tools: Sequence[peers.Pee
     )
 
 
-def measure_linear(times: int, port: int, tools: int) -> str:
-    """The row that compares 50,000 tests with ten times 5,000."""
-    runs: tuple[list[Run], ...] = ([], [])
-    with tempfile.TemporaryDirectory(
-        prefix="agentevals-speed-", dir=MEMORY if MEMORY.is_dir() else None
-    ) as temp:
-        for workload in LINEAR:
-            write(Path(temp) / str(workload.tests), workload, port)
-        for _ in range(times):
-            for measured, workload in zip(runs, LINEAR, strict=True):
-                measured.append(run_ours(workload, Path(temp) / str(workload.tests)))
-    few, many = (median(one.seconds for one in measured) for measured in runs)
-    return row(
-        LINEAR[1].title,
-        "–",
-        *described(runs[1]),
-        *(["–"] * tools),
-        f"{many / (10 * few):.2f} × ten times 5,000",
-        f"≤ {LINEAR[1].goal}",
-    )
-
-
 def run_ours(workload: Workload, folder: Path) -> Run:
     # Results of an earlier run are read for an estimate.
     shutil.rmtree(folder / "agentevals-report", ignore_errors=True)
@@ -310,7 +282,7 @@ class Measured:
 
 
 def main() -> None:
-    names = [*(workload.name for workload in WORKLOADS), LINEAR[0].name]
+    names = [workload.name for workload in WORKLOADS]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -342,8 +314,6 @@ def main() -> None:
         for workload in WORKLOADS:
             if workload.name in chosen:
                 print(measure(workload, options.times, port, tools), flush=True)
-        if LINEAR[0].name in chosen:
-            print(measure_linear(options.times, port, len(tools)), flush=True)
 
 
 if __name__ == "__main__":

@@ -133,18 +133,6 @@ def test_completion__completes_commands(tmp_path: Path) -> None:
     assert done.stdout.split() == ["plain,selftest"]
 
 
-def test_run__the_estimate_counts_what_will_run(changed: Repository) -> None:
-    assert "Estimate: 6 tests: 6 attempts" in command.run(changed.path, "run", "--test", "a").err
-    kept = command.run(changed.path, "run", "--test", "a", "--resume").err
-    assert "Estimate: 0 tests: 0 attempts" in kept
-
-
-def test_review__the_estimate_counts_the_tests_of_base(changed: Repository) -> None:
-    changed.commit("more", {"s0/EVAL.yaml": suite("suite-0", *"abcdefghi")})
-    done = command.run(changed.path, "review", "--base", "HEAD~1")
-    assert "Estimate: 9 tests on head and 7 on base: 16 attempts" in done.err
-
-
 def test_compare__ends_with_counts_and_the_outcome(changed: Repository) -> None:
     for name, revision in (("base", "main~1"), ("head", "main")):
         changed.git("checkout", "--quiet", revision)

@@ -13,12 +13,19 @@ from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
 from agentevals_action.model.target import Target
 
 
+def code_judges(suite: Suite) -> Sequence[Evaluator]:
+    """The code judges of a suite, one that several tests share once."""
+    found = (inside for test in suite.tests for _, inside in _walk(test.evaluators))
+    judges = (each for each in found if isinstance(each.options, CodeJudge))
+    return tuple({(each.location.path, each.options): each for each in judges}.values())
+
+
 def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
     """The files of the repository that the suite's judges import, besides those that the
     suite names."""
     paths = (
         path.relative_to(suite.root).as_posix()
-        for evaluator in suite.programs
+        for evaluator in code_judges(suite)
         if isinstance(options := evaluator.options, CodeJudge)
         for path in options.imported_files(_absolute_files(suite, evaluator), suite.root)
     )
@@ -56,7 +63,7 @@ class Definitions:
             for file in suite.files
             if file.role != "target's command"  # the agent itself
         }
-        for program in suite.programs:
+        for program in code_judges(suite):
             files |= self._imports(suite, program)
         return files, {
             name: self._define_target(suite, suite.targets.get(name)) for name in suite.used_targets
@@ -66,7 +73,7 @@ class Definitions:
         """Digests of all that a definition contains."""
         imported = {
             path: digest
-            for _, evaluator in (_walk(test.evaluators) if suite.programs else ())
+            for _, evaluator in _walk(test.evaluators)
             for path, digest in self._imports(suite, evaluator).items()
         }
         return self._fingerprints.of(suite, test), tuple(sorted(imported.values()))

@@ -20,7 +20,6 @@ from agentevals_action.formatting import each_once, redact_with, redacting
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.target_use import undeclared_target
@@ -72,7 +71,6 @@ class Engine:
         )
         self._variables = functools.cache(functools.partial(variables.read_variables, environ))
         self._notices = Counter[str]()
-        self._tally = EstimateTally()
         self._budget = Budget(settings.max_cost_usd)
         keys = self._cache_keys(workspace, allowed)
         self._cache = self._open_cache(workspace)
@@ -215,38 +213,15 @@ class Engine:
             if self._replayed:
                 self._replayed.load(suite)
 
-    async def estimate(
-        self, tests: Mapping[str, int], base: Mapping[str, int], earlier: Mapping[str, Figures]
-    ) -> str:
-        """A sentence about the likely cost and duration of the run of so many tests of each suite
-        on head and on base. `earlier` are the figures of the last results file, used if there is no
-        cache."""
-        settings = self._settings
-        if self.replays:
-            return ""
-        return sentence(
-            tests,
-            base,
-            samples=settings.samples,
-            at_once=settings.max_concurrency,
-            last=await self._cache.last() if self._cache else earlier,
-            limit=settings.max_cost_usd,
-        )
-
-    def count(self, result: TestResult) -> None:
-        """Counts a result of this run for the estimate of the next one."""
-        self._tally.add(result)
-
     async def prepare(self, tree: Path, log: LogSection) -> None:
         """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
         of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
         await self._preparation.run(tree, log)
 
     async def close(self) -> None:
-        """Closes connections and stores the figures for the next estimate."""
+        """Closes connections and the cache."""
         await self.calls.close()
         if self._cache is not None:
-            await self._cache.remember(self._tally.figures())
             await self._cache.close()
 
 

@@ -1,7 +1,5 @@
-"""Results of an earlier run that are still valid: their test is the same, and of a conversation
-all turns are kept or none."""
+"""Results of an earlier run that are still valid."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from agentevals_action.execution.conversations import Conversation, remembered_conversation
@@ -10,46 +8,33 @@ from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import Suite, Test
 
 
-class RequestedTests:
-    """The tests of a run, to compare rows of an earlier run with. Of each test a digest is held,
-    because a run may have 50,000 tests."""
-
-    def __init__(
-        self,
-        tests: Iterable[IndexedTest],
-        fingerprint: Callable[[Suite, Test], Fingerprint],
-        samples: int,
-    ) -> None:
-        self._tests: dict[tuple[str, str], tuple[int, bytes]] = {}
-        self._conversations: dict[Conversation, list[int]] = {}
-        for index, suite, test in tests:
-            self._tests[suite.path, test.id] = index, _digest(fingerprint(suite, test), samples)
-            if conversation := remembered_conversation(suite, test):
-                self._conversations.setdefault(conversation, []).append(index)
-
-    def __len__(self) -> int:
-        return len(self._tests)
-
-    def __contains__(self, result: TestResult) -> bool:
-        return (result.eval_path, result.eval_id) in self._tests
-
-    def index_of(self, result: TestResult) -> int | None:
-        """The index in the run of the test that a row belongs to. None when the test runs again: it
-        is not requested, it has changed, or the row has no score."""
-        index, digest = self._tests.get((result.eval_path, result.eval_id), (0, b""))
-        if result.verdict is None or result.fingerprint is None:
-            return None
-        return index if digest == _digest(result.fingerprint, len(result.samples)) else None
-
-    def incomplete_conversations(self, kept: Sequence[int]) -> list[int]:
-        """Indices of kept tests that run again because another turn of their conversation does.
-        `kept` is true at the index of each kept test."""
-        incomplete = (
-            turns for turns in self._conversations.values() if not all(kept[turn] for turn in turns)
-        )
-        return [turn for turns in incomplete for turn in turns if kept[turn]]
+def valid_results(
+    rows: Iterable[TestResult],
+    tests: Sequence[IndexedTest],
+    fingerprint: Callable[[Suite, Test], Fingerprint],
+    samples: int,
+) -> dict[int, TestResult]:
+    """The rows whose test is one of these and has not changed, by the index of the test; a row
+    without a verdict is not valid."""
+    known = {(suite.path, test.id): (index, suite, test) for index, suite, test in tests}
+    valid: dict[int, TestResult] = {}
+    for row in rows:
+        found = known.get((row.eval_path, row.eval_id))
+        if found is None or row.verdict is None or len(row.samples) != samples:
+            continue
+        index, suite, test = found
+        if row.fingerprint == fingerprint(suite, test):
+            valid[index] = row
+    return valid
 
 
-def _digest(fingerprint: Fingerprint, samples: int) -> bytes:
-    parts = (fingerprint.question, fingerprint.grading, fingerprint.agent, str(samples))
-    return hashlib.sha256(" ".join(parts).encode()).digest()
+def incomplete_conversations(tests: Iterable[IndexedTest], valid: Iterable[int]) -> frozenset[int]:
+    """The indices of valid tests that run again because another turn of their conversation does,
+    and the agent may remember its turns."""
+    kept = frozenset(valid)
+    conversations: dict[Conversation, set[int]] = {}
+    for index, suite, test in tests:
+        if conversation := remembered_conversation(suite, test):
+            conversations.setdefault(conversation, set()).add(index)
+    incomplete = (turns & kept for turns in conversations.values() if not turns <= kept)
+    return frozenset().union(*incomplete)

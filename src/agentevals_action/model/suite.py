@@ -1,6 +1,6 @@
 """A suite without its dialect: tests, messages, evaluators, gates."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -225,26 +225,21 @@ class Suite:
     """A suite without errors.
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
-    `tests` may be iterated again and again and holds no more than one row of a JSONL file in memory
-    at a time. `files` are the files that the suite and its tests name, itself and its targets file
-    included, each once. `test_count` is how many tests there are, `used_targets` the names of the
-    targets that they are put to and judged by, `programs` the evaluators that run one, equal ones
-    of several tests once: what is known from loading needs no second look at the rows."""
+    `files` are the files that the suite and its tests name, itself and its targets file included,
+    each once. `used_targets` are the names of the targets that answer and judge its tests."""
 
     path: str
     name: str
     root: Path
     folder: Path
-    tests: Iterable[Test]
+    tests: tuple[Test, ...]
     targets: TargetTable
     files: tuple[NamedFile, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     default_target: str | None = None
     timeout_seconds: float | None = None
-    test_count: int = 0
     used_targets: tuple[str, ...] = ()
-    programs: tuple[Evaluator, ...] = ()
 
     def target_of(self, test: Test) -> str | None:
         """Name of the target that answers a test."""

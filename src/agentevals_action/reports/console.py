@@ -109,16 +109,17 @@ def print_sentences(sentences: Iterable[str], stream: IO[str]) -> None:
         print_line(stream, printable(sentence, _LINE))
 
 
-def print_not_passed(tests: Sequence[ListedTest], number: int, stream: IO[str]) -> None:
-    """The first tests that did not pass and why, of `number` in total."""
-    for one in tests[:SHOWN]:
-        if result := one.comparison.head:
-            word = verdict_word(result)
-            location = f" {printable(result.path)}:{result.line} {printable(result.eval_id, 80)}"
-            why = (f"  {printable(reason_for(result))}", "dim")
-            print_line(stream, (f"{word:<10}", STYLES[word]), f"{location}{turn_note(one)}", why)
-    if number > SHOWN:
-        print_line(stream, f"… and {number - SHOWN} more")
+def print_not_passed(view: ReportView, stream: IO[str]) -> None:
+    """The first tests of head that did not pass, and why."""
+    heads = [(listed, listed.comparison.head) for listed in view.tests]
+    failed = [(listed, head) for listed, head in heads if head and head.verdict != "pass"]
+    for listed, result in failed[:SHOWN]:
+        word = verdict_word(result)
+        location = f" {printable(result.path)}:{result.line} {printable(result.eval_id, 80)}"
+        why = (f"  {printable(reason_for(result))}", "dim")
+        print_line(stream, (f"{word:<10}", STYLES[word]), f"{location}{turn_note(listed)}", why)
+    if len(failed) > SHOWN:
+        print_line(stream, f"… and {len(failed) - SHOWN} more")
 
 
 def turn_note(one: ListedTest) -> str:

@@ -4,8 +4,7 @@ too."""
 import json
 import logging
 import math
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,7 +16,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.results import agentv
-from agentevals_action.system.files.tree_files import output_errors, partial_name
+from agentevals_action.system.files.tree_files import OutputFolder, output_errors
 
 log = logging.getLogger(__name__)
 
@@ -27,83 +26,37 @@ RESULT = TypeAdapter(TestResult)
 
 
 class ResultsWriter:
-    """Appends each result to the file at once, and sorts the rows by their index when it is closed.
+    """Adds to the results of a run, by their index in it (from 0), and to their file: each is
+    appended at once, so that a killed run keeps it; at the end the rows are sorted.
 
-    With `keep`, rows that the file already has are kept: it gives the index of a row in the run, or
-    None to drop it; an incomplete last line of a killed run is dropped. Without it the file starts
-    empty. In memory are 16 bytes per row. InvalidInput for an invalid row with `keep`; OutputError
-    when the file cannot be written."""
+    The file begins with the given results alone. OutputError when it cannot be written."""
 
-    def __init__(self, path: Path, keep: Callable[[TestResult], int | None] | None = None) -> None:
-        self._path = path
-        # By the index of a test in the run: start and length of its row (0: there is none).
-        self._starts, self._lengths = array("q"), array("q")
-        self._failed = False
+    def __init__(self, path: Path, results: dict[int, TestResult]) -> None:
+        self._path, self._results = path, results
         with output_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._end = self._keep_rows(keep) if keep and path.is_file() else 0
-            self._file = path.open("r+b" if self._end else "w+b")
-            self._file.truncate(self._end)
-            self._file.seek(self._end)
-
-    def _keep_rows(self, keep: Callable[[TestResult], int | None]) -> int:
-        end = 0
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    log.warning(_INCOMPLETE, self._path, number)
-                    break
-                index = keep(_read(self._path, number, line)) if line.strip() else None
-                if index is not None:
-                    self._locate(index, end, len(line))
-                end += len(line)
-        return end
+            if results:
+                self._write_sorted()
+            self._file = path.open("ab" if results else "wb")
 
     def add(self, index: int, result: TestResult) -> None:
-        """Writes the row of the test with this index in the run (from 0); a later row for the same
-        index replaces it."""
-        row = encode_row(result) + b"\n"
-        failed, self._failed = self._failed, True
+        """Writes the row of the test with this index in the run."""
+        self._results[index] = result
         with output_errors(self._path):
-            self._file.write(row)
+            self._file.write(encode_row(result) + b"\n")
             self._file.flush()
-        self._failed = failed
-        self._locate(index, self._end, len(row))
-        self._end += len(row)
-
-    def _locate(self, index: int, start: int, length: int) -> None:
-        missing = index + 1 - len(self._lengths)
-        if missing > 0:
-            self._starts.extend([0] * missing)
-            self._lengths.extend([0] * missing)
-        self._starts[index], self._lengths[index] = start, length
 
     def close(self) -> None:
-        """Sorts the rows; after a row that could not be written the file stays as it is."""
-        rows = [
-            (start, length)
-            for start, length in zip(self._starts, self._lengths, strict=True)
-            if length
-        ]
-        offset = 0
-        for start, length in rows:
-            if start != offset:
-                break
-            offset += length
-        with output_errors(self._path), self._file:
-            if offset != self._end and not self._failed:
-                self._rewrite(rows)
+        """Sorts the rows."""
+        with output_errors(self._path):
+            self._file.close()
+        if list(self._results) != sorted(self._results):
+            self._write_sorted()
 
-    def _rewrite(self, rows: list[tuple[int, int]]) -> None:
-        partial = self._path.with_name(partial_name(self._path.name))
-        try:
-            with partial.open("xb") as target:
-                for start, length in rows:
-                    self._file.seek(start)
-                    target.write(self._file.read(length))
-            partial.replace(self._path)
-        finally:
-            partial.unlink(missing_ok=True)
+    def _write_sorted(self) -> None:
+        rows = (encode_row(result) + b"\n" for _, result in sorted(self._results.items()))
+        with output_errors(self._path):
+            OutputFolder(self._path.parent, "").write(self._path.name, rows)
 
     def __enter__(self) -> "ResultsWriter":
         return self

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
+from agentevals_action.execution.definitions import code_judges
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
@@ -26,7 +27,7 @@ from agentevals_action.model.review import Review
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
-from agentevals_action.results.estimate import Figures, earlier_figures
+from agentevals_action.results.estimate import attempt_cost, estimate
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.baseline_source import Around, find_baseline
 from agentevals_action.review.change import base_tree
@@ -75,14 +76,14 @@ def review(request: ReviewRequest) -> Review:
 
 @dataclass(frozen=True)
 class OpenChange:
-    """A change with the trees of head and base, ready to run. `earlier` are the figures of the
-    last run, `started` is a time of the monotonic clock."""
+    """A change with the trees of head and base, ready to run. `last_cost` is the mean cost of an
+    attempt in the last run (US dollars), `started` a time of the monotonic clock."""
 
     request: ReviewRequest
     engine: Engine
     decisive: Decisive
     sides: Sides
-    earlier: Mapping[str, Figures]
+    last_cost: float | None
     started: float
 
     def find_baseline(self, around: Around | None = None) -> Baseline:
@@ -150,7 +151,7 @@ def open_change(request: ReviewRequest) -> Iterator[OpenChange]:
     )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
-    earlier = earlier_figures(workspace.report / HEAD_RESULTS)
+    last_cost = attempt_cost(workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written, after the decision
         workspace.make_report_folder()
     paths = suite_paths(checkout, settings)
@@ -164,7 +165,7 @@ def open_change(request: ReviewRequest) -> Iterator[OpenChange]:
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
-                yield OpenChange(request, engine, decisive, sides, earlier, started)
+                yield OpenChange(request, engine, decisive, sides, last_cost, started)
 
 
 def _decide(
@@ -285,18 +286,18 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
         # could change what the host answers.
         await sides.stored_results_read.wait()
         scored_by_base = not change.request.job.trusts_head
-        if scored_by_base and any(suite.programs for suite in plan.base.values()):
+        if scored_by_base and any(code_judges(suite) for suite in plan.base.values()):
             await sides.prepare_base(sides.base_root or sides.workspace.folder)
         return await sides.run_head(plan.head)
 
     if plan.head:
         on_base = plan.base if baseline.reruns else {}
-        estimate = await change.engine.estimate(
-            {path: suite.test_count for path, suite in plan.head.items()},
-            {path: suite.test_count for path, suite in on_base.items()},
-            change.earlier,
+        settings = change.request.settings
+        attempts = settings.samples * sum(
+            len(suite.tests) for suite in (*plan.head.values(), *on_base.values())
         )
-        console.print_sentences([estimate], sys.stderr)
+        sentence = estimate(attempts, change.last_cost, settings.max_cost_usd)
+        console.print_sentences([sentence], sys.stderr)
     return await compare_sides(change, baseline, run_head)
 
 

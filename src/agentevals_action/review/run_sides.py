@@ -92,14 +92,13 @@ class Sides:
     ) -> Sequence[SuiteRun]:
         results = self._results[name] = {}
         by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
-        self.progress.expect(side, {suite.path: suite.test_count for suite in suites})
+        self.progress.expect(side, {suite.path: len(suite.tests) for suite in suites})
 
         on_start = partial(self.progress.start, side)
 
         def on_result(index: int, suite: Suite, result: TestResult) -> None:
             clean = redact_record(result, self.redactor)
             results[index] = by_suite[suite.path][index] = clean
-            self.engine.count(clean)
             self.progress.advance(side, clean)
 
         await self.engine.runner.run(indexed(suites), on_result, error, on_start)

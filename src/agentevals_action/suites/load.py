@@ -1,6 +1,5 @@
 """Loads a suite: every dialect, imports, evaluators and targets, into the model or all errors."""
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -9,10 +8,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentevals_action.evaluators.base import EvaluatorOptions, walk
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.evaluators.base import walk
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.suite import BrokenSuite, Evaluator, NamedFile, Suite, Test
+from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite, Test
 from agentevals_action.model.validation.field_errors import field_errors
 from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
@@ -22,9 +20,9 @@ from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.yaml_reader import read_yaml_map
 from agentevals_action.suites.models import schema_models
 from agentevals_action.suites.models.messages import named_files
-from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Source, Sources, Streamed
+from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Source, Sources
 from agentevals_action.suites.target_use import find_targets
-from agentevals_action.suites.tests import ReadTest, TestReader, Tests
+from agentevals_action.suites.tests import ReadTest, TestReader
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.files.paths import Folder
@@ -58,20 +56,10 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
 
 @dataclass(frozen=True)
 class _RecordingFolder(Folder):
-    """A folder that records the paths that were looked up in it (a change that deletes a file
-    touches the suites that name it), and the digests of the files that were read: rows of a long
-    file are read again during the run, and their prompts must be the same then."""
+    """A folder that records the paths that were looked up in it: a change that deletes a file
+    affects the suites that name it."""
 
     looked_up: dict[str, None] = field(default_factory=dict)
-    digests: dict[Path, bytes] = field(default_factory=dict)
-
-    def read(self, path: Path, name: str, limit: int) -> bytes:
-        """The contents of a file; ValueError also if they are not those of the first reading."""
-        data = super().read(path, name, limit)
-        digest = hashlib.sha256(data).digest()
-        if self.digests.setdefault(path, digest) != digest:
-            raise ValueError(f"{name} was changed after it was loaded")
-        return data
 
     def resolve(self, text: str) -> Path:
         """The path, recorded."""
@@ -155,7 +143,6 @@ class _Loader:
         self.findings = findings
         self.files: dict[str, NamedFile] = {}
         self._add_files(suite.files)
-        self._programs: dict[tuple[str, EvaluatorOptions], Evaluator] = {}
         self._ids: dict[str, Location] = {}
         self._is_criteria_reported = False
 
@@ -219,9 +206,7 @@ class _Loader:
             metadata=plain(fields.metadata or {}),
             default_target=wanted and wanted[0],
             timeout_seconds=fields.execution.timeout_seconds or targets.timeout_seconds,
-            test_count=len(self._ids),
             used_targets=tuple(targets.used),
-            programs=tuple(self._programs.values()),
         )
 
     def _add_files(self, files: Iterable[NamedFile]) -> None:
@@ -270,7 +255,7 @@ class _Loader:
             self.findings.warn(self.suite.data.location, "this suite has no `name`", advice)
         return name
 
-    def _read_tests(self, data: Map, reader: TestReader) -> Tests:
+    def _read_tests(self, data: Map, reader: TestReader) -> tuple[Test, ...]:
         findings, sources = self.findings, Sources(self.findings)
         found: tuple[Source, ...] = ()
         if self.suite.rows is not None:
@@ -279,27 +264,14 @@ class _Loader:
             location = data.value_location("tests")
             found = sources.of(data["tests"], location, self.folder, data.spelling("tests"))
         self._add_files(sources.files)
-        parts: list[tuple[Test, ...] | Streamed] = []
-        for source in found:
-            streamed = source if isinstance(source, Streamed) and source.is_long else None
-            kept: list[Test] = []
-            for read in reader.read_source(source, findings):
-                self._check_id(read)
-                if read.test is None:
-                    continue
+        tests: list[Test] = []
+        for read in (each for source in found for each in reader.read_source(source, findings)):
+            self._check_id(read)
+            if read.test is not None:
+                tests.append(read.test)
                 self._add_files(read.test.files)
-                self._add_programs(read.test)
                 self._check_criteria(read.test)
-                if streamed is None:
-                    kept.append(read.test)
-            parts.append(streamed or tuple(kept))
-        return Tests(reader, tuple(parts))
-
-    def _add_programs(self, test: Test) -> None:
-        for evaluator in (inside for each in test.evaluators for inside in walk(each)):
-            if isinstance(evaluator.options, CodeJudge):
-                key = (evaluator.location.path, evaluator.options)
-                self._programs.setdefault(key, evaluator)
+        return tuple(tests)
 
     def _check_id(self, read: ReadTest) -> None:
         if read.id is None:

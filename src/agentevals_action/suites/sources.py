@@ -1,11 +1,8 @@
 """Finds the tests of a suite: in the suite itself, in lists of other files, in rows of JSONL."""
 
 import os
-import tempfile
-import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from io import BufferedReader, RawIOBase
+from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,10 +23,8 @@ from agentevals_action.system.files.regular_files import open_regular
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
-#: Bytes of a row of JSONL: one row at a time is in memory.
+#: Bytes of a row of JSONL.
 MAX_ROW = 10_000_000
-#: Bytes of a JSONL file that is read once and whose tests stay in memory, like those of YAML.
-_IN_MEMORY = 100_000
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
 #: In a folder of tests: the file of each test, by preference, and its workspace.
 _CASE_FILES, _TEMPLATE = ("case.yaml", "case.yml"), "workspace"
@@ -43,74 +38,32 @@ class Listed:
     folder: Folder
 
 
-class _Copy:
-    """A file without a name, open for as long as this object is used."""
-
-    def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the next line
-        weakref.finalize(self, self.file.close)
-
-
-class _ReaderAt(RawIOBase):
-    """Reads a copy from its start, with a position of its own."""
-
-    def __init__(self, copy: _Copy) -> None:
-        self._copy, self._position = copy, 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Reads the next bytes; 0 at the end."""
-        read = os.preadv(self._copy.file.fileno(), [buffer], self._position)
-        self._position += read
-        return read
-
-
 @dataclass(frozen=True)
-class Streamed:
-    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository. With
-    `is_long`, there are too many to keep them in memory.
-
-    Attack: an agent rewrites rows that are not read yet. The first complete reading copies a long
-    file to one without a name, and all later ones read that."""
+class Rows:
+    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository."""
 
     path: Path
     source: str
     folder: Folder
-    is_long: bool
-    _copies: list[_Copy] = field(default_factory=list, compare=False)
 
-    def rows(self) -> Iterator[tuple[str, int]]:
+    def texts(self) -> Iterator[tuple[str, int]]:
         """The rows that are not blank, with their line numbers from 1; Unreadable when the file
-        cannot be read or copied, or a row is not UTF-8 or too long."""
+        cannot be read, or a row is not UTF-8 or too long."""
         try:
-            with self._open() as file:
-                copy = _Copy() if self.is_long and not self._copies else None
+            with open_regular(self.path) as file:
                 for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
                     if len(data) > MAX_ROW:
                         problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
                         advice = "put long data into files, and name them"
                         raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
                     text = decode(data, self.source, line)
-                    if copy:
-                        copy.file.write(data)
                     if text.strip():
                         yield text.rstrip("\r\n"), line
-                if copy:
-                    copy.file.flush()
-                    self._copies.append(copy)
         except OSError as error:
             raise unreadable(self.source, error) from None
 
-    def _open(self) -> BufferedReader:
-        if self._copies:
-            return BufferedReader(_ReaderAt(self._copies[0]))
-        return open_regular(self.path)
 
-
-Source = Listed | Streamed
+Source = Listed | Rows
 
 
 class Sources:
@@ -148,7 +101,7 @@ class Sources:
         self.files[NamedFile(source, "test file")] = None
         inner = replace(folder, path=path.parent)
         if path.suffix.lower() in ROW_SUFFIXES:
-            return (Streamed(path, source, inner, path.stat().st_size > _IN_MEMORY),)
+            return (Rows(path, source, inner),)
         if path.suffix.lower() not in YAML_SUFFIXES:
             problem = f"{source} is neither YAML nor JSONL"
             self._findings.error(location, problem, _OTHER_SUFFIX)

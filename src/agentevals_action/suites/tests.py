@@ -4,18 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, Origin, Test
 from agentevals_action.suites import dialects, texts
 from agentevals_action.suites.evaluators import Declared, EvaluatorReader, default_judge, effective
-from agentevals_action.suites.files.diagnostics import ENOUGH, Findings, Unreadable
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.jsonl_reader import read_row
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.models import messages, schema_models
-from agentevals_action.suites.sources import Source, Streamed
+from agentevals_action.suites.sources import Rows, Source
 from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
@@ -51,7 +50,7 @@ class TestReader:
     def read_source(self, source: Source, findings: Findings) -> Iterator[ReadTest]:
         """Every test of a source; its errors go to `findings`, which may be enough before the
         end."""
-        if isinstance(source, Streamed):
+        if isinstance(source, Rows):
             yield from self._read_rows(source, findings)
             return
         for entry, location in source.entries:
@@ -59,10 +58,10 @@ class TestReader:
                 return
             yield self._read(entry, location, source.folder, findings)
 
-    def _read_rows(self, source: Streamed, findings: Findings) -> Iterator[ReadTest]:
+    def _read_rows(self, source: Rows, findings: Findings) -> Iterator[ReadTest]:
         line = 0
         try:
-            for text, line in source.rows():
+            for text, line in source.texts():
                 location = Location(source.source, line)
                 if findings.are_enough(location):
                     return
@@ -198,31 +197,3 @@ def _check_options(test: Test, findings: Findings) -> None:
                 # An evaluator of the suite is reported at the test that it does not fit.
                 location = test.location if evaluator.origin == "suite" else own
                 findings.error(location, f"`{inner.name}`: {mismatch.problem}", mismatch.advice)
-
-
-@dataclass(frozen=True)
-class Tests:
-    """The tests of a valid suite, in order; rows of long JSONL files are read in each iteration."""
-
-    __test__ = False  # pytest: not a test case
-
-    reader: TestReader
-    parts: tuple[tuple[Test, ...] | Streamed, ...]
-
-    def __iter__(self) -> Iterator[Test]:
-        """The tests. A row has a `problem` when a file that it names has become invalid since the
-        suite was loaded; InvalidInput when very many have."""
-        for part in self.parts:
-            if not isinstance(part, Streamed):
-                yield from part
-                continue
-            findings, known = Findings(), 0
-            for read in self.reader.read_source(part, findings):
-                problem = "" if read.test else str(findings.errors[-1])
-                known = findings.error_count
-                if problem:
-                    problem = f"a file of this test was changed after it was loaded: {problem}"
-                yield read.test or Test(read.id or "", read.location, (), (), problem=problem)
-            if findings.error_count > known or known >= ENOUGH:
-                problem = f"files of {part.source} were changed while they were in use"
-                raise InvalidInput(problem, "run again", [str(one) for one in findings.errors])

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.execution.conversations import (
-    SelectedTests,
     may_remember,
     remembered_conversation,
+    select_tests,
 )
-from agentevals_action.execution.resume import RequestedTests
+from agentevals_action.execution.resume import incomplete_conversations
 from agentevals_action.execution.runner import indexed
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import read_results
-from tests.support import command, results, suites, targets
+from tests.support import command, suites, targets
 
 TURNS = (("a1", "a"), ("x", None), ("b1", "b"), ("a2", "a"), ("b2", "b"), ("a3", "a"))
 MODEL: Mapping[str, object] = {"provider": "openai", "model": "m"}
@@ -35,18 +35,17 @@ def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
     return suite
 
 
-def run_for(suite: Suite, *wanted: str) -> tuple[list[str], int]:
-    picked = SelectedTests([suite], lambda test: test.id in wanted)
-    return [test.id for test in picked.of(suite)], picked.added(suite)
+def select(suite: Suite, *wanted: str) -> list[str]:
+    return [test.id for test in select_tests(suite, lambda test: test.id in wanted)]
 
 
 def test_turns__those_before_come_along_and_those_behind_do_not(tmp_path: Path) -> None:
     suite = talks(tmp_path)
-    assert run_for(suite, "a2") == (["a1", "a2"], 1)
-    assert run_for(suite, "a1", "b2") == (["a1", "b1", "b2"], 1)
-    assert run_for(suite, "x") == (["x"], 0)
-    assert run_for(suite, "a3", "x", "a1") == (["a1", "x", "a2", "a3"], 1)
-    assert run_for(suite) == ([], 0)
+    assert select(suite, "a2") == ["a1", "a2"]
+    assert select(suite, "a1", "b2") == ["a1", "b1", "b2"]
+    assert select(suite, "x") == ["x"]
+    assert select(suite, "a3", "x", "a1") == ["a1", "x", "a2", "a3"]
+    assert select(suite) == []
 
 
 def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -> None:
@@ -55,23 +54,17 @@ def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -
         (first, *_) = suite.tests
         assert not may_remember(suite, first)
         assert remembered_conversation(suite, first) is None
-        assert run_for(suite, "a3") == (["a3"], 0)
+        assert select(suite, "a3") == ["a3"]
 
 
 def test_incomplete_conversations__a_conversation_is_kept_completely_or_not_at_all(
     tmp_path: Path,
 ) -> None:
-    suite = talks(tmp_path)
-    asked = RequestedTests(indexed([suite]), lambda _suite, _test: results.fingerprint(), 1)
-    assert asked.incomplete_conversations(bytearray([1, 1, 1, 1, 1, 1])) == []
-    assert asked.incomplete_conversations(bytearray([1, 1, 1, 0, 1, 1])) == [0, 5]
-    assert asked.incomplete_conversations(bytearray([0, 0, 1, 0, 1, 0])) == []
-    assert (
-        RequestedTests(
-            indexed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1
-        ).incomplete_conversations(bytearray(6))
-        == []
-    )
+    agent, model = ([*indexed([talks(tmp_path, each)])] for each in (AGENT, MODEL))
+    assert incomplete_conversations(agent, range(6)) == set()
+    assert incomplete_conversations(agent, {0, 1, 2, 4, 5}) == {0, 5}
+    assert incomplete_conversations(agent, {2, 4}) == set()
+    assert incomplete_conversations(model, {0, 1, 2, 4, 5}) == set()
 
 
 #: Answers with how many turns it has heard, and notes each.

@@ -8,10 +8,9 @@ from typing import IO
 import pytest
 
 from agentevals_action.model.comparison import SuiteComparison
-from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.models import ReportView
 from tests.support import reviews
 
 
@@ -23,10 +22,6 @@ def printed(what: Callable[[IO[str]], None]) -> list[str]:
 
 def viewed(*suites: SuiteComparison) -> ReportView:
     return build_view(reviews.review(*suites))
-
-
-def listed(*results: TestResult) -> tuple[ListedTest, ...]:
-    return viewed(reviews.compared(results, None)).tests
 
 
 def test_suite_table__shows_only_what_is_known() -> None:
@@ -74,7 +69,11 @@ def test_not_passed__turns_are_next_to_each_other_and_the_rest_is_counted() -> N
         for talk in ("a", "b")
     ]
     results += [reviews.result(f"t{number}", None, error="why") for number in range(60)]
-    lines = printed(lambda stream: console.print_not_passed(listed(*results), len(results), stream))
+    lines = printed(
+        lambda stream: console.print_not_passed(
+            viewed(reviews.compared(tuple(results), ())), stream
+        )
+    )
     assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
     assert "b2 (turn 2 of 3 of the conversation b)  m" in lines[4]
     assert lines[6].endswith("t0  target failed: why")
@@ -147,7 +146,9 @@ def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> 
     assert "##" not in "".join(
         re.sub("[^ -~]", "", line)
         for line in printed(
-            lambda stream: console.print_not_passed(listed(*results), len(results), stream)
+            lambda stream: console.print_not_passed(
+                viewed(reviews.compared(tuple(results), ())), stream
+            )
         )
     )
     (line,) = printed(lambda stream: console.print_sentences([f"{command}x"], stream))

@@ -1,7 +1,6 @@
 """Results files: written as tests finish, read back, AgentV's rows."""
 
 import json
-import logging
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def ids(path: Path) -> list[str]:
 
 def test_writer__rows_are_there_at_once_and_in_order_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "new" / "results.jsonl"
-    writer = ResultsWriter(path)
+    writer = ResultsWriter(path, {})
     for index in (2, 0, 3, 1):
         writer.add(index, results.result(f"t{index}", answer="ünïcode\n漢"))
         assert ids(path)[-1] == f"t{index}"
@@ -33,58 +32,9 @@ def test_writer__rows_are_there_at_once_and_in_order_at_the_end(tmp_path: Path) 
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_writer__a_row_for_the_same_place_replaces_the_earlier(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
-        for index, name in ((0, "a"), (1, "b"), (0, "again")):
-            writer.add(index, results.result(name))
-    assert ids(path) == ["again", "b"]
-    with ResultsWriter(path) as writer:
-        writer.add(0, results.result("a"))
-        writer.add(0, results.result("last"))
-    assert ids(path) == ["last"]
-
-
-def test_writer__starts_afresh_without_keep(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text("old\n")
-    with ResultsWriter(path):
-        pass
-    assert path.read_bytes() == b""
-
-
-def test_writer__goes_on_from_what_a_killed_run_left(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
-        for index, name in enumerate(("c", "gone", "a")):
-            writer.add(index, results.result(name))
-    with path.open("ab") as file:
-        file.write(b'{"evalId": "b", "sc')
-    places = {"a": 0, "b": 1, "c": 2}
-    with (
-        caplog.at_level(logging.WARNING),
-        ResultsWriter(path, keep=lambda result: places.get(result.eval_id)) as writer,
-    ):
-        writer.add(1, results.result("b"))
-    assert ids(path) == ["a", "b", "c"]
-    assert "killed" in caplog.text
-
-
-def test_writer__makes_a_row_without_its_line_end_again(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
-        writer.add(0, results.result("a"))
-    path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    with ResultsWriter(path, keep=lambda _: 0) as writer:
-        writer.add(1, results.result("b"))
-    assert ids(path) == ["b"]
-
-
 def test_row__has_the_specification_s_fields_and_nulls(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
+    with ResultsWriter(path, {}) as writer:
         writer.add(0, results.result("a", None))
     row = json.loads(path.read_text())
     assert {
@@ -126,7 +76,7 @@ def test_row__whatever_an_agent_or_judge_said_is_stored(tmp_path: Path) -> None:
             "ok": True,
         },
     )
-    with ResultsWriter(path) as writer:
+    with ResultsWriter(path, {}) as writer:
         writer.add(
             0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,))
         )
@@ -150,7 +100,7 @@ def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
         misses=("m\u2028\x1b",),
         cost_usd=0.1,
     )
-    with ResultsWriter(path) as writer:
+    with ResultsWriter(path, {}) as writer:
         writer.add(0, result)
     assert list(read_results(path)) == [result]
 
@@ -301,18 +251,18 @@ def test_agentv__a_score_out_of_range_is_refused(tmp_path: Path) -> None:
 
 def test_writer__sorts_the_rows_that_are_kept_and_added(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
+    with ResultsWriter(path, {}) as writer:
         for index, name in ((4, "c"), (0, "a"), (2, "early"), (2, "b\udc00")):
             writer.add(index, results.result(name))
     assert ids(path) == ["a", "b?", "c"]
-    with ResultsWriter(path, keep=lambda result: {"a": 5}.get(result.eval_id)) as later:
+    with ResultsWriter(path, {5: results.result("a")}) as later:
         later.add(1, results.result("new"))
     assert ids(path) == ["new", "a"]
 
 
 def test_writer__sorts_its_own_rows_though_others_replaced_the_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path) as writer:
+    with ResultsWriter(path, {}) as writer:
         for index in (1, 0):
             writer.add(index, results.result(f"t{index}"))
         path.unlink()
@@ -323,7 +273,7 @@ def test_writer__sorts_its_own_rows_though_others_replaced_the_file(tmp_path: Pa
 def test_writer__what_cannot_be_written_is_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"r\.jsonl cannot be written: Not a directory") as caught:
-        ResultsWriter(tmp_path / "file" / "below" / "r.jsonl")
+        ResultsWriter(tmp_path / "file" / "below" / "r.jsonl", {})
     assert caught.value.exit_code == 3
     assert "free space" in caught.value.hint
 

@@ -1,6 +1,5 @@
 """Totals of a suite."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -145,20 +144,3 @@ def test_summary__misses_by_how_often_then_by_first_seen() -> None:
     summary = summarise("e", "s", [first, results.result("b", misses=("often",))])
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
-
-
-def test_summary__of_very_many_different_misses_keeps_the_frequent_ones() -> None:
-    def many() -> Iterator[TestResult]:
-        for number in range(10_001):
-            yield results.result(f"t{number}", "fail", misses=(f"only here {number}", "everywhere"))
-
-    summary = summarise("e", "s", many())
-    assert summary.top_misses[0] == "everywhere"
-    assert len(summary.top_misses) == 10
-
-
-def test_summary__means_are_not_blurred_by_how_many_there_are() -> None:
-    summary = summarise(
-        "e", "s", (replace(results.result(f"t{number}"), score=0.1) for number in range(1_000))
-    )
-    assert summary.average_score == pytest.approx(0.1)

@@ -2,7 +2,6 @@
 the file that names them."""
 
 import json
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -257,109 +256,6 @@ def test_broken_suite__still_names_the_files_that_are_gone(tmp_path: Path) -> No
     assert {"gone.yaml", "gone.md", "EVAL.yaml"} <= {file.path for file in suite.files}
 
 
-def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path, {"EVAL.yaml": SUITE + "tests: [a.jsonl, {id: b, input: q}]", "a.jsonl": row("a")}
-    )
-    suite = suites.load_valid(tmp_path)
-
-    first, second = list(suite.tests), list(suite.tests)
-
-    assert first == second
-    assert [test.id for test in first] == ["a", "b"]
-
-
-@pytest.mark.parametrize("change", ["{", "", None])
-def test_tests__of_a_long_file_are_those_that_were_checked(
-    tmp_path: Path, change: str | None
-) -> None:
-    rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(200))
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
-    suite = suites.load_valid(tmp_path)
-    before = list(suite.tests)
-    if change is None:
-        (tmp_path / "a.jsonl").unlink()
-    else:
-        suites.write(tmp_path, {"a.jsonl": change})
-
-    one, other = iter(suite.tests), iter(suite.tests)
-    assert [next(one), *other, *one] == [before[0], *before, *before[1:]]
-
-
-@pytest.mark.parametrize("content", ["Be kind: {{ answer }}", None])
-def test_tests__of_a_long_file_have_a_problem_when_their_prompt_was_changed(
-    tmp_path: Path, content: str | None
-) -> None:
-    rows = [row(f"t{number}", note="x" * 1_000) for number in range(200)]
-    judge = {"type": "llm_judge", "prompt": "./judge.md"}
-    rows[7] = row("t7", **{"assert": [judge]})
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE + "tests: a.jsonl",
-            "a.jsonl": "".join(rows),
-            "judge.md": "Be strict: {{ answer }}",
-            ".agentv/targets.yaml": suites.TARGETS,
-        },
-    )
-    suite = suites.load_valid(tmp_path)
-    if content is None:
-        (tmp_path / "judge.md").unlink()
-    else:
-        suites.write(tmp_path, {"judge.md": content})
-
-    found = [test for test in suite.tests if test.problem]
-    assert [(test.id, test.location.line, test.evaluators) for test in found] == [("t7", 8, ())]
-    assert "judge.md" in found[0].problem
-    assert len(list(suite.tests)) == 200
-
-
-def test_tests__of_a_short_file_are_those_that_were_checked(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a")})
-    suite = suites.load_valid(tmp_path)
-    suites.write(tmp_path, {"a.jsonl": row("b")})
-
-    assert [test.id for test in suite.tests] == ["a"]
-
-
-@pytest.mark.slow
-def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    peaks = []
-    for count in (1_000, 5_000):
-        root = tmp_path / str(count)
-        rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(count))
-        suites.write(root, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
-        del rows
-        suite = suites.load_valid(root)
-        tracemalloc.start()
-        assert sum(1 for _ in suite.tests) == count
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-
-    assert peaks[1] < 1_000_000
-    assert peaks[1] < peaks[0] + 500_000  # the rows have over 4 MB more
-
-
-@pytest.mark.slow
-def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
-    count = 5_000
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE + "tests: a.jsonl",
-            "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count)),
-        },
-    )
-    suites.load_valid(tmp_path)  # what is imported and cached on first use does not count
-
-    tracemalloc.start()
-    suites.load_valid(tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-
-    assert peak < 400 * count  # the file itself holds over 1,000 bytes a row
-
-
 def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "1\n" * 3_000})
 
@@ -370,17 +266,3 @@ def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: P
         said[-1]
         == "a.jsonl:1001:1: there are 1,000 errors, and the tests from here on were not read; correct those first"
     )
-
-
-def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE + "tests: [{id: a, input: q}, b.jsonl, {id: d, input: q}]",
-            "b.jsonl": row("b") + "\n" + row("c"),
-        },
-    )
-
-    suite = suites.load_valid(tmp_path)
-
-    assert suite.test_count == len(list(suite.tests)) == 4

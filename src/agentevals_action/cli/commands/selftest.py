@@ -3,9 +3,8 @@ itself would block, and what would prevent that."""
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -15,16 +14,14 @@ from agentevals_action.cli import preparation
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
 from agentevals_action.errors import ExitCode
-from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.engine import open_engine
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import UNKNOWN, cost, counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console
-from agentevals_action.reports.progress import show_progress
 from agentevals_action.results import rates
-from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review import selftest as selftests
 from agentevals_action.review.selftest import (
     DROP,
@@ -37,7 +34,6 @@ from agentevals_action.review.selftest import (
 from agentevals_action.review.selftest.flakiness import Flakiness
 from agentevals_action.review.selftest.simulation import Conditions
 from agentevals_action.system import signals
-from agentevals_action.system.redaction import Redactor, redact_record
 
 _SEED = "selftest"  # the same samples give the same figures
 _SHOWN = 20  # tests in a list
@@ -106,9 +102,9 @@ class _Plan:
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of tests that run by suite path."""
-        return {suite.path: suite.test_count - self.steady[suite.path] for suite in self.suites}
+        return {suite.path: len(suite.tests) - self.steady[suite.path] for suite in self.suites}
 
-    def tests(self) -> Iterator[IndexedTest]:
+    def tests(self) -> Sequence[IndexedTest]:
         """The tests that run, with their index."""
         pairs = (
             (suite, test)
@@ -116,7 +112,7 @@ class _Plan:
             for test in suite.tests
             if not is_deterministic(suite, test)
         )
-        return ((index, suite, test) for index, (suite, test) in enumerate(pairs))
+        return [(index, suite, test) for index, (suite, test) in enumerate(pairs)]
 
 
 def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
@@ -128,43 +124,11 @@ def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
         output = folder / settings.report_dir / "selftest.jsonl"
         tests = counted(sum(plan.counts.values()), "test")
         print(f"{tests}, {settings.samples} samples each", file=sys.stderr)
-        results = signals.run(_run(plan, engine, redactor, output, loaded))
+        done: dict[int, TestResult] = {}
+        signals.run(preparation.run_tests(plan.tests(), output, done, engine, loaded, redactor))
         console.print_sentences(map(redactor.redact, engine.notices), sys.stderr)
     print(f"samples: {output}; simulating pull requests", file=sys.stderr, flush=True)
-    return results
-
-
-async def _run(
-    plan: _Plan, engine: Engine, redactor: Redactor, output: Path, loaded: LoadedSuites
-) -> list[TestResult]:
-    results: list[TestResult] = []
-    refusal = await preparation.prepare(engine, loaded, redactor)
-    try:
-        with ResultsWriter(output) as writer, show_progress() as progress:
-            progress.expect("tests", plan.counts)
-
-            def on_result(index: int, _suite: Suite, result: TestResult) -> None:
-                clean = redact_record(result, redactor)
-                writer.add(index, clean)
-                results.append(_without_answers(clean))
-                progress.advance("tests", clean)
-
-            on_start = partial(progress.start, "tests")
-            await engine.runner.run(plan.tests(), on_result, refusal, on_start)
-    finally:
-        await engine.close()
-    return sorted(results, key=lambda result: (result.eval_path, result.eval_id))
-
-
-def _without_answers(result: TestResult) -> TestResult:
-    """A result with what the figures need; the answers are in the file."""
-    samples = tuple(
-        replace(
-            sample, output_messages=(), evaluator_results=(), candidate_answer="", file_changes=None
-        )
-        for sample in result.samples
-    )
-    return replace(result, samples=samples, evaluator_results=(), candidate_answer="")
+    return [done[index] for index in sorted(done)]
 
 
 def _print(found: SelfTest, alpha: float) -> None:

@@ -74,7 +74,7 @@ class _File:
 def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
     if isinstance(suite, BrokenSuite):
         return _File(suite.path, None, suite.errors)
-    return _File(suite.path, suite.test_count, _unusable(suite, loaded), suite.warnings)
+    return _File(suite.path, len(suite.tests), _unusable(suite, loaded), suite.warnings)
 
 
 def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:

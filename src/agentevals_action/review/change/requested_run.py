@@ -10,7 +10,7 @@ from pathlib import Path
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
-from agentevals_action.execution.conversations import SelectedTests
+from agentevals_action.execution.conversations import select_tests
 from agentevals_action.formatting import joined, list_paths
 from agentevals_action.github.events import Part
 from agentevals_action.model.suite import BrokenSuite, Hook, Suite, Test, Workspace
@@ -32,13 +32,12 @@ def select_part(
     def is_selected(test: Test) -> bool:
         return any(fnmatchcase(test.id, glob) for glob in part.tests)
 
-    selected = SelectedTests([one for one in named if isinstance(one, Suite)], is_selected)
     found: list[Suite | BrokenSuite] = []
     for suite in named:
         if isinstance(suite, BrokenSuite):
             found.append(suite)
-        elif tests := tuple(selected.of(suite)):
-            found.append(replace(suite, tests=tests, test_count=len(tests)))
+        elif tests := select_tests(suite, is_selected):
+            found.append(replace(suite, tests=tests))
     return tuple(found)
 
 

@@ -21,7 +21,7 @@ def part_of(suites: Sequence[Suite], shard: Shard, samples: int) -> tuple[Suite,
         item
         for suite in suites
         for item in group_tests(
-            PlannedSuite(suite.path, suite.path, tuple(suite.tests), ()), samples, durations
+            PlannedSuite(suite.path, suite.path, suite.tests, ()), samples, durations
         )
     ]
     if len(items) < shard.total:
@@ -49,7 +49,7 @@ def reduce_suite(suite: Suite, names: frozenset[str], total: int) -> Suite:
         for name, target in suite.targets.targets.items()
     }
     table = replace(suite.targets, targets=targets)
-    return replace(suite, tests=tests, test_count=len(tests), targets=table)
+    return replace(suite, tests=tests, targets=table)
 
 
 def divide_budget(settings: Settings, total: int) -> Settings:

@@ -130,8 +130,8 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
         if path in base and path in plan.reruns
     }
     return _Part(
-        {path: suite for path, suite in parts.items() if suite.test_count},
-        {path: suite for path, suite in on_base.items() if suite.test_count},
+        {path: suite for path, suite in parts.items() if suite.tests},
+        {path: suite for path, suite in on_base.items() if suite.tests},
     )
 
 

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
-from agentevals_action.results.estimate import Figures
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -37,8 +36,6 @@ _TRACE = TypeAdapter(Trace)
 _TABLES = {
     "replies": "CREATE TABLE replies (digest TEXT PRIMARY KEY, value BLOB NOT NULL, "
     "used INTEGER NOT NULL)",
-    "runs": "CREATE TABLE runs (suite TEXT PRIMARY KEY, attempts INTEGER NOT NULL, cost_usd REAL, "
-    "tokens INTEGER, duration_ms REAL NOT NULL, used INTEGER NOT NULL)",
 }
 #: In this order: `auto_vacuum` applies only to a new file. A killed process or machine loses at
 #: most the last replies.
@@ -51,7 +48,6 @@ _PRAGMAS = (
 #: ones beyond `size` bytes. A row takes about 200 bytes in addition to its value.
 _PRUNE = (
     "DELETE FROM replies WHERE used < :oldest",
-    "DELETE FROM runs WHERE used < :oldest",
     "DELETE FROM replies WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, sum(length(value) + "
     "200) OVER (ORDER BY used DESC, rowid DESC) AS total FROM replies) WHERE total > :size)",
 )
@@ -173,20 +169,6 @@ class Cache:
         else:
             row = (key, compress(text), int(self._clock()))
             self.stored += await self._insert("replies VALUES (?, ?, ?)", [row])
-
-    async def remember(self, figures: Mapping[str, Figures]) -> None:
-        """Keeps the figures of a run, by suite path, for the next estimate."""
-        now = int(self._clock())
-        rows = [
-            (path, one.attempts, one.cost_usd, one.tokens, one.duration_ms, now)
-            for path, one in figures.items()
-        ]
-        if rows:
-            await self._insert("runs VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-    async def last(self) -> Mapping[str, Figures]:
-        """The remembered figures, by suite path."""
-        return await self._run(_read_figures, {})
 
     async def close(self) -> None:
         """Deletes old and excess rows and leaves one file; the next use opens it again."""
@@ -332,20 +314,6 @@ def _read_reply(database: sqlite3.Connection, key: str) -> Trace | None:
     command = "SELECT CAST(value AS BLOB) FROM replies WHERE digest = ? AND length(value) <= ?"
     row = database.execute(command, (key, REPLY_LIMIT)).fetchone()
     return _decompress(row[0]) if row else None
-
-
-def _read_figures(database: sqlite3.Connection) -> Mapping[str, Figures]:
-    command = (
-        "SELECT CAST(suite AS BLOB), attempts, cost_usd, tokens, duration_ms FROM runs "
-        "ORDER BY used DESC LIMIT 10000"
-    )
-    found = {}
-    for path, *numbers in database.execute(command):
-        try:
-            found[path.decode("utf-8", "replace")] = Figures(*numbers)
-        except (AttributeError, TypeError, ValueError):  # not a path, or not figures
-            continue
-    return found
 
 
 def _to_text(trace: Trace) -> str | None:

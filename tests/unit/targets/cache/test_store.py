@@ -16,7 +16,6 @@ import pytest
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.results.estimate import Figures
 from agentevals_action.targets.cache.store import (
     FILENAME,
     REPLY_LIMIT,
@@ -404,41 +403,6 @@ def test_close__keeps_to_its_size_by_what_was_used_last(tmp_path: Path) -> None:
     assert kept == list(range(16 - len(kept), 16))
     assert 6 <= len(kept) <= 10
     assert (tmp_path / FILENAME).stat().st_size < 700_000
-
-
-def test_last__what_was_remembered(tmp_path: Path) -> None:
-    figures = {
-        "a/EVAL.yaml": Figures(480, 1.2, 12_000, 1_968_000),
-        "b/EVAL.yaml": Figures(1, None, None, 0.5),
-    }
-
-    async def work(opened: Cache) -> None:
-        await opened.remember(figures)
-        await opened.remember({"b/EVAL.yaml": Figures(2, None, None, 1.5)})
-        await opened.remember({})
-
-    using(tmp_path, work)
-    assert using(tmp_path, lambda opened: opened.last(), mode="read") == {
-        **figures,
-        "b/EVAL.yaml": Figures(2, None, None, 1.5),
-    }
-
-
-def test_last__nothing_of_what_nobody_measured(tmp_path: Path) -> None:
-    put(tmp_path)
-    rows = [
-        (b"\xff", 1, None, None, 1.0),
-        ("a", "many", None, None, 1.0),
-        ("b", 1, -1.0, None, 1.0),
-        ("c", 0, None, None, 1.0),
-        ("d", 1, 9e999, "x", b"y"),
-    ]
-    edit(tmp_path, *(("INSERT INTO runs VALUES (?, ?, ?, ?, ?, 1000000000)", row) for row in rows))
-    assert using(tmp_path, lambda opened: opened.last()) == {"\ufffd": Figures(1, None, None, 1.0)}
-
-
-def test_last__of_no_cache_is_nothing(tmp_path: Path) -> None:
-    assert using(tmp_path / "cache", lambda opened: opened.last(), mode="read") == {}
 
 
 def _write(folder: Path, first: int, count: int) -> None:

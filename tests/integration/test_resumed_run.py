@@ -1,10 +1,7 @@
-"""Suites of thousands of tests: memory that does not follow their length, results in order, runs
-that are killed and go on."""
+"""Runs that are killed and continued: results in order."""
 
 import json
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,6 @@ import pytest
 from agentevals_action.results.jsonl import read_results
 from tests.support import command
 
-MEASURED = Path(command.__file__).with_name("measured_command.py")
 MOCK = """\
 targets:
   - name: default
@@ -42,19 +38,6 @@ def write(folder: Path, tests: int) -> Path:
     return folder
 
 
-def peak(folder: Path, *arguments: str) -> int:
-    """Kilobytes of memory that a command took at most."""
-    done = subprocess.run(
-        [sys.executable, str(MEASURED), *arguments],
-        cwd=folder,
-        env=command.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode in (0, 1), done.stderr
-    return int(done.stderr.split()[-1])
-
-
 def timeless(data: Any) -> Any:
     """A row without what differs from run to run."""
     if isinstance(data, dict):
@@ -68,24 +51,6 @@ def timeless(data: Any) -> Any:
 
 def rows(path: Path) -> list[Any]:
     return [timeless(json.loads(line)) for line in path.read_text().splitlines()]
-
-
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc"
-)
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
-    """Of 5,000 tests more, the results would take over 20 MB, and rows of them in the report page
-    over 10 MB. The page lists at most 1,000 tests that passed."""
-    few, many = (write(tmp_path / str(tests), tests) for tests in (1_500, 6_500))
-
-    more = {
-        words: peak(many, *words.split()) - peak(few, *words.split())
-        for words in ("validate", "run", "run --resume")
-    }
-
-    assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 11_000} == {}
 
 
 @pytest.mark.slow
