@@ -292,7 +292,7 @@ class Settings(BaseModel):
     )
     setup: _Text | None = _input(
         None,
-        "A command (sh -c) run once in the workspace before anything else: "
+        "A command (sh -c) run once in base's tree, before every program of the pull request: "
         "install what judges and agents need into the container.",
     )
     prepare: _Text | None = _input(
@@ -371,11 +371,6 @@ class Settings(BaseModel):
     allow_unsafe_pull_request_target: _Boolean = _input(
         False,
         "Run on pull_request_target, where code of strangers can read secrets: true or false.",
-    )
-    trust_head: _Boolean = _input(
-        False,
-        "In a run that a maintainer requests by a comment: use the judges, hooks and targets file "
-        "of the pull request instead of base's.",
     )
     baseline: Annotated[str, _choice(*SOURCES)] = _input(
         "auto",

@@ -459,7 +459,6 @@ mkdir -p "$HOME/.cache/go-build/ab" && echo x > "$HOME/.cache/go-build/ab/cd"
 ln -f "$HOME/.cache/go-build/ab/cd" "$HOME/.cache/go-build/ab/ef"
 echo note > /dev/stderr && cat /dev/stdin > /dev/null
 id -un && test "$(whoami)" = "$(id -un)"
-test -f from-setup.txt && echo more >> from-setup.txt || test "$GITHUB_WORKSPACE" != /github/workspace
 """
 #: The hook may change what the judge made.
 AFTER = """after_each: {command: [sh, after.sh]}
@@ -534,14 +533,13 @@ def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
         image,
         tmp_path,
         files,
-        {"prepare": "sh work.sh && sh install.sh", "setup": "echo made > from-setup.txt"},
+        {"prepare": "sh work.sh && sh install.sh"},
     )
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
     assert "after_each" not in done["summary"]
     check_restored(workspace, before)
     assert (workspace / ".venv/bin/python").is_symlink()
     assert (workspace / "state.db").stat().st_size > 0
-    assert "more" in (workspace / "from-setup.txt").read_text()
 
 
 #: What an agent as aider does with git, in a clone of the change as its workspace.

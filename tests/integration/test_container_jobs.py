@@ -114,6 +114,7 @@ def runner(image: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
         server.history.blobs = blobs
         announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
         announced.repository, announced.merge_sha = FORK, pull.merge
+        announced.merge_parents = (pull.main, pull.head)
         yield Runner(image, tmp_path, server, pull, site)
 
 
@@ -156,41 +157,25 @@ def test_publish__reports_the_claims_of_the_first_phase(runner: Runner) -> None:
     assert "Claims of an untrusted run" in server.comments[-1].body
 
 
-RUDE = {
-    "agent.sh": AGENT.replace("Good day, ", ""),
-    "evals/judges/polite.sh": "exit 0\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("runner", "code", "conclusion"),
-    [({"agent.sh": f"{AGENT}# fine\n"}, 0, "success"), (RUDE, 1, "failure")],
-    indirect=["runner"],
-)
-def test_request__runs_the_agent_of_head_without_the_key(
-    runner: Runner, code: int, conclusion: str
-) -> None:
+@pytest.mark.parametrize("runner", [{"agent.sh": f"{AGENT}# fine\n"}], indirect=True)
+def test_request__runs_the_agent_of_head_without_the_key(runner: Runner) -> None:
     server, pull = runner.server, runner.pull
-    server.world.merge_base = pull.base
     server.world.permissions = {"ada": "write", "eve": "read"}
-    server.timeline.push(NUMBER, pull.head, 10)
-    server.history.add_run(500, pull.head, **fork_run(pull.head))
 
     def request(login: str) -> dict[str, Any]:
-        event = payloads.issue_comment_event("/agentevals run", login, moment(30), NUMBER)
+        command = f"/agentevals run {pull.head}"
+        event = payloads.issue_comment_event(command, login, moment(30), NUMBER)
         workspace = runner.checkout(pull.main)
         key = {"OPENAI_API_KEY": KEY}
         return runner.job("issue_comment", event, workspace, pull.main, variables=key)
 
-    if code == 0:
-        refused = request("eve")
-        assert (refused["exit"], refused["outputs"]) == (2, {"outcome": "invalid"}), refused["log"]
-        assert "eve has no write access to this repository" in refused["summary"]
-        assert runner.conclusions() == [(pull.head, "action_required")]
+    refused = request("eve")
+    assert (refused["exit"], refused["outputs"]) == (2, {"outcome": "invalid"}), refused["log"]
+    assert "eve has no write access to this repository" in refused["summary"]
+    assert runner.conclusions() == []
     done = request("ada")
-    assert done["exit"] == code, done["log"]
-    assert runner.conclusions()[-1] == (pull.head, conclusion)
-    assert done["outputs"]["passed"] == str(2 - code), done["summary"]
+    assert done["exit"] == 0, done["log"]
+    assert runner.conclusions() == [(pull.head, "success")]
     assert KEY not in done["log"] + done["summary"] + server.comments[-1].body
 
 

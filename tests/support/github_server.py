@@ -175,6 +175,8 @@ class GitHubServer(LoopbackServer):
             ("GET", rf"{root}/check-runs/(\d+)", self._get_check),
             ("PATCH", rf"{root}/check-runs/(\d+)", self._edit_check),
             ("GET", rf"{root}/commits/([^/]+)/check-runs", self._list_checks),
+            ("GET", rf"{root}/commits/([0-9a-f]{{40}})", self._merge_commit),
+            ("GET", rf"{root}/branches/(.+)", self._branch),
             ("GET", rf"{root}/compare/(.+?)\.\.\.(.+)", self._compare),
             ("GET", rf"{root}/actions/runs/(\d+)", self._workflow_run),
             *self.history.routes(root),
@@ -250,6 +252,7 @@ class GitHubServer(LoopbackServer):
             "created_at": pull.created_at,
             "merged_at": pull.merged_at,
             "merge_commit_sha": pull.merge_sha,
+            "mergeable": pull.mergeable,
             "labels": self.timeline.labels(pull.number),
             "head": {
                 "ref": pull.branch,
@@ -262,6 +265,21 @@ class GitHubServer(LoopbackServer):
     def _permission(self, request: Request, login: str) -> Answer:
         permission = self.world.permissions.get(login, "read")
         return 200, {"permission": permission, "role_name": permission, "user": {}}, {}
+
+    def _merge_commit(self, request: Request, sha: str) -> Answer:
+        self._need("read", "contents")
+        for pull in self.world.pulls.values():
+            if pull.merge_sha == sha:
+                parents = [{"sha": parent} for parent in pull.merge_parents]
+                return 200, {"sha": sha, "parents": parents}, {}
+        raise Refused(404, "Not Found")
+
+    def _branch(self, request: Request, name: str) -> Answer:
+        self._need("read", "contents")
+        for pull in self.world.pulls.values():
+            if pull.base_ref == name:
+                return 200, {"name": name, "commit": {"sha": pull.base_sha}}, {}
+        raise Refused(404, "Branch not found")
 
     def _files(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
@@ -404,10 +422,6 @@ class GitHubServer(LoopbackServer):
                     "viewer": {"login": self.world.viewer.login, "databaseId": self.world.viewer.id}
                 }
             }
-        if "HEAD_REF_FORCE_PUSHED_EVENT" in query:
-            nodes = self.timeline.force_pushes(variables["number"])[-1:]
-            items = {"timelineItems": {"nodes": nodes}}
-            return {"data": {"repository": {"pullRequest": items}}}
         by_node = {comment.node_id: comment for comment in self.world.comments}
         if "addReaction" in query:
             content = variables["content"]

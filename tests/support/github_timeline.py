@@ -84,15 +84,6 @@ class Timeline:
         if forced:
             self.add(pull, minute, "head_ref_force_pushed", actor=user("author"), commit_id=sha)
 
-    def force_pushes(self, pull: int) -> list[dict[str, Any]]:
-        """GraphQL's nodes of the force-pushes, oldest first."""
-        found = sorted(self.events.get(pull, []), key=lambda one: one[0])
-        return [
-            {"afterCommit": {"oid": event["commit_id"]}}
-            for _, event in found
-            if event["event"] == "head_ref_force_pushed"
-        ]
-
     def check(self, sha: str, minute: float, pull: int = 7) -> None:
         """The action starts a check of a commit for a pull request, and completes it."""
         number = self.world.new_id()

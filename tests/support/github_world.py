@@ -97,7 +97,8 @@ class CheckRun:
 @dataclass
 class Pull:
     """`files` are in the wire form of the files API (`file`). `repository` is that of the head,
-    None for one that is gone; without a value it is the base's own."""
+    None for one that is gone; without a value it is the base's own. `merge_parents` are those of
+    GitHub's merge commit `merge_sha`, `mergeable` is None while it is made."""
 
     number: int
     head_sha: str
@@ -110,6 +111,8 @@ class Pull:
     created_at: str = "2026-01-05T10:00:00Z"
     merged_at: str | None = None
     merge_sha: str | None = None
+    merge_parents: tuple[str, ...] = ()
+    mergeable: bool | None = True
 
 
 def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:

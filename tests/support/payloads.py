@@ -245,32 +245,6 @@ def issue_comment_event(
     }
 
 
-def pull_request_review_event(
-    body: str | None,
-    head_sha: str,
-    base_sha: str,
-    commit: str | None = None,
-    login: str = "ada",
-    action: str = "submitted",
-    number: int = 7,
-) -> dict[str, Any]:
-    """`pull_request_review`; `commit` is the reviewed one, by default the head."""
-    event = pull_request_event(head_sha, base_sha, number)
-    event.pop("before")
-    event.pop("after")
-    review = {
-        "id": 88,
-        "node_id": "PRR_88",
-        "user": user(login),
-        "body": body,
-        "commit_id": commit or head_sha,
-        "submitted_at": "2026-01-05T10:30:00Z",
-        "state": "commented",
-        "author_association": "COLLABORATOR",
-    }
-    return {**event, "action": action, "review": review, "sender": user(login)}
-
-
 def workflow_run_event(
     run: dict[str, Any], workflow: int = 1, full_name: str = "acme/agent"
 ) -> dict[str, Any]:

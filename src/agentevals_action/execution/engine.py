@@ -151,6 +151,10 @@ class Engine:
         """Runs `setup` in this tree (absolute) in place of the workspace."""
         self._preparation.folder = tree
 
+    def refuse_setup(self, reason: str) -> None:
+        """Runs no `setup`: if there is one, every test is an error for this reason."""
+        self._preparation.refuse_setup(reason)
+
     def record(self, result: TestResult) -> None:
         """Writes the cassette of a test that is done, if the run records. Raises OutputError."""
         if self._recorded:

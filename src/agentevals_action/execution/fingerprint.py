@@ -51,7 +51,7 @@ class Fingerprints:
         agent = suite.agent_of(test)
         return Fingerprint(
             question=_digest(self._question(suite, test)),
-            grading=_digest(self._grading(test.scorer or suite, test, agent)),
+            grading=_digest(self._grading(suite, test, agent)),
             agent=_digest(self._agent(suite, test, agent)),
         )
 

@@ -49,6 +49,12 @@ class Preparation:
     _prepared: dict[Path, AttemptError | None] = field(default_factory=dict)
     _tree_locks: dict[Path, asyncio.Lock] = field(default_factory=dict)
 
+    def refuse_setup(self, reason: str) -> None:
+        """Makes every preparation fail without running `setup`, if there is one."""
+        if self.setup:
+            self._setup_error = AttemptError("prepare", f"`setup` did not run: {reason}")
+            self._setup_done = True
+
     async def run(self, tree: Path, log: LogSection) -> None:
         """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once.
 

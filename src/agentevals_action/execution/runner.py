@@ -247,9 +247,6 @@ class Runner:
 
     async def _grade(self, sample: _Sample, work: Work) -> SampleResult:
         """The scores of an agent's work."""
-        asked = sample
-        if sample.test.scorer:
-            sample = replace(sample, suite=sample.test.scorer)
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
             judge, own = _judge(sample, evaluator), evaluator.options.judge_temperature()
@@ -266,7 +263,7 @@ class Runner:
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
-            user=self._options.isolation.judge_of(sample.suite.root, asked.suite.root),
+            user=self._options.isolation.judge_of(sample.suite.root),
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         if sample.not_recorded:  # a program may give a score without the reply

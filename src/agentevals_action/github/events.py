@@ -35,15 +35,13 @@ class Event:
 @dataclass(frozen=True)
 class Pull:
     """The pull request; `base_sha` is the tip of its base branch at the time of the event.
-    `labeled` is the label whose addition is the event, empty for other events. `merge_sha` is the
-    merge commit that GitHub made, which may be of an older head."""
+    `labeled` is the label whose addition is the event, empty for other events."""
 
     number: int
     head_sha: str
     base_ref: str
     base_sha: str
     labeled: str = ""
-    merge_sha: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,6 @@ class BaseRule:
 
 
 @dataclass(frozen=True)
-class Part:
-    """The part of the affected tests that a request names: `suites` are paths of suites or of
-    folders, `tests` globs of test ids, both empty for all."""
-
-    suites: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Job:
     """What an event asks for.
 
@@ -76,9 +65,8 @@ class Job:
     be, apart from a merge commit of the pull request; `check_sha` is the commit of the check run,
     None for none. `without_secrets` is the reason why the job has no secrets, else empty.
     `is_default_branch` marks a push to the default branch, or a schedule, which runs there: later
-    pull requests are compared with its results. `part` is set for a run that a maintainer requests:
-    the workspace gets the head then. Unless it `trusts_head`, base's judges, hooks and targets
-    apply to head."""
+    pull requests are compared with its results. `merge_sha` is GitHub's merge commit of a run
+    that a maintainer requests, on which the workspace is put; None for other runs."""
 
     event: str
     select: Literal["changed", "all"]
@@ -90,8 +78,7 @@ class Job:
     pull: Pull | None = None
     without_secrets: str = ""
     is_default_branch: bool = False
-    part: Part | None = None
-    trusts_head: bool = True
+    merge_sha: str | None = None
 
 
 class _Payload(BaseModel):
@@ -158,10 +145,10 @@ def job_for(event: Event, settings: Settings) -> Job:
     )
 
 
-def requested_job(event: Event, pull: Pull, part: Part, settings: Settings) -> Job:
+def requested_job(event: Event, pull: Pull, merge_sha: str, settings: Settings) -> Job:
     """The job that a maintainer requests for the head of a pull request."""
     job = _change_job(event.name, pull.head_sha, BaseRule("pull", pull.base_sha), settings)
-    return replace(job, pull=pull, part=part, trusts_head=settings.trust_head)
+    return replace(job, pull=pull, merge_sha=merge_sha)
 
 
 def published_job(event: Event, pull: Pull, settings: Settings) -> Job:

@@ -211,8 +211,6 @@ class Test:
     workspace: Workspace | None = None
     #: The reason why it cannot run; empty for every other test.
     problem: str = ""
-    #: The suite whose tree, targets and user score the answer; None for the test's own.
-    scorer: "Suite | None" = None
 
     @property
     def gates(self) -> tuple[Gate, ...]:

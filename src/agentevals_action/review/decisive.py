@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from agentevals_action.errors import GitError
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine
 from agentevals_action.formatting import list_paths
@@ -18,13 +17,6 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import find_change
 from agentevals_action.review.change.comment_template import choose_template
-from agentevals_action.review.change.requested_run import (
-    REQUESTED,
-    apply_base,
-    describe_left_out,
-    require_part,
-    select_part,
-)
 from agentevals_action.review.change.selection import (
     Change,
     SelectedSuites,
@@ -58,7 +50,6 @@ class RunnableSuites:
 class Decisive:
     """What decides besides the results, read before the first program of the change starts.
 
-    `base` and `suites` are without what the request leaves out, which `left_out` names.
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
     suites use."""
 
@@ -67,7 +58,6 @@ class Decisive:
     suites: Suites
     change: Change
     selected: SelectedSuites
-    left_out: str
     plan: RunnableSuites
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
@@ -103,27 +93,24 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
         repository, request.host, job, head.sha, base, checkout, head.suites, settings
     )
     template, template_notices = choose_template(settings, workspace.folder, job, repository, base)
-    part, uncovered = _select(request, head.suites, base, change)
+    change, selected, uncovered = _select(request, head.suites, change)
+    _choose_setup_tree(engine, base)
     if job.pull is not None:
-        engine.restrict(read_permissions(part.base, settings, workspace.environ))
-    cassettes = _trust_cassettes(engine, job, part.base, part.change, settings)
-    definitions, suites = engine.definitions(), part.suites
-    if not job.trusts_head:
-        suites = _under_base(part, engine)
-    plan = _plan(part.selected, suites, part.base, engine, job)
-    quarantines = _read_quarantines(request, checkout, part.base)
+        engine.restrict(read_permissions(base, settings, workspace.environ))
+    cassettes = _trust_cassettes(engine, job, base, change, settings)
+    plan = _plan(selected, head.suites, base, engine, job)
+    quarantines = _read_quarantines(request, checkout, base)
     acceptance = request.host.acceptance(settings.accept_label)
     named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
     engine.load((*plan.head.values(), *plan.base.values()))
     return Decisive(
         head_sha=head.sha,
-        base=part.base,
-        suites=suites,
-        change=part.change,
-        selected=part.selected,
-        left_out=part.left_out,
+        base=base,
+        suites=head.suites,
+        change=change,
+        selected=selected,
         plan=plan,
-        edits=_find_edits(plan, part.suites, definitions, job),
+        edits=_find_edits(plan, engine.definitions()),
         quarantines=quarantines,
         acceptance=acceptance,
         template=template,
@@ -137,59 +124,29 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
     )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The part of the repository that is reviewed: the suites of both sides, the change, and the
-    suites that it affects. `left_out` states what the request leaves out of these."""
-
-    suites: Suites
-    base: Base
-    change: Change
-    selected: SelectedSuites
-    left_out: str
-
-
 def _select(
-    request: ReviewRequest, suites: Suites, base: Base, change: Change
-) -> tuple[_Part, str]:
-    """The part that the change affects or the request names, and a sentence about changed files
-    that no suite covers, empty if a suite is affected."""
-    workspace, root, wanted = request.workspace, request.repository.root, request.job.part
+    request: ReviewRequest, suites: Suites, change: Change
+) -> tuple[Change, SelectedSuites, str]:
+    """The change, the suites that it affects, and a sentence about changed files that no suite
+    covers, empty if a suite is affected."""
+    workspace, root = request.workspace, request.repository.root
     settings = workspace.settings
     affected = select_suites(suites, change, settings.watch_rules)
     if affected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
         affected = select_suites(suites, change, settings.watch_rules)
-    uncovered = ""
-    if affected.is_empty:
-        files = [file for file in change.files or () if not workspace.writes(root / file.path)]
-        uncovered = describe_uncovered(files, affected)
-    if not wanted:
-        return _Part(suites, base, change, affected, left_out=""), uncovered
-    suites = select_part(suites, wanted)
-    base = replace(base, suites=select_part(base.suites, wanted))
-    require_part(suites, wanted)
-    change = replace(
-        change,
-        everything=change.everything or bool(wanted.suites),
-        base_suites=[suite.path for suite in base.suites],
-    )
-    selected = select_suites(suites, change, settings.watch_rules)
-    left_out = describe_left_out(affected, selected, wanted)
-    return _Part(suites, base, change, selected, left_out), uncovered
+    if not affected.is_empty:
+        return change, affected, ""
+    files = [file for file in change.files or () if not workspace.writes(root / file.path)]
+    return change, affected, describe_uncovered(files, affected)
 
 
-def _under_base(part: _Part, engine: Engine) -> Suites:
-    """The suites of a requested run, scored by base. Raises GitError if there is no base.
-
-    Attack: `setup: npm ci` runs scripts of the pull request as the user of the action, so it runs
-    in base's tree."""
-    base = part.base
-    if base.root is None:
-        why = base.problem or base.reason
-        raise GitError(f"a requested run needs the judges and targets of a base: {why}")
-    engine.set_up_in(base.root)
-    return apply_base(part.suites, base.suites, part.selected, engine.fingerprints.content)
+def _choose_setup_tree(engine: Engine, base: Base) -> None:
+    """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
+    if base.root is not None:
+        engine.set_up_in(base.root)
+    elif base.problem:
+        engine.refuse_setup(f"it runs in the tree of base, and {base.problem}")
 
 
 def _plan(
@@ -217,38 +174,30 @@ def _trust_cassettes(
     engine: Engine, job: Job, base: Base, change: Change, settings: Settings
 ) -> str:
     """The sentence about the cassettes that the change edits, empty if there are none. In a job
-    without secrets, and in one that a maintainer requests, nobody of the project recorded what a
-    change adds: base's cassettes alone answer."""
+    without secrets, nobody of the project recorded what a change adds: base's cassettes alone
+    answer."""
     if not engine.replays:
         return ""
     edited = [
         file.path for file in change.files or () if file.path.startswith(f"{settings.cassettes}/")
     ]
-    if job.trusts_head and not job.without_secrets:
+    if not job.without_secrets:
         known = "their replies decide about the outcome"
     else:
         folder = None
         if base.root is not None and base.cassettes is not None:
             folder = CassetteFolder(base.root, base.cassettes)
         engine.trust_cassettes(folder)
-        known = f"only those of the base answer, because {job.without_secrets or REQUESTED}"
+        known = f"only those of the base answer, because {job.without_secrets}"
     return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
 
 
-def _find_edits(
-    plan: RunnableSuites, suites: Suites, definitions: Definitions, job: Job
-) -> dict[str, SuiteEdits]:
-    """The edits of each suite that both sides have, read before any program of the change runs.
-    `suites` are those of head as written. No answer needs to be scored again where base's
-    evaluators score all of them."""
-    head = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
-    found = {
-        path: find_edits(definitions.differing(head[path], base))
+def _find_edits(plan: RunnableSuites, definitions: Definitions) -> dict[str, SuiteEdits]:
+    """The edits of each suite that both sides have, read before any program of the change runs."""
+    return {
+        path: find_edits(definitions.differing(plan.head[path], base))
         for path, base in plan.base.items()
     }
-    if job.trusts_head:
-        return found
-    return {path: SuiteEdits(one.edits) for path, one in found.items()}
 
 
 def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:

@@ -93,17 +93,9 @@ def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decis
     return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, tuple(reasons))
 
 
-def with_left_out(decision: Decision, left_out: str) -> Decision:
-    """The decision of a run that left out tests which the change affects: never a pass."""
-    if decision.outcome is not Outcome.PASSED:
-        return decision
-    partial = inconclusive_decision((left_out,), "fail")
-    return replace(partial, waived=decision.waived)
-
-
 def with_action(decision: Decision) -> Decision:
-    """The decision of a run that a maintainer can repeat with keys, or in full: the check run of
-    an inconclusive one asks for that and blocks as before."""
+    """The decision of a run that a maintainer can repeat with keys: the check run of an
+    inconclusive one asks for that and blocks as before."""
     if decision.outcome is Outcome.INCONCLUSIVE and decision.conclusion == "failure":
         return replace(decision, conclusion=ACTION_REQUIRED)
     return decision

@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
-from agentevals_action.execution.definitions import code_judges
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.formatting import list_paths, plural
 from agentevals_action.github.events import Job
-from agentevals_action.github.run_requests import RUN
+from agentevals_action.github.run_requests import run_command
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
@@ -32,7 +31,6 @@ from agentevals_action.review import gate, waivers
 from agentevals_action.review.baseline_source import Around, find_baseline
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.base_tree import Base
-from agentevals_action.review.change.requested_run import REQUESTED
 from agentevals_action.review.change.selection import (
     Change,
 )
@@ -57,12 +55,6 @@ from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.cache.store import check_cache
 
 T = TypeVar("T")
-
-_WHOSE = (
-    f"{REQUESTED}: base's evaluators, references, hooks and targets "
-    "files scored the answers, and what the change does to them takes effect after the merge"
-)
-_ASK = f"a person with write access can request a run with keys: comment `{RUN}`"
 
 
 def review(request: ReviewRequest) -> Review:
@@ -189,12 +181,14 @@ def _decide(
     )
     invalid = (*distinct_errors(selected.broken), *plan.missing, *quarantines.errors)
     decision = gate.decide(policy, compared, runs.base.info, invalid)
-    if decisive.left_out:
-        decision = gate.with_left_out(decision, decisive.left_out)
-    if request.job.without_secrets or request.job.part:
+    if request.job.without_secrets:
         decision = gate.with_action(decision)
-    who = _WHOSE if not request.job.trusts_head else ""
-    asked = _ASK if decision.conclusion == gate.ACTION_REQUIRED else ""
+    asked = ""
+    if decision.conclusion == gate.ACTION_REQUIRED:
+        asked = (
+            "a person with write access who has read the change can request a run with keys: "
+            f"comment `{run_command(request.job.head_sha)}`"
+        )
     return Review(
         head_sha=request.job.head_sha,
         base_sha=decisive.base.sha,
@@ -210,7 +204,7 @@ def _decide(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=(*decisive.notices, *filter(None, [refusal, who, asked])),
+        notices=(*decisive.notices, *filter(None, [refusal, asked])),
         samples=settings.samples,
         replayed=settings.cache == "replay",
         uncommitted=decisive.uncommitted,
@@ -285,9 +279,6 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
         # When what base's results are is known or can no longer be influenced: a program of head
         # could change what the host answers.
         await sides.stored_results_read.wait()
-        scored_by_base = not change.request.job.trusts_head
-        if scored_by_base and any(code_judges(suite) for suite in plan.base.values()):
-            await sides.prepare_base(sides.base_root or sides.workspace.folder)
         return await sides.run_head(plan.head)
 
     if plan.head:

@@ -187,3 +187,16 @@ def test_line_splitter__a_long_line_is_passed_on_whole_and_bytes_are_no_text() -
     lines.add(b"y" * 100_000 + b"\n\xff\xfe!\n\xe2")
     lines.end()
     assert [len(expected[0]), *expected[1:]] == [200_000, "\ufffd\ufffd!", "\ufffd"]
+
+
+def test_setup__that_is_refused_fails_every_tree_without_running(tmp_path: Path) -> None:
+    head, base = trees(tmp_path)
+    refused = preparation(head, f"touch {tmp_path}/ran", None)
+    refused.refuse_setup("base is gone")
+    for tree in (head, base):
+        with pytest.raises(AttemptError, match="`setup` did not run: base is gone"):
+            asyncio.run(refused.run(tree, Log().section))
+    assert not (tmp_path / "ran").exists()
+    none = preparation(head, None, None)
+    none.refuse_setup("base is gone")
+    asyncio.run(none.run(head, Log().section))

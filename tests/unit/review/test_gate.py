@@ -233,18 +233,6 @@ def test_decide__what_blocks_is_not_unknown_too() -> None:
     assert without.outcome is Outcome.INCONCLUSIVE
 
 
-def test_left_out__a_pass_of_a_part_is_inconclusive() -> None:
-    passed = Decision(Outcome.PASSED, 0, "success", waived=("one",))
-    left_out = gate.with_left_out(passed, "the request leaves out `a`")
-    assert (left_out.outcome, left_out.reasons, left_out.waived) == (
-        Outcome.INCONCLUSIVE,
-        ("the request leaves out `a`",),
-        ("one",),
-    )
-    failed = Decision(Outcome.FAILED, 1, "failure", ("a test failed",))
-    assert gate.with_left_out(failed, "the request leaves out `a`") == failed
-
-
 @pytest.mark.parametrize(
     ("policy", "conclusion"),
     [("fail", "action_required"), ("neutral", "neutral"), ("pass", "success")],

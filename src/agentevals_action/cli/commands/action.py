@@ -20,12 +20,11 @@ from agentevals_action.errors import (
     InvalidInput,
     ResourceError,
 )
-from agentevals_action.github import events
+from agentevals_action.github import events, run_requests
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import NothingToPublish
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.github.run_requests import EVENTS
 from agentevals_action.github.runner import job_log, workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
@@ -84,11 +83,11 @@ def command() -> int:
         if trusted_phase.is_wanted(runner, settings):
             claimed = trusted_phase.read(runner, settings)
             job = claimed.job
-        elif runner.event_name in EVENTS:
+        elif runner.event_name == run_requests.EVENT:
             requested = requested_run.answer(runner, settings, summary)
             if requested is None:
                 return ExitCode.PASSED
-            job, settings = requested
+            job = requested
         else:
             job, refused = _job(runner, settings)
     except NothingToPublish as nothing:
@@ -136,7 +135,7 @@ def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
 
 
 def _sharding_errors(job: Job, settings: Settings) -> Sequence[str]:
-    if not job.part or (settings.mode == "auto" and not settings.shard):
+    if not job.merge_sha or (settings.mode == "auto" and not settings.shard):
         return ()
     return (
         "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them out "
@@ -244,8 +243,8 @@ class _Gate:
             if self.claimed:
                 reviewed = trusted_phase.review(self.claimed, self.workspace.settings)
                 return redact_record(reviewed, self.workspace.redactor)
-            if self.job.part:
-                requested_run.check_out(self.repository, self.job, self.workspace)
+            if self.job.merge_sha:
+                requested_run.check_out(self.repository, self.job.merge_sha, self.workspace)
             with self._isolation() as users:
                 return self._run_review(users)
         except Exception as error:
@@ -359,7 +358,7 @@ def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost
             check_name=settings.check_name if settings.check_run and job.check_sha else None,
             without_secrets=job.without_secrets,
             labeled=job.pull.labeled if job.pull else "",
-            requested_for=job.pull.base_ref if job.pull and job.part else "",
+            requested_for=job.pull.base_ref if job.pull and job.merge_sha else "",
         ),
         artifacts=_artifacts(settings, runner),
     )

@@ -60,7 +60,8 @@ class PullReply(Reply):
 class PullSides(Reply):
     """The head and the base of a pull request at the time of the request, also in a list;
     `head_repository` is None when the repository is gone. `base_sha` is the tip of the base
-    branch, `merge_sha` GitHub's merge commit, which may be of an older head."""
+    branch, `merge_sha` GitHub's merge commit, which may be of an older head. `mergeable` is None
+    in a list, and while GitHub makes the merge commit."""
 
     number: int
     state: str
@@ -74,6 +75,7 @@ class PullSides(Reply):
     base_sha: str = Field(validation_alias=AliasPath("base", "sha"))
     base_ref: str = Field(validation_alias=AliasPath("base", "ref"))
     merge_sha: str | None = Field(default=None, validation_alias="merge_commit_sha")
+    mergeable: bool | None = None
 
     @property
     def closed(self) -> str:
@@ -89,6 +91,24 @@ class Permission(Reply):
     permission: str
 
 
+class GitObject(Reply):
+    """A Git object by its SHA."""
+
+    sha: str
+
+
+class Branch(Reply):
+    """A branch by its last commit."""
+
+    sha: str = Field(validation_alias=AliasPath("commit", "sha"))
+
+
+class MergeCommit(Reply):
+    """A commit with its parents."""
+
+    parents: Annotated[tuple[GitObject, ...], _list]
+
+
 class TimelineEvent(Reply):
     """An event in the history of a pull request; a commit has no time that GitHub noted."""
 
@@ -98,33 +118,12 @@ class TimelineEvent(Reply):
     label: Label | None = None
 
 
-class ForcePush(Reply):
-    """A force-push of a head; `after` is None when the commit is gone."""
-
-    after: str | None = Field(default=None, validation_alias=AliasPath("afterCommit", "oid"))
-
-
-class ForcePushes(Reply):
-    """GraphQL's force-pushes of a pull request."""
-
-    nodes: Annotated[tuple[ForcePush | None, ...], _list] = Field(
-        default=(),
-        validation_alias=AliasPath("repository", "pullRequest", "timelineItems", "nodes"),
-    )
-
-
 class File(Reply):
     """A changed file."""
 
     filename: str
     status: str
     previous_filename: str | None = None
-
-
-class GitObject(Reply):
-    """A Git object by its SHA."""
-
-    sha: str
 
 
 class CommitComparison(Reply):
