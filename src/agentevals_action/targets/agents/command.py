@@ -23,6 +23,9 @@ from agentevals_action.targets.base import ProviderContext, Request
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 
+#: The variable that names the suite's folder for a command that runs in a workspace.
+SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
+
 #: Fields of a target: the folder in which its command runs, and the variables that it sees.
 WorkingFolder = Annotated[
     str | None,
@@ -75,7 +78,7 @@ class CommandRunner:
         return await process.run(
             words,
             cwd=folder,
-            environment={**self._variables(request.workspace), **(variables or {})},
+            environment={**self._variables(request, request.workspace), **(variables or {})},
             timeout=timeout,
             stdin=stdin,
             limit=limit,
@@ -92,7 +95,7 @@ class CommandRunner:
         return Program(
             tuple(words),
             folder,
-            tuple(sorted(self._variables(workspace).items())),
+            tuple(sorted(self._variables(request, workspace).items())),
             self.user_of(request),
         )
 
@@ -101,9 +104,11 @@ class CommandRunner:
         of_tree = self._isolation.judge_of if request.is_judge else self._isolation.user_of
         return of_tree(request.root)
 
-    def _variables(self, workspace: Path | None) -> dict[str, str]:
-        in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace)) if workspace else {}
-        return {**self._environment, **in_workspace}
+    def _variables(self, request: Request, workspace: Path | None) -> dict[str, str]:
+        if workspace is None:
+            return dict(self._environment)
+        in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace))
+        return {**self._environment, **in_workspace, SUITE_FOLDER: str(request.suite_folder)}
 
     def has(self, variable: str) -> bool:
         """Whether the command sees a variable."""
@@ -163,11 +168,12 @@ def locate(
     command: placeholders.Command, request: Request, cwd: str | None
 ) -> tuple[Path, placeholders.Command]:
     """The folder in which a command runs (its `cwd`, else the test's workspace, else the suite's
-    folder), and the command for it. In a workspace the paths of files become absolute, unless the
-    workspace contains the file."""
+    folder), and the command for it. In a workspace, words of a list that are files of the suite's
+    folder become absolute, unless the workspace contains the file; a script finds the suite's
+    folder in a variable."""
     declared = declared_folder(request, cwd)
     folder = request.workspace if request.workspace and not cwd else declared
-    if folder == declared:
+    if folder == declared or isinstance(command, str):
         return folder, command
 
     def make_absolute(name: str) -> str:
@@ -177,7 +183,10 @@ def locate(
             return name
         return str(declared / name) if outside else name
 
-    return folder, placeholders.rename_files(command, make_absolute)
+    # The program is on the PATH unless it has a slash.
+    program, words = command[0], command[1:]
+    program = make_absolute(program) if "/" in program else program
+    return folder, (program, *map(make_absolute, words))
 
 
 def named_files(words: Sequence[str], cwd: str | None, folder: Folder) -> tuple[str, ...]:

@@ -6,11 +6,8 @@ import asyncio
 import contextlib
 import errno
 import json
-import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
-from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -19,10 +16,11 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.system.start_errors import describe_start, missing_script
+from agentevals_action.system.start_errors import describe_start
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.call_files import (
@@ -31,7 +29,6 @@ from agentevals_action.targets.agents.call_files import (
     call_files,
     needs_folder,
 )
-from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.agents.worker_protocol import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
@@ -39,9 +36,25 @@ from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanRecei
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
+#: Words, or a script of `sh`.
+Command = Annotated[str | ListOf[str], AfterValidator(placeholders.check)]
+
 _MEGABYTE = 1024**2
 #: The placeholders without which the prompt is on standard input.
 _PROMPTS = ("PROMPT", "PROMPT_FILE", "MESSAGES_FILE")
+
+
+class Healthcheck(FileModel):
+    """A command that must succeed once before the target is used."""
+
+    command: Command = Field(description="The command: a list of words, or a script of `sh`.")
+    cwd: str | None = Field(None, description="The command's folder; the target's by default.")
+    timeout_seconds: float = Field(60, gt=0, description="Seconds that it may take.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_command(cls, value: Any) -> Any:
+        return {"command": value} if isinstance(value, str | list | tuple) else value
 
 
 class Cli(ProviderOptions):
@@ -77,8 +90,7 @@ class Cli(ProviderOptions):
     )
     healthcheck: Healthcheck | None = Field(
         None,
-        description="A command that must succeed, or a URL that must answer, once before the "
-        "target is used.",
+        description="A command that must succeed once before the target is used.",
     )
 
     @model_validator(mode="after")
@@ -190,29 +202,11 @@ class _Connected(Provider):
         return await asyncio.to_thread(add_trace, reply, await receiver.spans(), receiver.advice)
 
     async def check(self, request: Request) -> str:
-        """The healthcheck; without one, looks for the program: the cost of a call is unknown."""
-        if self._options.healthcheck is not None:
-            await self._check_health(request)
-            return "its healthcheck succeeds; it was not asked"
-        folder, command = agent_command.locate(self._options.command, request, self._options.cwd)
-        program = _program(command)
-        if isinstance(command, str):  # a shell has its own words (`cd`, `if`) besides programs
-            words = ["sh", "-c", 'command -v -- "$1"', "sh", program]
-            found = (await self._start(words, request, folder, request.timeout)).returncode == 0
-        else:
-            found = self._runner.finds(program, folder)
-        if not found:
-            raise TargetDead(
-                f"there is no command {program!r}",
-                "install it in the input `setup`, or fix the target's `command`",
-            )
-        script = missing_script(_words(command), folder)
-        if script is not None:
-            raise TargetDead(
-                f"there is no file {script!r} in {folder}, where the command runs",
-                "fix the target's `command`, or set its `cwd` (`/` is the repository's root)",
-            )
-        return f"the program {program!r} exists; it was not asked, because it has no `healthcheck`"
+        """Runs the healthcheck."""
+        if self._options.healthcheck is None:
+            return await super().check(request)
+        await self._check_health(request)
+        return "its healthcheck succeeds; it was not asked"
 
     async def _run(
         self, request: Request, files: CallFiles, timeout: float, extra: Mapping[str, str]
@@ -237,7 +231,7 @@ class _Connected(Provider):
         has_prompt = any(placeholders.uses(command, name) for name in _PROMPTS)
         values = {name: str(files.path(name)) for name in FILE_NAMES}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
-        words, variables = _fill(
+        words, variables = placeholders.fill(
             command, values, placeholders.file_words(options.files_format, paths)
         )
         variables = {**extra, **variables}
@@ -280,62 +274,19 @@ class _Connected(Provider):
             if self._is_healthy or check is None:
                 return
             try:
-                if check.url is not None:
-                    await check_url_answers(check.url, check.timeout_seconds)
-                elif check.command is not None:
-                    await self._run_healthcheck(check.command, check, request)
+                await self._run_healthcheck(check, request)
             except TargetDead as error:
                 self._failed_check = error
                 raise
             self._is_healthy = True
 
-    async def _run_healthcheck(
-        self, command: Command, check: Healthcheck, request: Request
-    ) -> None:
-        values = dict.fromkeys(FILE_NAMES, os.devnull)
-        values |= {"PROMPT": "", "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
+    async def _run_healthcheck(self, check: Healthcheck, request: Request) -> None:
         folder = agent_command.declared_folder(request, check.cwd or self._options.cwd)
-        words, variables = _fill(command, values)
-        done = await self._start(words, request, folder, check.timeout_seconds, variables=variables)
+        words = placeholders.words_of(check.command)
+        done = await self._start(words, request, folder, check.timeout_seconds)
         if done.timed_out or done.returncode:
             ended = agent_command.describe_end(done.returncode)
             if done.timed_out:
                 ended = f"took over {check.timeout_seconds:g} s"
             failed = self._runner.error(f"the healthcheck {ended}", done.stderr or done.stdout)
             raise TargetDead(str(failed), failed.hint)
-
-
-def _fill(
-    command: str | Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()
-) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    try:
-        return placeholders.fill(command, values, files)
-    except ValueError as error:
-        raise AttemptError("configuration", f"the command cannot be run: {error}") from None
-
-
-def _program(command: str | Sequence[str]) -> str:
-    """The program that a command begins with; `sh` if only a shell can find it."""
-    if not isinstance(command, str):
-        return command[0]
-    words = _split(command)
-    programs = (word for word in words if "=" not in word and not word.startswith(("(", "{")))
-    return next(programs, "sh")
-
-
-def _words(command: str | Sequence[str]) -> Sequence[str]:
-    """The words of a command; only `sh` for a script of several commands, which may change the
-    folder."""
-    if not isinstance(command, str):
-        return command
-    if re.search(r"[;&|<>()`\n]|\bcd\b", command):
-        return ["sh"]
-    return list(dropwhile(lambda word: "=" in word, _split(command))) or ["sh"]
-
-
-def _split(script: str) -> list[str]:
-    """The words of a script; none if only a shell understands its quotes."""
-    try:
-        return shlex.split(script, comments=True)
-    except ValueError:
-        return []
