@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.results.jsonl import RESULT
 from agentevals_action.targets.prices.table import price_table
 from tests.conftest import Golden
-from tests.support import command, results, suites
+from tests.support import command, suites
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.openai_server import OpenAIServer, failure
 from tests.support.repositories import Repository
@@ -350,10 +349,6 @@ def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
     assert unset["judge"].startswith("the variable KEY is not set; set it in the workflow's `env:`")
     assert "sk-wrong" not in str(refused)
     assert len(agent.requests) == 3
-    # Nothing is sent that could not be paid for, and no more than a token is asked for.
-    assert all(
-        asked.body["max_tokens"] == 1 for asked in model.requests if "max_tokens" in asked.body
-    )
     assert len(model.requests) == 2
 
 
@@ -382,7 +377,7 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
     assert said["closed"].endswith("; is it running, and is `base_url` right?")
     assert said["gone"].endswith("; is it running, and is `url` right?")
     assert 'the reply has no `text`: it has "texts"' in said["wrong"]
-    assert said["fine"].startswith("answers")
+    assert said["fine"].startswith("it was not asked")
     assert len(model.requests) == len(agent.requests) == 1
 
 
@@ -421,7 +416,7 @@ def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
             },
         )
         assert checked(tmp_path)[0] == 0
-    assert agent.requests[0].body == {"tier": "gold", "q": "ping"}
+    assert agent.requests[0].body == {"tier": "gold", "q": "Reply with OK."}
 
 
 def test_check__the_time_limit(tmp_path: Path) -> None:
@@ -429,16 +424,6 @@ def test_check__the_time_limit(tmp_path: Path) -> None:
     with AgentServer(Answer(hold=True)) as agent:
         define(tmp_path, {"name": "default", "provider": "http", "url": agent.url})
         assert checked(tmp_path, "--timeout", "1") == (3, {"default": "no answer within 1 s"})
-
-
-def test_check__stored_results(tmp_path: Path) -> None:
-    one_suite(tmp_path)
-    define(tmp_path, {"name": "default", "provider": "replay", "path": "results.jsonl"})
-    code, said = checked(tmp_path)
-    assert code == 2
-    assert "there is no file 'results.jsonl'" in said["default"]
-    (tmp_path / "results.jsonl").write_text(RESULT.dump_json(results.result()).decode() + "\n")
-    assert checked(tmp_path)[0] == 0
 
 
 def test_check__json_states_it_of_each(tmp_path: Path) -> None:
@@ -465,36 +450,6 @@ def test_check__text_of_a_server_cannot_command_the_runner(tmp_path: Path) -> No
     assert done.code == 3
     assert "\x1b" not in done.out
     assert [line for line in done.out.splitlines() if line.lstrip().startswith("::")] == []
-
-
-def test_check__a_script_that_does_not_exist_does_not_answer(tmp_path: Path) -> None:
-    one_suite(tmp_path)
-    (tmp_path / "there.py").write_text("print(1)")
-    commands = {
-        "default": ["python3", "gone.py"],
-        "string": "NAME=1 python3 -u gone.py --verbose out.py",
-        "program": ["./gone"],
-        "good": ["python3", "-u", "there.py", "out.py"],
-        "shell": "cd elsewhere && python3 gone.py",
-        "module": ["python3", "-m", "gone", "gone.py"],
-    }
-    define(
-        tmp_path,
-        *(
-            {"name": name, "provider": "cli", "command": words, "cwd": "/"}
-            for name, words in commands.items()
-        ),
-    )
-
-    code, said = checked(tmp_path, "--name", "*")
-
-    assert code == 3
-    for name in ("default", "string"):
-        assert said[name].startswith(f"there is no file 'gone.py' in {tmp_path}, where the command")
-    assert said["program"].startswith("there is no command './gone'")
-    asked = "exists; it was not asked, because it has no `healthcheck`"
-    assert said["good"] == said["module"] == f"the program 'python3' {asked}"
-    assert said["shell"] == f"the program 'cd' {asked}"
 
 
 @pytest.mark.parametrize("execution", ["", "execution: {target: support}\n"])

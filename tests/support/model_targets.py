@@ -55,10 +55,6 @@ class ModelTarget:
         request = targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout)
         return self.call(url, lambda provider: provider.complete(request), **fields)
 
-    def check(self, url: str, **fields: Any) -> None:
-        request = targets.request(Path("/"), "hello")
-        self.call(url, lambda provider: provider.check(request), **fields)
-
     def refused(self, reply: Sent, **fields: Any) -> AttemptError:
         """The error of a call that gets this reply."""
         with self.server(script=[reply]) as server, pytest.raises(AttemptError) as caught:

@@ -36,7 +36,7 @@ from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.variables import missing_error, read_variables
 
-_QUESTION = Message("user", "ping")
+_QUESTION = Message("user", "Reply with OK.")
 _CONCURRENT = 8  # checks
 _WHAT = 60  # characters of a command or an address
 _LINE = 1_000  # characters
@@ -56,7 +56,8 @@ _SUITES = 2  # suites that a cell of the table names; more are counted
 @click.option(
     "--check",
     is_flag=True,
-    help="Send each target that is used or named a request for a single token.",
+    help="Ask each model and service that is used or named for a short answer, and run the "
+    "healthchecks of commands.",
 )
 @json_option
 @input_options(*READ_INPUTS, "timeout")

@@ -108,13 +108,12 @@ class ModelOptions(ProviderOptions):
 
 @dataclass(frozen=True)
 class WireFormat:
-    """A vendor's requests and replies: `check_body` is for the shortest answer, `read` raises
-    ValueError for a reply with an unexpected structure. `around_temperature` is the object of a
-    request that holds the temperature, if it is not the request itself."""
+    """A vendor's requests and replies: `read` raises ValueError for a reply with an unexpected
+    structure. `around_temperature` is the object of a request that holds the temperature, if it is
+    not the request itself."""
 
     path: str
     body: MakeBody
-    check_body: MakeBody
     read: Callable[[Any], Trace]
     around_temperature: str = ""
 
@@ -128,7 +127,7 @@ class ModelApi(Provider):
 
     async def complete(self, request: Request) -> Trace:
         """One call."""
-        reply, cost = await self._post(self._format.body, request)
+        reply, cost = await self._post(request)
         try:
             trace = self._format.read(reply)
         except ValueError as error:
@@ -136,17 +135,17 @@ class ModelApi(Provider):
         return trace if cost is None else replace(trace, cost_usd=cost)
 
     async def check(self, request: Request) -> str:
-        """The shortest call; an answer that is cut short is an answer."""
-        await self._post(self._format.check_body, request)
+        """One call."""
+        await self.complete(request)
         return ""
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()
 
-    async def _post(self, make_body: MakeBody, request: Request) -> tuple[Any, float | None]:
+    async def _post(self, request: Request) -> tuple[Any, float | None]:
         try:
-            body = make_body(request.messages)
+            body = self._format.body(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
         if request.temperature is not None:

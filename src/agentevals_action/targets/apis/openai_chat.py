@@ -14,10 +14,6 @@ from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.reply_model import IfValid, ModelReply, ReplyModel, Tokens, at
 
 
-class EmptyReply(ValueError):
-    """A valid reply without text and tool calls."""
-
-
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The messages of a request, with ids that link tool messages to their calls; ValueError or
     OSError if something cannot be sent."""
@@ -117,8 +113,8 @@ class _Completion(ModelReply):
 
 
 def read_completion(data: Any) -> Trace:
-    """The trace of a chat completion; ValueError if it is not one or was filtered, EmptyReply if it
-    has no content."""
+    """The trace of a chat completion; ValueError if it is not one, was filtered or has no
+    content."""
     completion = _Completion.parse(data, "a chat completion")
     choice = completion.choices[0]
     if choice.finish_reason == "content_filter":
@@ -126,5 +122,5 @@ def read_completion(data: Any) -> Trace:
     text = choice.message.text
     calls = tuple(call.read() for call in choice.message.tool_calls or ())
     if not text and not calls:
-        raise EmptyReply(f"the reply is empty (finish_reason {choice.finish_reason!r})")
+        raise ValueError(f"the reply is empty (finish_reason {choice.finish_reason!r})")
     return completion.trace([Message("assistant", text, tool_calls=calls)])

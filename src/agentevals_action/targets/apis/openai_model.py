@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import TransientError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -15,7 +14,6 @@ from agentevals_action.model.validation.file_model import expected
 from agentevals_action.targets.apis import openai_chat, openai_responses
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.model_api import ModelApi, WireFormat
-from agentevals_action.targets.base import Request
 from agentevals_action.targets.variables import names_in
 
 
@@ -34,19 +32,17 @@ Config = Annotated[
         "max_completion_tokens, tools, …"
     ),
 ]
-#: The smallest limit on tokens that every model accepts.
-_FEWEST_TOKENS = 16
 
 
 @dataclass(frozen=True)
 class OpenAIFormat:
     """One format: the fields of a request that are `reserved`, with advice; the `fields` that carry
-    messages; the names of its `limits` on the reply, in the order to try."""
+    messages; the name of its `limit` on the reply."""
 
     path: str
     reserved: Mapping[str, str]
     fields: Callable[[Sequence[Message]], dict[str, Any]]
-    limits: tuple[str, ...]
+    limit: str
     read: Callable[[Any], Trace]
 
 
@@ -58,8 +54,7 @@ FORMATS: Mapping[str, OpenAIFormat] = {
             **dict.fromkeys(("messages", "stream", "n"), "leave it out"),
         },
         fields=lambda messages: {"messages": openai_chat.chat_messages(messages)},
-        # Reasoning models refuse the older name; other servers do not know the newer one.
-        limits=("max_completion_tokens", "max_tokens"),
+        limit="max_completion_tokens",
         read=openai_chat.read_completion,
     ),
     "responses": OpenAIFormat(
@@ -70,7 +65,7 @@ FORMATS: Mapping[str, OpenAIFormat] = {
             **dict.fromkeys(("input", "stream", "background"), "leave it out"),
         },
         fields=openai_responses.conversation,
-        limits=("max_output_tokens",),
+        limit="max_output_tokens",
         read=openai_responses.read_response,
     ),
 }
@@ -88,7 +83,7 @@ class OpenAIModel(ModelApi):
         config: Mapping[str, Any],
     ) -> None:
         self._api_format, self._model, self._config = api_format, model, config
-        super().__init__(service, WireFormat(path, self._body, self._body, self._read))
+        super().__init__(service, WireFormat(path, self._body, self._read))
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         return {**self._config, "model": self._model, **self._api_format.fields(messages)}
@@ -99,30 +94,3 @@ class OpenAIModel(ModelApi):
         except openai_responses.TemporaryFailure as error:
             problem = str(self._client.reply_error(error))
             raise TransientError(problem, limited=error.limited) from None
-
-    async def check(self, request: Request) -> str:
-        """The shortest call; an answer that is cut short, even before it begins, is an answer."""
-        for limit in self._api_format.limits:
-            try:
-                reply, _ = await self._post(partial(self._limited_body, limit=limit), request)
-                self._read(reply)
-            except openai_chat.EmptyReply:
-                break
-            except (TargetDead, TransientError):
-                raise
-            except AttemptError as error:
-                if limit != self._api_format.limits[-1] and limit in str(error):
-                    continue
-                # A reasoning model answers so when it needs more tokens to think.
-                if "output limit was reached" not in str(error):
-                    raise
-            except ValueError as error:
-                raise self._client.reply_error(error) from None
-            break
-        return ""
-
-    def _limited_body(self, messages: Sequence[Message], limit: str) -> dict[str, Any]:
-        body = self._body(messages)
-        for name in self._api_format.limits:
-            body.pop(name, None)
-        return {**body, limit: _FEWEST_TOKENS}

@@ -11,7 +11,6 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.apis.openai_chat import (
-    EmptyReply,
     decode_arguments,
     encode_arguments,
 )
@@ -106,7 +105,7 @@ class _Response(ModelReply):
 
 def read_response(data: Any) -> Trace:
     """The trace of a response without its reasoning: each message has the calls that follow it.
-    ValueError if it is not one, failed or was filtered; EmptyReply; TemporaryFailure."""
+    ValueError if it is not one, failed, was filtered or is empty; TemporaryFailure."""
     response = _Response.parse(data, "a response")
     reason = response.incomplete_reason
     if response.error is not None or response.status not in _COMPLETED:
@@ -123,7 +122,7 @@ def read_response(data: Any) -> Trace:
     messages = _messages(response.output)
     if not messages:
         status = f"{response.status!r}, {reason}" if reason else repr(response.status)
-        raise EmptyReply(f"the reply is empty (status {status})")
+        raise ValueError(f"the reply is empty (status {status})")
     return response.trace(messages)
 
 

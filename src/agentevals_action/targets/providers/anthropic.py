@@ -61,7 +61,7 @@ class Anthropic(model_api.ModelOptions):
         headers = {"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})}
         service = self.service(url, key, headers)
         return model_api.ModelApi(
-            service, model_api.WireFormat("v1/messages", self._body, self._check_body, read_message)
+            service, model_api.WireFormat("v1/messages", self._body, read_message)
         )
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
@@ -70,9 +70,3 @@ class Anthropic(model_api.ModelOptions):
         tokens = MAX_TOKENS + (budget if isinstance(budget, int) else 0)
         config = {"max_tokens": tokens, **self.settings("max_tokens"), **self.config}
         return {**config, "model": self.model, **conversation(messages)}
-
-    def _check_body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        # Thinking requires more than one token.
-        given = {**self.settings("max_tokens"), **self.config}
-        config = {name: value for name, value in given.items() if name != "thinking"}
-        return {**config, "max_tokens": 1, "model": self.model, **conversation(messages)}

@@ -20,7 +20,6 @@ _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
 #: https://ai.google.dev/api/generate-content#request-body
 _NAMES = ("tools", "toolConfig", "safetySettings", "cachedContent", "serviceTier", "store")
 _TOP_LEVEL = {spelling: name for name in _NAMES for spelling in (name, to_snake(name))}
-_MAX_TOKENS = ("maxOutputTokens", "max_output_tokens")
 _RESERVED = {
     "model": "use the field `model`",
     "contents": "leave it out",
@@ -62,9 +61,7 @@ class Gemini(model_api.ModelOptions):
         path = f"{quote(name)}:generateContent"
         return model_api.ModelApi(
             service,
-            model_api.WireFormat(
-                path, self._body, self._check_body, read_content, "generationConfig"
-            ),
+            model_api.WireFormat(path, self._body, read_content, "generationConfig"),
         )
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
@@ -75,10 +72,3 @@ class Gemini(model_api.ModelOptions):
             **({"generationConfig": generation} if generation else {}),
             **conversation(messages, self.model),
         }
-
-    def _check_body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        body = self._body(messages)
-        generation = dict(body.get("generationConfig", {}))
-        for name in _MAX_TOKENS:
-            generation.pop(name, None)
-        return {**body, "generationConfig": {**generation, "maxOutputTokens": 1}}

@@ -227,6 +227,11 @@ class _Connected(Provider):
             raise self._client.reply_error(error) from None
         return trace if reply.cost_usd is None else replace(trace, cost_usd=reply.cost_usd)
 
+    async def check(self, request: Request) -> str:
+        """One call."""
+        await self.complete(request)
+        return ""
+
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()

@@ -138,7 +138,3 @@ class _Connected(Provider):
             f"none of the {len(self._answers)} mock responses matches {quoted(text)}",
             "add a response with a pattern that does",
         )
-
-    async def check(self, request: Request) -> str:  # noqa: ARG002  # of the interface
-        """Always available."""
-        return ""

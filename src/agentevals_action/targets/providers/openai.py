@@ -42,5 +42,5 @@ class OpenAI(model_api.ModelOptions):
             dead_codes=frozenset({"model_not_found"}),
         )
         api_format = FORMATS[self.api_format]
-        config = {**self.settings(api_format.limits[0]), **self.config}
+        config = {**self.settings(api_format.limit), **self.config}
         return OpenAIModel(service, api_format, api_format.path, self.model, config)

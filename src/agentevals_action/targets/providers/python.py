@@ -124,15 +124,6 @@ class _Connected(Provider):
         except OSError as error:
             raise _not_started(program, error) from None
 
-    async def check(self, request: Request) -> str:
-        """Imports the function."""
-        program = self._program(request)
-        try:
-            async with self._workers.lend(program, self._open):
-                return "its function can be imported; it was not asked"
-        except OSError as error:
-            raise _not_started(program, error) from None
-
     async def close(self) -> None:
         """Ends the workers."""
         await self._workers.close()

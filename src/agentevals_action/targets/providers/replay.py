@@ -78,11 +78,6 @@ class _Connected(Provider):
             raise AttemptError("target", problem + "question", _RERUN)
         return _trace(result, request, name)
 
-    async def check(self, request: Request) -> str:
-        """Reads the file."""
-        await self._rows(request)
-        return "its file has results"
-
     async def _rows(self, request: Request) -> tuple[Path, _Rows]:
         try:
             path = Folder(request.root, request.suite_folder).file(self._options.path)

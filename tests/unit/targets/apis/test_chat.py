@@ -6,7 +6,7 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.apis.openai_chat import EmptyReply, chat_messages, read_completion
+from agentevals_action.targets.apis.openai_chat import chat_messages, read_completion
 
 
 def completion(
@@ -170,5 +170,5 @@ def test_read_completion__what_is_no_answer_is_a_value_error(data: Any, problem:
 
 def test_read_completion__one_that_says_nothing() -> None:
     for message, reason in (({"content": None}, "length"), ({"content": ""}, "stop")):
-        with pytest.raises(EmptyReply, match=rf"empty \(finish_reason '{reason}'\)"):
+        with pytest.raises(ValueError, match=rf"empty \(finish_reason '{reason}'\)"):
             read_completion(completion(message, reason))

@@ -7,7 +7,6 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.apis.openai_chat import EmptyReply
 from agentevals_action.targets.apis.openai_responses import (
     TemporaryFailure,
     conversation,
@@ -250,7 +249,7 @@ def test_read_response__what_is_no_answer_is_a_value_error(data: Any, problem: s
     ids=str,
 )
 def test_read_response__one_that_says_nothing(data: Any, problem: str) -> None:
-    with pytest.raises(EmptyReply, match=problem):
+    with pytest.raises(ValueError, match=problem):
         read_response(data)
 
 

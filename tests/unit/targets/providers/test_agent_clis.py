@@ -1,9 +1,7 @@
 """What `claude-cli`, `codex-cli`, `copilot-cli` and `gemini-cli` have in common; their streams have
 tests of their own."""
 
-import asyncio
 import json
-import os
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -434,21 +432,6 @@ def test_complete__an_error_that_may_pass_does_not_end_the_program(
     retry = {**(API_RETRY if name == "claude" else {"type": "error"}), **event}
     stream = agent_programs.lines(retry) + SAID[name]("hello")
     assert AgentRun(name, tmp_path).printing(stream).answer().output == "hello"
-
-
-@each
-def test_check__is_a_run(name: str, tmp_path: Path) -> None:
-    async def check(*messages: str) -> None:
-        definition = {"provider": f"{name}-cli", "command": agent_programs.program(name)}
-        provider = targets.options(definition).connect(
-            targets.context({"PATH": os.environ["PATH"]})
-        )
-        await provider.check(targets.request(tmp_path, *messages))
-        await provider.close()
-
-    asyncio.run(check("echo hello"))
-    with pytest.raises(TargetDead):
-        asyncio.run(check("hello"))
 
 
 @each

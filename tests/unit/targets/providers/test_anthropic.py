@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # over a second's import, which each worker would do: the tests that need it have it imported
     import anthropic
 
-ask, check, refused = ANTHROPIC.ask, ANTHROPIC.check, ANTHROPIC.refused
+ask, refused = ANTHROPIC.ask, ANTHROPIC.refused
 
 LOOK = {
     "name": "look",
@@ -197,32 +197,6 @@ def test_complete__an_error_of_this_test_alone(reply: Sent, told: str) -> None:
     error = refused(reply)
     assert (type(error), error.kind) == (AttemptError, "target")
     assert told in str(error)
-
-
-def test_check__one_token_even_where_the_target_thinks() -> None:
-    with AnthropicServer(otherwise=message(stop_reason="max_tokens")) as server:
-        check(
-            server.url,
-            config={
-                "thinking": {"type": "enabled", "budget_tokens": 2000},
-                "max_tokens": 3000,
-                "temperature": 1,
-            },
-        )
-    assert server.requests[0].body == {
-        "max_tokens": 1,
-        "temperature": 1,
-        "model": "m",
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-    }
-
-
-def test_check__says_what_is_wrong() -> None:
-    with AnthropicServer(otherwise="hi", key="right", model="m") as server:
-        with pytest.raises(TargetDead, match="answered 401: invalid x-api-key"):
-            check(server.url, api_key="wrong")
-        with pytest.raises(TargetDead, match="answered 404: model: gone"):
-            check(server.url, api_key="right", model="gone")
 
 
 @pytest.mark.parametrize(

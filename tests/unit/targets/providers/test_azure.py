@@ -10,7 +10,7 @@ from tests.support import targets
 from tests.support.model_targets import AZURE
 from tests.support.openai_server import AzureServer, Reply, azure_failure, function_call
 
-ask, check, refused = AZURE.ask, AZURE.check, AZURE.refused
+ask, refused = AZURE.ask, AZURE.refused
 
 DATE = "2024-10-21"
 
@@ -147,16 +147,6 @@ def test_complete__a_filtered_prompt_or_answer_is_an_error_of_the_test() -> None
     answer = refused(Reply(text="", finish_reason="content_filter"))
     assert type(answer) is AttemptError
     assert "content filter" in str(answer)
-
-
-def test_check__a_short_call_and_what_is_wrong() -> None:
-    with AzureServer(otherwise="hi", key="k", model="my gpt") as server:
-        check(server.url, api_key="k", api_version=DATE)
-        with pytest.raises(TargetDead, match="answered 401"):
-            check(server.url, api_key="other")
-        with pytest.raises(TargetDead, match="does not exist"):
-            check(server.url, api_key="k", deployment="other")
-    assert server.requests[0].body["max_completion_tokens"] == 16
 
 
 def test_options__the_key_is_needed_and_other_spellings_are_known() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         genai,
     )
 
-ask, check, refused = GEMINI.ask, GEMINI.check, GEMINI.refused
+ask, refused = GEMINI.ask, GEMINI.refused
 
 LOOK = {"functionDeclarations": [{"name": "look", "description": "Looks."}]}
 CALL = {"functionCall": {"name": "look", "args": {"x": 1}, "id": "1"}, "thoughtSignature": "c2ln"}
@@ -195,27 +195,6 @@ def test_complete__an_error_of_this_test_alone(reply: Sent, told: str) -> None:
     error = refused(reply)
     assert (type(error), error.kind) == (AttemptError, "target")
     assert told in str(error)
-
-
-def test_check__one_token() -> None:
-    with GeminiServer(otherwise=content(finish_reason="MAX_TOKENS")) as server:
-        check(server.url, config={"temperature": 1, "maxOutputTokens": 99})
-        check(server.url, config={"max_output_tokens": 99, "tools": [LOOK]})
-    first, second = (received.body for received in server.requests)
-    assert first["generationConfig"] == {"temperature": 1, "maxOutputTokens": 1}
-    assert (second["generationConfig"], second["tools"]) == ({"maxOutputTokens": 1}, [LOOK])
-
-
-def test_check__says_what_is_wrong() -> None:
-    with GeminiServer(otherwise="hi", key="right", model="m") as server:
-        with pytest.raises(TargetDead, match="answered 400: API key not valid"):
-            check(server.url, api_key="wrong")
-        with pytest.raises(
-            TargetDead, match="answered 403: Method doesn't allow unregistered callers"
-        ):
-            check(server.url)
-        with pytest.raises(TargetDead, match="answered 404: models/gone is not found"):
-            check(server.url, api_key="right", model="gone")
 
 
 @pytest.mark.parametrize(

@@ -409,22 +409,6 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
     assert "root:" not in str(error)
 
 
-def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
-    async def checked(url: str) -> None:
-        provider = targets.options({"provider": "http", "url": url, "output_path": "text"}).connect(
-            targets.context({})
-        )
-        try:
-            await provider.check(targets.request(Path("/"), "ping"))
-        finally:
-            await provider.close()
-
-    with AgentServer({"text": "pong"}) as server:
-        asyncio.run(checked(server.url))
-    with AgentServer({"texts": []}) as server, pytest.raises(AttemptError, match="has no `text`"):
-        asyncio.run(checked(server.url))
-
-
 @pytest.mark.parametrize(
     ("fields", "diagnostic"),
     [

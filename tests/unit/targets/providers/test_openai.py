@@ -11,7 +11,7 @@ from tests.support import targets
 from tests.support.model_targets import OPENAI
 from tests.support.openai_server import OpenAIServer, Reply, failure, function_call
 
-ask, check, refused = OPENAI.ask, OPENAI.check, OPENAI.refused
+ask, refused = OPENAI.ask, OPENAI.refused
 
 
 def test_complete__what_is_sent_and_what_comes_back() -> None:
@@ -170,82 +170,6 @@ def test_complete__a_response_that_failed(code: str, limited: bool | None) -> No
     assert f"{code}: it went wrong with ***" in str(error)
     assert str(error).startswith("127.0.0.1:")
     assert (error.limited if isinstance(error, TransientError) else None) == limited
-
-
-@pytest.mark.parametrize("api_format", ["chat", "responses"])
-def test_check__is_a_short_call(api_format: str) -> None:
-    config = (
-        {"max_tokens": 9, "temperature": 1}
-        if api_format == "chat"
-        else {"max_output_tokens": 9, "temperature": 1}
-    )
-    with OpenAIServer(otherwise="hi") as server:
-        check(server.url, api_format=api_format, config=config)
-    (received,) = server.requests
-    limit = "max_completion_tokens" if api_format == "chat" else "max_output_tokens"
-    assert {
-        name: value for name, value in received.body.items() if name.startswith(("max", "temp"))
-    } == {limit: 16, "temperature": 1}
-
-
-def test_check__a_server_that_knows_the_older_limit_alone() -> None:
-    with OpenAIServer(otherwise="hi", refused=["max_completion_tokens"]) as server:
-        check(server.url)
-    assert [received.body.get("max_tokens") for received in server.requests] == [None, 16]
-
-
-@pytest.mark.parametrize(
-    ("reply", "fields"),
-    [
-        (Reply(text="", finish_reason="length"), {}),
-        (
-            failure(
-                400,
-                "Could not finish the message because max_tokens or model output limit was reached.",
-            ),
-            {},
-        ),
-        (
-            Reply(
-                items=[],
-                fields={
-                    "status": "incomplete",
-                    "incomplete_details": {"reason": "max_output_tokens"},
-                },
-            ),
-            {"api_format": "responses"},
-        ),
-    ],
-    ids=["empty", "refused", "incomplete"],
-)
-def test_check__an_answer_cut_short_is_one(reply: Reply, fields: dict[str, Any]) -> None:
-    with OpenAIServer(otherwise=reply) as server:
-        check(server.url, **fields)
-
-
-@pytest.mark.parametrize(
-    ("reply", "kind", "message"),
-    [
-        (failure(401, "Incorrect API key provided", "invalid_api_key"), TargetDead, "answered 401"),
-        (
-            failure(404, "The model `m` does not exist", "model_not_found"),
-            TargetDead,
-            "answered 404",
-        ),
-        (failure(500, "try later"), TransientError, "answered 500"),
-        (failure(400, "bad temperature"), AttemptError, "bad temperature"),
-        (Reply(body={"hello": "world"}), AttemptError, "not a chat completion"),
-    ],
-    ids=str,
-)
-def test_check__what_is_wrong(reply: Reply, kind: type[AttemptError], message: str) -> None:
-    with (
-        OpenAIServer(otherwise=reply) as server,
-        pytest.raises(AttemptError, match=message) as caught,
-    ):
-        check(server.url)
-    assert type(caught.value) is kind
-    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

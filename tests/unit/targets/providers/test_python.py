@@ -339,15 +339,6 @@ def test_complete__an_import_error_ends_all_calls_that_wait(agent: Agent) -> Non
     assert imports(agent.root) <= max(4, os.cpu_count() or 1)
 
 
-def test_check__imports_the_function_and_does_not_call_it(agent: Agent) -> None:
-    agent.write(f"{COUNTS_IMPORTS}\ndef answer(messages): raise ValueError('called')")
-    agent.use(lambda provider: provider.check(targets.request(agent.root, "ping")))
-    assert imports(agent.root) == 1
-    agent.write("import nothing_like_it")
-    with pytest.raises(AttemptError, match=r"^agent:answer cannot be imported: ModuleNotFound"):
-        agent.use(lambda provider: provider.check(targets.request(agent.root, "ping")))
-
-
 def test_complete__an_interpreter_of_its_own_needs_none_of_our_packages(agent: Agent) -> None:
     venv.create(agent.root / ".venv", with_pip=False)
     agent.write(

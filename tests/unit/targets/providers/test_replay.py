@@ -348,20 +348,6 @@ def test_complete__rows_of_agentv(tmp_path: Path) -> None:
     assert "Error: boom" in str(refused(asked("failed"), path="run/index.jsonl"))
 
 
-def test_check__the_file_is_read(tmp_path: Path) -> None:
-    async def checked() -> None:
-        await (
-            targets.options({"provider": "replay", "path": "results.jsonl"})
-            .connect(targets.context({}))
-            .check(request(tmp_path))
-        )
-
-    with pytest.raises(AttemptError, match="there is no file"):
-        asyncio.run(checked())
-    write(tmp_path / "results.jsonl", row("any"))
-    asyncio.run(checked())
-
-
 def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
     write(tmp_path / "evals/results.jsonl", row())
     options = targets.options({"provider": "replay", "path": "results.jsonl"})
