@@ -19,16 +19,11 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from simulation import Conditions, Key, PullRequest, Urn, pull_requests
+
 from agentevals_action.model.result import GateRecord, SampleResult
 from agentevals_action.results.rates import interval
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
-from agentevals_action.review.selftest.simulation import (
-    Conditions,
-    Key,
-    PullRequest,
-    Urn,
-    pull_requests,
-)
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 HOLDS, SLIPS = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")

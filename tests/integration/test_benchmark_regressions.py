@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "regressions.py"
 
 
 @pytest.fixture(scope="module")
-def regressions() -> dict[str, Any]:
-    return runpy.run_path(str(SCRIPT), run_name="regressions")
+def regressions() -> Iterator[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(SCRIPT.parent)
+        yield runpy.run_path(str(SCRIPT), run_name="regressions")
 
 
 def test_fisher__known_values(regressions: dict[str, Any]) -> None:

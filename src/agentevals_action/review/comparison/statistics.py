@@ -11,7 +11,7 @@ from statistics import NormalDist
 from agentevals_action.model.comparison import Counts, Difference
 
 #: Quantiles of the normal distribution: two-sided 95 %, one-sided 95 %, one-sided 80 %.
-Z95, Z95_ONE_SIDED, Z80 = (NormalDist().inv_cdf(share) for share in (0.975, 0.95, 0.8))
+Z95, Z80 = (NormalDist().inv_cdf(share) for share in (0.975, 0.8))
 
 #: The grid of failure rates: denser where most tests are.
 _RATES = (

@@ -1,4 +1,4 @@
-"""Simulated pull requests, decided like real ones: for `selftest` and the benchmarks."""
+"""Simulated pull requests, decided like real ones."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
+from agentevals_action.model.result import GateRecord, SampleResult, TestResult
 from agentevals_action.results import scoring
 from agentevals_action.results.build import extended
 from agentevals_action.review.comparison.decision_rule import (
@@ -88,42 +88,9 @@ def pull_requests(
     return signals.run(_pull_requests(urns, conditions, count, rng))
 
 
-def chance_of_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
-    """How often (0–1) a plain comparison of this many samples on each side sees this test fall, by
-    the given number of drawn runs on each side."""
-    base, head = (_outcomes(urn, pool, samples, draws, rng) for pool in (urn.base, urn.head))
-    falls = (
-        head_count * base_count
-        for head_result, head_count in head
-        for base_result, base_count in base
-        if find_fall(head_result, base_result)
-    )
-    return sum(falls) / (draws * draws)
-
-
-def _outcomes(
-    urn: Urn, pool: Sequence[SampleResult], samples: int, draws: int, rng: Random
-) -> Sequence[tuple[TestResult, int]]:
-    """The different results of the drawn runs, with how often each was drawn."""
-    runs = Counter[tuple[Verdict | None, tuple[str, ...]]]()
-    for _ in range(draws):
-        _, verdict, gates = scoring.combine_samples(rng.choices(pool, k=samples))
-        runs[verdict, tuple(gates)] += 1
-    return [(_result(urn, (), None, *outcome), count) for outcome, count in runs.items()]
-
-
 def _combined(urn: Urn, samples: Sequence[SampleResult]) -> TestResult:
-    return _result(urn, samples, *scoring.combine_samples(samples))
-
-
-def _result(
-    urn: Urn,
-    samples: Sequence[SampleResult],
-    score: float | None,
-    verdict: Verdict | None,
-    gates: Sequence[str],
-) -> TestResult:
     suite, test = urn.key
+    score, verdict, gates = scoring.combine_samples(samples)
     return TestResult(
         timestamp="",
         eval_id=test,
@@ -132,7 +99,7 @@ def _result(
         score=score,
         verdict=verdict,
         gates=urn.gates,
-        gates_failed=tuple(gates),
+        gates_failed=gates,
         samples=tuple(samples),
     )
 
