@@ -1,37 +1,31 @@
 """The sandboxed Jinja environments of reports, judge prompts and HTTP bodies, and the packaged
-folders.
-
-No sandbox limits the time or the memory of a template. Templates of users that can take long are
-rendered by `system.rendering`."""
+folders. The sandbox keeps a template from the program's objects; it does not limit its time."""
 
 import json
 import re
+import traceback
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import (
     BaseLoader,
-    ChoiceLoader,
-    DictLoader,
+    FunctionLoader,
     StrictUndefined,
     Template,
     TemplateError,
+    TemplateSyntaxError,
     Undefined,
     meta,
     nodes,
     pass_eval_context,
 )
 from jinja2.environment import TemplateExpression
-from jinja2.exceptions import SecurityError
-from jinja2.filters import do_tojson, do_urlencode
-from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _PACKAGE = Path(__file__).resolve().parent
-_CUSTOM = "the custom template"
 #: The errors that a template of a user can end in.
 _TEMPLATE_ERRORS = (
     TemplateError,
@@ -44,13 +38,7 @@ _TEMPLATE_ERRORS = (
     RecursionError,
     MemoryError,
 )
-#: Characters of a text that a template of a user makes: 200 KB of `{{ output }}` would make 200 GB.
-MAX_RENDERED = 20_000_000
-#: Filters whose cost is that of their result.
-_LINEAR_FILTERS = frozenset({"tojson", "urlencode", "length", "count"})
 _FENCE = re.compile("`{3,}|~{3,}")
-#: The longest text or list that `*`, and the most bits of a number that `**`, may make.
-_LONGEST, _MOST_BITS = 1_000_000, 10_000
 
 
 def packaged_folder(name: str) -> Path:
@@ -60,57 +48,28 @@ def packaged_folder(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parents[1] / name
 
 
-def _read_templates() -> DictLoader:
+def _read_templates() -> FunctionLoader:
     folder = packaged_folder("templates")
-    return DictLoader(
-        {
-            path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-            for path in folder.rglob("*.j2")
-        }
-    )
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox in which an operator cannot fill the memory."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """`left * right` or `left ** right`; SecurityError when the result would be very large."""
-        if (
-            operator == "**"
-            and isinstance(left, int)
-            and isinstance(right, int)
-            and left.bit_length() * right > _MOST_BITS
-        ):
-            raise SecurityError(f"{operator} makes a number of more than {_MOST_BITS:,} bits here")
-        for one, times in ((left, right), (right, left)):
-            if (
-                operator == "*"
-                and isinstance(times, int)
-                and isinstance(one, str | list | tuple)
-                and len(one) * times > _LONGEST
-            ):
-                raise SecurityError(
-                    f"{operator} makes a text or a list longer than {_LONGEST:,} here"
-                )
-        return super().call_binop(context, operator, left, right)
+    texts = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*.j2")
+    }
+    # With the name as the file's, frames of these differ from those of a user's template.
+    return FunctionLoader(lambda name: (texts[name], name, None) if name in texts else None)
 
 
 def _environment(
     loader: BaseLoader | None = None, trims: bool = False, escapes: bool = False
-) -> _Environment:
+) -> ImmutableSandboxedEnvironment:
     # Autoescape is for HTML only: other texts are Markdown and prompts, and the report view escapes
     # untrusted text.
-    # Not optimized: a prompt is compiled when its suite is read, and constants may be large.
-    return _Environment(
+    return ImmutableSandboxedEnvironment(
         loader=loader,
         undefined=StrictUndefined,
         trim_blocks=trims,
         lstrip_blocks=trims,
         keep_trailing_newline=True,
         autoescape=escapes,
-        optimized=False,
     )
 
 
@@ -124,33 +83,6 @@ def _as_text(_context: nodes.EvalContext, value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if is_data else value
 
 
-class _Ready(str):
-    """A text that a filter already encoded: `tojson` in a JSON text, `urlencode` in a URL."""
-
-    __slots__ = ()
-
-
-@pass_eval_context
-def _json_ready(context: nodes.EvalContext, value: Any, indent: int | None = None) -> _Ready:
-    return _Ready(do_tojson(context, value, indent))
-
-
-@pass_eval_context
-def _in_json(context: nodes.EvalContext, value: Any) -> str:
-    """The form of `{{ value }}` in a JSON text: the inside of a string, so that no text can end it;
-    data as JSON."""
-    text = str(_as_text(context, value))
-    is_data = isinstance(value, _Ready) or not isinstance(value, str)
-    return text if is_data else json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-@pass_eval_context
-def _in_url(context: nodes.EvalContext, value: Any) -> str:
-    """The form of `{{ value }}` in a URL: one segment of a path, or one value of a query."""
-    text = str(_as_text(context, value))
-    return text if isinstance(value, _Ready) else quote(text, safe="", errors="replace")
-
-
 # Read when the module is imported: a program of a pull request that runs later cannot change them.
 _PACKAGED = _read_templates()
 _TEXTS = {
@@ -162,12 +94,10 @@ _REPORTS = _environment(_PACKAGED, trims=True)
 _PAGES = _environment(_PACKAGED, trims=True, escapes=True)
 _PROMPTS = _environment(_PACKAGED)
 _PROMPTS.finalize = _as_text
-_BODIES = {"text": _environment(), "json": _environment(), "url": _environment()}
-_BODIES["text"].finalize = _as_text
-_BODIES["json"].finalize = _in_json
-_BODIES["json"].filters["tojson"] = _json_ready
-_BODIES["url"].finalize = _in_url
-_BODIES["url"].filters["urlencode"] = lambda value: _Ready(do_urlencode(value))
+# One segment of a path or one value of a query: Jinja's own leaves `/` as it is.
+_PROMPTS.filters["urlencode"] = lambda value: quote(
+    "" if value is None else str(value), safe="", errors="replace"
+)
 
 
 def unknown_variables(
@@ -176,71 +106,52 @@ def unknown_variables(
     """Names that a template uses and that are not `known`, in alphabetical order; ValueError, which
     calls it `what`, for an invalid template."""
     try:
-        tree = _PROMPTS.parse(text)
-        # The only block whose operand is computed during compilation; no prompt needs it.
-        if tree.find(nodes.ScopedEvalContextModifier):
-            raise ValueError(f"{what} contains `autoescape`; remove it, nothing is escaped there")
-        reader = meta.TrackingCodeGenerator(_PROMPTS)
-        reader.optimizer = None
-        reader.visit(tree)
-    except TemplateError as error:
-        raise ValueError(f"{what} is not a valid template: {error}") from None
-    except RecursionError:
-        raise ValueError(f"{what} is not a valid template: it is nested too deeply") from None
-    return tuple(sorted(reader.undeclared_identifiers - known))
+        return tuple(sorted(meta.find_undeclared_variables(_PROMPTS.parse(text)) - known))
+    except (TemplateError, RecursionError) as error:
+        raise ValueError(f"{what} is not a valid template: {_reason(error)}") from None
 
 
-def _reason(error: Exception) -> str:
-    return "it needs too much memory" if isinstance(error, MemoryError) else str(error)
-
-
-@lru_cache(maxsize=256)
-def only_names_variables(text: str) -> bool:
-    """Whether a template consists of text and variables (`{{ metadata.tags[0] | tojson }}`): its
-    cost is that of its result. Others (loops, conditions, calls) can take any time. A template
-    that is not valid counts as one, its error is found at once."""
-    try:
-        body = _PROMPTS.parse(text).body
-    except (TemplateError, RecursionError):
-        return True
+def prints_only(text: str, filter_name: str) -> bool:
+    """Whether everything that a valid template prints, besides its own text, goes through a filter
+    (`{{ prompt | tojson }}`)."""
+    printed = (
+        part for output in _PROMPTS.parse(text).find_all(nodes.Output) for part in output.nodes
+    )
     return all(
-        isinstance(node, nodes.Output) and all(map(_is_variable, node.nodes)) for node in body
+        isinstance(part, nodes.TemplateData)
+        or (isinstance(part, nodes.Filter) and part.name == filter_name)
+        for part in printed
     )
 
 
-def _is_variable(node: nodes.Expr | None) -> bool:
-    if isinstance(node, nodes.Filter) and node.name in _LINEAR_FILTERS:
-        if node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
-            return False
-        node = node.node
-    while isinstance(node, nodes.Getattr | nodes.Getitem):
-        if isinstance(node, nodes.Getitem) and not isinstance(node.arg, nodes.Const):
-            return False
-        node = node.node
-    return isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const)
+def _reason(error: Exception) -> str:
+    """The error of a user's template on one line, with its line there if it is known."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    reason = error.message if isinstance(error, TemplateSyntaxError) else None
+    reason = "it needs too much memory" if isinstance(error, MemoryError) else reason or str(error)
+    reason = " ".join(reason.split()) or type(error).__name__
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == "<template>"
+    ]
+    line = error.lineno if isinstance(error, TemplateSyntaxError) else (lines or [None])[-1]
+    return f"{reason} (line {line})" if line else reason
 
 
-def _joined(template: Template, variables: Mapping[str, Any]) -> str:
-    parts, length = [], 0
-    for part in template.generate(variables):
-        parts.append(part)
-        length += len(part)
-        if length > MAX_RENDERED:
-            raise ValueError(f"it makes more than {MAX_RENDERED:,} characters")
-    return "".join(parts)
-
-
-@lru_cache(maxsize=64)
-def _prompt(text: str) -> Template:
+@lru_cache(maxsize=256)
+def _template(text: str) -> Template:
     return _PROMPTS.from_string(text)
 
 
-def render_prompt(text: str, variables: Mapping[str, Any]) -> str:
-    """A judge's prompt with its variables; ValueError when it cannot be rendered."""
+def render_text(text: str, variables: Mapping[str, Any], what: str = "the prompt") -> str:
+    """A template of a user with its variables; data is printed as JSON. ValueError, which calls it
+    `what`, when it cannot be rendered."""
     try:
-        return _joined(_prompt(text), variables)
+        return _template(text).render(variables)
     except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"the prompt cannot be rendered: {_reason(error)}") from None
+        raise ValueError(f"{what} cannot be rendered: {_reason(error)}") from None
 
 
 def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
@@ -249,33 +160,14 @@ def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str, kind: str) -> Template:
-    return _BODIES[kind].from_string(text)
-
-
-@lru_cache(maxsize=256)
 def _expression(text: str) -> TemplateExpression | None:
     """The expression of a template that consists of one (`{{ input }}`), else None."""
-    environment = _BODIES["text"]
-    body = environment.parse(text).body if text.startswith("{{") and text.endswith("}}") else []
+    is_one = text.startswith("{{") and text.endswith("}}")
+    body = _PROMPTS.parse(text).body if is_one else []
     printed = body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
     if len(printed) != 1 or isinstance(printed[0], nodes.TemplateData):
         return None
-    return environment.compile_expression(text.strip()[2:-2].strip("-+"), undefined_to_none=False)
-
-
-def render_text(
-    text: str,
-    variables: Mapping[str, Any],
-    what: str,
-    kind: Literal["text", "json", "url"] = "text",
-) -> str:
-    """A template with its variables. Values are escaped for a string in a `json` text and
-    percent-encoded in a `url`. ValueError, which calls it `what`, when it cannot be rendered."""
-    try:
-        return _joined(_compiled(text, kind), variables)
-    except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"{what} cannot be filled in: {_reason(error)}") from None
+    return _PROMPTS.compile_expression(text.strip()[2:-2].strip("-+"), undefined_to_none=False)
 
 
 def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
@@ -284,13 +176,13 @@ def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
     try:
         expression = _expression(text)
         if expression is None:
-            return _joined(_compiled(text, "text"), variables)
+            return _template(text).render(variables)
         value = expression(variables)
         if isinstance(value, Undefined):
             value._fail_with_undefined_error()
         return value
     except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"{what} cannot be filled in: {_reason(error)}") from None
+        raise ValueError(f"{what} cannot be rendered: {_reason(error)}") from None
 
 
 #: The parts of a template that only fills in names: it cannot loop.
@@ -309,11 +201,9 @@ def fill_names(text: str, variables: Mapping[str, Any]) -> Any:
     """A text with `{{ name }}` and `{{ name.field }}` filled in; a text that is only one of them
     becomes its value. ValueError for an unknown name, and for any other expression."""
     try:
-        tree = _BODIES["text"].parse(text)
-    except TemplateError as error:
-        raise ValueError(f"the text cannot be filled in: {error}") from None
-    except RecursionError:
-        raise ValueError("the text cannot be filled in: it is nested too deeply") from None
+        tree = _PROMPTS.parse(text)
+    except (TemplateError, RecursionError) as error:
+        raise ValueError(f"the text cannot be filled in: {_reason(error)}") from None
     if any(not isinstance(node, _NAMES_ONLY) for node in (tree, *tree.find_all(nodes.Node))):
         raise ValueError("the text has more than names in `{{ }}`; write only `{{ name }}`")
     return render_value(text, variables, "the text")
@@ -342,12 +232,9 @@ def render_custom_report(text: str, name: str, context: Mapping[str, Any]) -> st
     """A template of a user, called `name` in errors, which extends a packaged one
     (`{% extends "comment.md.j2" %}`); ValueError when that fails."""
     try:
-        own = DictLoader({_CUSTOM: text})
-        environment = _environment(ChoiceLoader([own, _PACKAGED]), trims=True)
-        return _tidy(_joined(environment.get_template(_CUSTOM), context))
+        return _tidy(_REPORTS.from_string(text).render(context))
     except _TEMPLATE_ERRORS as error:
-        problem = f"{type(error).__name__}: {_reason(error)}"
-        raise ValueError(f"the template {name} cannot be rendered: {problem}") from None
+        raise ValueError(f"the template {name} cannot be rendered: {_reason(error)}") from None
 
 
 def _tidy(text: str) -> str:

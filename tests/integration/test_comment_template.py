@@ -1,7 +1,5 @@
-"""The comment's template: that of the base, rendered in a process that can be killed."""
+"""The comment's template: that of the base."""
 
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,10 +23,6 @@ FILES: Files = {
     "agent.sh": "cat\n",
 }
 LATER = "takes effect after the merge"
-ENDLESS = (
-    "{{ view.marker }}\n"
-    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-)
 
 
 def template(words: str) -> str:
@@ -100,14 +94,6 @@ def test_template__a_new_one_waits_for_the_merge(change: Change) -> None:
     assert LATER in comment
 
 
-@pytest.mark.slow
-def test_template__one_that_does_not_end_is_an_error(change: Change) -> None:
-    done, comment = change.finish({"comment.j2": template("Ours")}, {"comment.j2": ENDLESS})
-    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
-    assert "took longer than" in comment
-    assert change.server.check_runs[0].conclusion == "failure"
-
-
 def test_template__a_change_can_repair_one_of_the_base(change: Change) -> None:
     done, comment = change.finish(
         {"comment.j2": "without the marker"}, {"comment.j2": template("Ours")}
@@ -127,34 +113,3 @@ def test_template__one_that_fails_on_this_review_is_reported_by_the_default_one(
     done, comment = change.finish({"comment.j2": failing}, {"comment.j2": failing})
     assert done.code == 2, done.log
     assert "comment.j2" in comment
-
-
-def test_template__one_that_does_not_end_does_not_stop_a_signal(change: Change) -> None:
-    job = change.job({"comment.j2": template("Ours")}, {"comment.j2": ENDLESS})
-    process = job.start()
-    deadline = time.monotonic() + 90
-    while not children_of(process.pid, "template_process"):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    log, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, log
-    assert [(check.status, check.conclusion) for check in change.server.check_runs] == [
-        ("completed", "cancelled")
-    ]
-    assert not children_of(process.pid, "template_process")
-
-
-def children_of(parent: int, word: str) -> list[int]:
-    """The running children of a process whose command line contains a word."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            text = status.read_text()
-            command = (status.parent / "cmdline").read_bytes()
-        except OSError:  # it ended
-            continue
-        if f"PPid:\t{parent}\n" in text and word.encode() in command:
-            found.append(int(status.parent.name))
-    return found

@@ -274,8 +274,8 @@ def _build_what_all_use() -> None:
             elif is_pydantic_dataclass(value):
                 rebuild_dataclass(value)
     for environment in (templating._REPORTS, templating._PAGES, templating._PROMPTS):
-        for name in environment.list_templates():
-            environment.get_template(name)
+        for path in (folder := templating.packaged_folder("templates")).rglob("*.j2"):
+            environment.get_template(path.relative_to(folder).as_posix())
     sys.path.insert(0, str(_ROOT))
     reviews = importlib.import_module("tests.support.reviews")
     del sys.path[0]

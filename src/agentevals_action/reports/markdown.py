@@ -16,7 +16,6 @@ from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.page import MARKER, build_page
 from agentevals_action.reports.view.tests import ListLimits
 from agentevals_action.reports.view.verdict import headline
-from agentevals_action.system import rendering, signals
 
 _FULL = ListLimits(
     "full", detailed=40, answer=1_500, rows=200, folded=100, quiet=100, items=100, text=300
@@ -99,10 +98,8 @@ def _fitting(
 
 
 def _render_custom(template: CommentTemplate, context: Mapping[str, Any]) -> str:
-    function = templating.render_custom_report
     try:
-        rendered = rendering.render_apart(function, template.text, template.name, context)
-        return str(signals.run(rendered))
+        return templating.render_custom_report(template.text, template.name, context)
     except ValueError as error:
         advice = f"fix {template.name}, or leave `comment-template` out"
         raise InvalidInput(str(error), advice) from None

@@ -37,5 +37,5 @@ class LlmJudge(PromptedOptions):
                 "there are neither criteria nor an expected output to score by",
                 "Write `criteria`, or a `prompt`.",
             )
-        prompt = await self.compose(_TEMPLATE, variables, _FORM)
+        prompt = self.compose(_TEMPLATE, variables, _FORM)
         return await ask_judge(case.ask, evaluator, prompt, _FORM, ("score",), read_score)

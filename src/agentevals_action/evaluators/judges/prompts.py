@@ -13,7 +13,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import NamedFile
-from agentevals_action.system import rendering
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
@@ -122,7 +121,7 @@ class PromptedOptions(EvaluatorOptions):
         """The field."""
         return self.temperature
 
-    async def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
+    def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one, which fences the data
         with a delimiter that the data cannot contain.
 
@@ -135,8 +134,7 @@ class PromptedOptions(EvaluatorOptions):
             fence = hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
             return templating.builtin_prompt(template, {**variables, "form": form, "fence": fence})
         try:
-            prompt = await rendering.render(templating.render_prompt, self._text, variables)
-            return str(prompt)
+            return templating.render_text(self._text, variables)
         except ValueError as error:
             raise AttemptError("evaluator", str(error)) from None
 

@@ -295,7 +295,7 @@ class Rubric(PromptedOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The weighted mean of the criteria; AttemptError if the judge's reply lacks one."""
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
-        prompt = await self.compose(_TEMPLATE, variables, _FORM)
+        prompt = self.compose(_TEMPLATE, variables, _FORM)
         read = partial(read_checks, criteria=self.rubrics)
         return await ask_judge(case.ask, evaluator, prompt, _FORM, ("checks",), read)
 

@@ -23,7 +23,6 @@ from agentevals_action.model.validation.json_values import (
     shown,
 )
 from agentevals_action.system import redaction
-from agentevals_action.system.rendering import render
 from agentevals_action.targets import variables
 from agentevals_action.targets.apis.http_client import HttpClient, HttpReply, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
@@ -37,7 +36,12 @@ from agentevals_action.targets.replies.event_stream import (
     read_stream,
 )
 from agentevals_action.targets.replies.usage import Usage, read_usage
-from agentevals_action.templating import render_text, render_value, unknown_variables
+from agentevals_action.templating import (
+    prints_only,
+    render_text,
+    render_value,
+    unknown_variables,
+)
 
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
@@ -135,7 +139,7 @@ class Http(ProviderOptions):
 
     url: Annotated[str, AfterValidator(_check_url_template)] = Field(
         description="The service. After its host it may be a template as `body` is "
-        "(`…/ask?q={{ prompt }}`), whose values are encoded."
+        "(`…/ask?q={{ prompt | urlencode }}`)."
     )
     method: Annotated[str, BeforeValidator(_check_method)] = Field(
         "POST",
@@ -146,10 +150,10 @@ class Http(ProviderOptions):
     )
     body: Annotated[Any, AfterValidator(_check_body)] = Field(
         None,
-        description="A Jinja template, or an object or a list whose strings are templates, which "
-        "is sent as JSON; there `{{ input }}` alone is the data itself. Variables: "
-        f"{', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id of "
-        "a test that has one.",
+        description="An object or a list whose strings are Jinja templates, sent as JSON (`{{ "
+        "input }}` alone is the data itself), or one template (in JSON: `{{ prompt | tojson }}`). "
+        f"Variables: {', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the "
+        "conversation_id of a test that has one.",
     )
     output_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
         None,
@@ -176,6 +180,31 @@ class Http(ProviderOptions):
                 "body as a text, or change the Content-Type"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_filters(self) -> Self:
+        body = self.body if isinstance(self.body, str) else ""
+        is_form = "x-www-form-urlencoded" in (self.content_type or "")
+        for name, text, needed in (
+            ("url", self.url, "urlencode"),
+            ("body", body if is_form else "", "urlencode"),
+            ("body", body if self.is_json_text else "", "tojson"),
+        ):
+            if not prints_only(_check_template(text), needed):
+                raise ValueError(
+                    f"a text of a test can break this `{name}`; write `{{{{ … | {needed} }}}}`"
+                    + (" without quotes, or the body as an object" if needed == "tojson" else "")
+                )
+        return self
+
+    @property
+    def is_json_text(self) -> bool:
+        """Whether the body is a text of JSON, by the header or by its beginning."""
+        if not isinstance(self.body, str):
+            return False
+        start = self.body.lstrip()
+        looks_json = start.startswith("[") or re.match(r"\{(?![{%#])", start) is not None
+        return "json" in self.content_type if self.content_type else looks_json
 
     @property
     def content_type(self) -> str | None:
@@ -213,7 +242,7 @@ class _Connected(Provider):
     async def complete(self, request: Request) -> Trace:
         options = self._options
         try:
-            url, content, content_type = await _make_request(options, request)
+            url, content, content_type = _make_request(options, request)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
         own_type = content_type if options.content_type is None else None
@@ -237,7 +266,7 @@ class _Connected(Provider):
         await self._client.close()
 
 
-async def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
+def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
     """The URL, the body and its Content-Type; ValueError or OSError if the test cannot be put into
     them."""
     values = {
@@ -250,18 +279,26 @@ async def _make_request(options: Http, request: Request) -> tuple[str, bytes | N
     }
     url = options.url
     if _is_template(url):
-        url = await render(render_text, url, values, "`url`", "url")
+        url = render_text(url, values, "`url`")
     if options.method not in _WITH_BODY:
         return url, None, None
     content_type = "application/json"
     if isinstance(options.body, str):
-        text, content_type = await _text_body(options.body, options.content_type, values)
+        text = render_text(options.body, values, "`body`")
+        content_type = "text/plain; charset=utf-8"
+        if options.is_json_text:
+            content_type = "application/json"
+            try:
+                parse_json(text)
+            except ValueError as error:
+                problem = f"`body` is not valid JSON with its values: {error}"
+                raise ValueError(f"{problem}; write the body as an object") from None
     else:
         body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
         if request.conversation_id is not None:
             body["conversation_id"] = request.conversation_id
         if options.body is not None:
-            body = await _fill(options.body, values, "body")
+            body = _fill(options.body, values, "body")
         try:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except TypeError as error:
@@ -269,35 +306,14 @@ async def _make_request(options: Http, request: Request) -> tuple[str, bytes | N
     return url, text.encode("utf-8", "replace"), content_type
 
 
-async def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
+def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
     if isinstance(value, dict):
-        return {key: await _fill(item, values, f"{path}.{key}") for key, item in value.items()}
+        return {key: _fill(item, values, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [await _fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [_fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, str) and _is_template(value):
-        return await render(render_value, value, values, f"`{path}`")
+        return render_value(value, values, f"`{path}`")
     return value
-
-
-async def _text_body(
-    template: str, content_type: str | None, values: Mapping[str, Any]
-) -> tuple[str, str]:
-    """The filled template and its Content-Type. It is JSON by the header, or by the beginning of
-    the template; no text of a test can end a string in it."""
-    start = template.lstrip()
-    looks_json = start.startswith("[") or re.match(r"\{(?![{%#])", start)
-    if "json" in content_type if content_type else looks_json:
-        text = await render(render_text, template, values, "`body`", "json")
-        try:
-            parse_json(text)
-        except ValueError as error:
-            advice = "write texts in quotes and data without, or the body as an object"
-            problem = f"`body` is not valid JSON with its values ({error}): {advice}"
-            raise ValueError(problem) from None
-        return text, "application/json"
-    is_form = content_type is not None and "x-www-form-urlencoded" in content_type
-    text = await render(render_text, template, values, "`body`", "url" if is_form else "text")
-    return text, "text/plain; charset=utf-8"
 
 
 def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace:

@@ -114,16 +114,15 @@ def test_complete__an_object_has_its_strings_filled_in() -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "application/vnd.agent+json"}])
 def test_complete__a_json_text_cannot_be_broken_by_a_prompt(headers: Mapping[str, str]) -> None:
-    body = '{"q": "{{ prompt }}", "m": {{ input }}, "t": {{ prompt | tojson }}, "n": {{ sample }}, "c": "{{ conversation_id }}"}'
+    body = '{"q": {{ prompt | tojson }}, "m": {{ input | tojson }}, "n": {{ sample | tojson }}, "c": {{ conversation_id | tojson }}}'
     with AgentServer() as server:
         ask(server.url, NASTY, body=body, headers=headers, request={"attempt": 2})
     (asked,) = server.requests
     assert asked.body == {
         "q": NASTY,
         "m": [{"role": "user", "content": NASTY}],
-        "t": NASTY,
         "n": 2,
-        "c": "",
+        "c": None,
     }
     assert asked.headers["content-type"] == headers.get("content-type", "application/json")
 
@@ -133,7 +132,7 @@ def test_complete__a_json_text_that_is_none_is_an_error_before_it_is_sent() -> N
         AgentServer() as server,
         pytest.raises(AttemptError, match="`body` is not valid JSON with its values") as caught,
     ):
-        ask(server.url, 'x", "admin": true, "y": "', body='{"q": {{ prompt }}}')
+        ask(server.url, body='{"q": {{ prompt | tojson }} + 1}')
     assert caught.value.kind == "configuration"
     assert server.requests == []
 
@@ -160,17 +159,19 @@ def test_complete__a_form_is_encoded() -> None:
         ask(
             server.url,
             NASTY,
-            body="q={{ prompt }}&id={{ id }}",
+            body="q={{ prompt | urlencode }}&id={{ id | urlencode }}",
             headers={"Content-Type": "application/x-www-form-urlencoded"},
         )
     assert parse_qs(server.requests[0].data.decode()) == {"q": [NASTY], "id": ["first"]}
 
 
-@pytest.mark.parametrize("written", ["{{ prompt }}", "{{ prompt | urlencode }}"])
-def test_complete__get_carries_the_prompt_in_its_url(written: str) -> None:
+def test_complete__get_carries_the_prompt_in_its_url() -> None:
+    written = "{{ prompt | urlencode }}"
     with AgentServer("hi") as server:
         assert (
-            ask(f"{server.url}/tests/{{{{ id }}}}?q={written}&n=1", NASTY, method="GET").output
+            ask(
+                f"{server.url}/tests/{{{{ id | urlencode }}}}?q={written}&n=1", NASTY, method="GET"
+            ).output
             == "hi"
         )
     (asked,) = server.requests
@@ -182,7 +183,11 @@ def test_complete__get_carries_the_prompt_in_its_url(written: str) -> None:
 
 def test_complete__what_a_url_prints_stays_one_piece() -> None:
     with AgentServer() as server:
-        ask(server.url + "/{{ id }}/end", method="DELETE", request={"eval_id": "a/../b?c#d"})
+        ask(
+            server.url + "/{{ id | urlencode }}/end",
+            method="DELETE",
+            request={"eval_id": "a/../b?c#d"},
+        )
     assert server.requests[0].path == "/a%2F..%2Fb%3Fc%23d/end"
 
 
@@ -386,7 +391,7 @@ def test_complete__a_template_that_cannot_be_filled_in() -> None:
         with (
             AgentServer() as server,
             pytest.raises(
-                AttemptError, match=r"`body(\.t)?` cannot be filled in: .* has no "
+                AttemptError, match=r"`body(\.t)?` cannot be rendered: .* has no "
             ) as caught,
         ):
             ask(server.url, **fields)
@@ -397,7 +402,6 @@ def test_complete__a_template_that_cannot_be_filled_in() -> None:
     "template",
     [
         "{{ metadata.__class__.__mro__ }}",
-        "{{ 'a' * 10**9 }}",
         "{{ ''.format.__globals__ }}",
         "{% include '/etc/passwd' %}",
     ],
@@ -438,6 +442,8 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
         ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is not a valid template"),
         ({"body": 3}, "`body`: write a text, an object or a list"),
+        ({"body": '{"q": "{{ prompt }}"}'}, "write `{{ … | tojson }}` without quotes"),
+        ({"url": "http://a/?q={{ prompt }}"}, "break this `url`; write `{{ … | urlencode }}`"),
         ({"output_path": "a..b"}, '`output_path`: "a..b" is not a valid path'),
     ],
 )
@@ -449,7 +455,7 @@ def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> No
     own = targets.options(
         {
             "provider": "http",
-            "url": "${{ BASE }}/ask?q={{ prompt }}",
+            "url": "${{ BASE }}/ask?q={{ prompt | urlencode }}",
             "headers": {"Authorization": "Bearer ${{ AGENT_KEY }}"},
             "body": {"a": "${{ TEAM }}: {{ prompt }}"},
         }
