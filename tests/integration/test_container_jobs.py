@@ -23,8 +23,7 @@ from tests.support.container import (
 from tests.support.git_http import served_as_github
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_timeline import moment
-from tests.support.github_world import file
+from tests.support.github_world import file, moment
 from tests.support.repositories import Files, PullRequest, pull_request
 
 # A cold build takes its libraries and git from their registries.

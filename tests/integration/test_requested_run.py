@@ -9,11 +9,11 @@ import pytest
 
 from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.client.api import GitHubApi, RunContext
+from agentevals_action.github.comment import AcceptedCommit, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from tests.support import payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_timeline import moment
-from tests.support.github_world import file
+from tests.support.github_world import file, moment
 from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
@@ -183,10 +183,22 @@ def test_refusal__of_a_closed_pull_request(fine: Requested, merged_at: str | Non
 def test_base_branch__that_was_changed_after_the_comment_is_refused(
     fine: Requested, minute: float, code: int
 ) -> None:
-    fine.server.timeline.add(NUMBER, minute, "base_ref_changed")
+    event = {"event": "base_ref_changed", "created_at": moment(minute)}
+    fine.announced.timeline += [{"event": "committed", "sha": "c" * 40}, event]
     done = fine.comment().finish()
     assert done.code == code, done.log
     assert ("was changed after the comment" in done.log) == bool(code)
+
+
+def test_label__in_a_requested_run_accepts_its_commit(tmp_path: Path, server: GitHubServer) -> None:
+    gate = requested(tmp_path, server, {"agent.sh": RUDE})
+    gate.announced.labels = {"agentevals:accept"}
+    done = gate.comment().finish()
+    assert done.code == 0, done.log
+    assert "1 regression accepted by @ada" in done.log
+    marker = read_marker(server.comments[0].body)
+    assert marker
+    assert marker.accepted == AcceptedCommit(commit=gate.pull.head, by="ada")
 
 
 def test_refusal__of_a_conflict(fine: Requested) -> None:

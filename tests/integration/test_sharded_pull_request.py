@@ -12,8 +12,7 @@ import pytest
 from tests.support import payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_timeline import moment
-from tests.support.github_world import file
+from tests.support.github_world import file, moment
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
 

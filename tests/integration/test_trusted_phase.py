@@ -15,8 +15,7 @@ from agentevals_action.review.claims import read_claims
 from tests.support import payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_timeline import moment
-from tests.support.github_world import file
+from tests.support.github_world import file, moment
 from tests.support.greeter import FILES, GOOD
 from tests.support.job import Finished, Job
 from tests.support.markdown import rendered, tags, text_outside_code

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.support import command, payloads
-from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.job import Finished, Job
@@ -91,8 +90,6 @@ class Gate:
             folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")}
         )
         server.add_pull(NUMBER, self.pull.head, self.pull.main, [file(".agentv/targets.yaml")])
-        server.timeline.push(NUMBER, self.pull.head, 0)
-        server.timeline.check(self.pull.head, 1)
 
     def push(self, files: Files) -> None:
         """Another commit on the pull request's branch, ten minutes later."""
@@ -102,16 +99,19 @@ class Gate:
         merge = origin.merge_for_pull(self.pull.main, head)
         origin.git("checkout", "--quiet", "main")
         self.pull = PullRequest(origin, self.pull.base, self.pull.main, head, merge)
-        self.server.world.pulls[NUMBER].files = [file(".agentv/targets.yaml")]
-        self.server.timeline.push(NUMBER, head, 10)
-        self.server.timeline.check(head, 11)
+        announced = self.server.world.pulls[NUMBER]
+        announced.files, announced.head_sha = [file(".agentv/targets.yaml")], head
 
-    def run(self) -> Finished:
-        """The next run of the workflow, on a fresh checkout of the merge commit."""
+    def run(self, action: str = "synchronize") -> Finished:
+        """The next run of the workflow, on a fresh checkout of the merge commit; `labeled` and
+        `unlabeled` are by ada."""
         self.runs += 1
         place = self.folder / str(self.runs)
         workspace = self.pull.checkout(place / "workspace", self.pull.merge, 2)
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
+        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER, action)
+        if action in ("labeled", "unlabeled"):
+            self.server.world.pulls[NUMBER].labels = {LABEL} if action == "labeled" else set()
+            event |= {"label": {"name": LABEL}, "sender": payloads.user("ada")}
         inputs = {"baseline": "rerun"}
         return Job(
             workspace.path,
@@ -132,36 +132,42 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 def test_accepting__a_regression_passes_for_this_head_and_no_longer(gate: Gate) -> None:
     assert gate.run().code == 1
-    assert gate.server.routes("timeline") == []
-    gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
-    done = gate.run()
+    done = gate.run("labeled")
     assert done.code == 0, done.log
-    assert done.outputs["outcome"] == "passed"
     assert "1 regression accepted by" in done.summary
+    again = gate.run()  # the marker of the comment has the commit
+    assert again.code == 0, again.log
     gate.push({".agentv/targets.yaml": agent(ada="Ada!")})
-    later = gate.run()
+    later = gate.run()  # worse, so that this is a new comment, which has the commit of the old one
     assert later.code == 1, later.log
-    assert "the head has changed since" in later.summary
+    assert "added it for" in later.summary
+    assert gate.run().code == 1
+    assert gate.run("labeled").code == 0
+
+
+def test_accepting__ends_with_the_label(gate: Gate) -> None:
+    assert gate.run("labeled").code == 0
+    assert gate.run("unlabeled").code == 1
+    gate.server.world.pulls[NUMBER].labels = {LABEL}  # no run of this event
+    done = gate.run()
+    assert done.code == 1, done.log
+    assert "the commit that it was added for is not known" in done.summary
+    assert "remove the label and add it again" in done.summary
 
 
 def test_accepting__never_a_failed_gate(gate: Gate) -> None:
     gate.push({".agentv/targets.yaml": agent(ada="Ada!", bob="Bob")})
-    gate.server.timeline.label(NUMBER, LABEL, "ada", 15)
-    done = gate.run()
+    done = gate.run("labeled")
     assert done.code == 1, done.log
     assert "required gate" in done.summary
 
 
 def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
-    gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
-    gate.server.break_route(
-        InjectedFailure(
-            r"/commits/[^/]+/check-runs", 403, 9, "Resource not accessible by integration"
-        )
-    )
+    gate.server.world.pulls[NUMBER].labels = {LABEL}
+    gate.server.permissions |= {"pull-requests": "none", "issues": "none"}
     done = gate.run()
     assert done.code == 1, done.log
-    assert "checks: read" in done.summary
+    assert "pull-requests: read" in done.summary
 
 
 def test_quarantine__that_an_agent_writes_into_both_trees_does_not_hold(tmp_path: Path) -> None:

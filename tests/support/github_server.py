@@ -10,7 +10,6 @@ from typing import Any
 from tests.support.github_git import GitData
 from tests.support.github_history import History
 from tests.support.github_http import Answer, InjectedFailure, Request, handler
-from tests.support.github_timeline import Timeline
 from tests.support.github_world import (
     NOT_PERMITTED,
     Account,
@@ -61,7 +60,6 @@ class GitHubServer(LoopbackServer):
         self.graphql_url = f"{self.url}/graphql"
         self.git = GitData(f"{self.url}/repos/{owner}/{repo}", self._need)
         self.history = History(self.world, self.url, self._need, self._page)
-        self.timeline = Timeline(self.world, self._need, self._page)
         self.enterprise_url = f"{self.url}/api/v3"
         self.enterprise_graphql_url = f"{self.url}/api/graphql"
 
@@ -168,6 +166,7 @@ class GitHubServer(LoopbackServer):
             ("GET", rf"{root}/pulls/(\d+)", self._pull),
             ("GET", rf"{root}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{root}/pulls/(\d+)/files", self._files),
+            ("GET", rf"{root}/issues/(\d+)/timeline", self._timeline),
             ("GET", rf"{root}/issues/(\d+)/comments", self._list_comments),
             ("POST", rf"{root}/issues/(\d+)/comments", self._create_comment),
             ("PATCH", rf"{root}/issues/comments/(\d+)", self._edit_comment),
@@ -181,7 +180,6 @@ class GitHubServer(LoopbackServer):
             ("GET", rf"{root}/actions/runs/(\d+)", self._workflow_run),
             *self.history.routes(root),
             *self.git.routes(root),
-            *self.timeline.routes(root),
         )
 
     def _need(self, level: str, *names: str) -> None:
@@ -253,7 +251,7 @@ class GitHubServer(LoopbackServer):
             "merged_at": pull.merged_at,
             "merge_commit_sha": pull.merge_sha,
             "mergeable": pull.mergeable,
-            "labels": self.timeline.labels(pull.number),
+            "labels": [{"id": 1, "name": name} for name in sorted(pull.labels)],
             "head": {
                 "ref": pull.branch,
                 "sha": pull.head_sha,
@@ -265,6 +263,11 @@ class GitHubServer(LoopbackServer):
     def _permission(self, request: Request, login: str) -> Answer:
         permission = self.world.permissions.get(login, "read")
         return 200, {"permission": permission, "role_name": permission, "user": {}}, {}
+
+    def _timeline(self, request: Request, number: str) -> Answer:
+        self._need("read", "pull-requests", "issues")
+        events, headers = self._page(request, self.world.pull(int(number)).timeline)
+        return 200, events, headers
 
     def _merge_commit(self, request: Request, sha: str) -> Answer:
         self._need("read", "contents")

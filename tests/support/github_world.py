@@ -4,7 +4,7 @@ pulls, comments, check runs."""
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 CONCLUSIONS = {
@@ -98,7 +98,8 @@ class CheckRun:
 class Pull:
     """`files` are in the wire form of the files API (`file`). `repository` is that of the head,
     None for one that is gone; without a value it is the base's own. `merge_parents` are those of
-    GitHub's merge commit `merge_sha`, `mergeable` is None while it is made."""
+    GitHub's merge commit `merge_sha`, `mergeable` is None while it is made. `timeline`
+    are events as on the wire."""
 
     number: int
     head_sha: str
@@ -113,6 +114,14 @@ class Pull:
     merge_sha: str | None = None
     merge_parents: tuple[str, ...] = ()
     mergeable: bool | None = True
+    labels: set[str] = field(default_factory=set)
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+
+
+def moment(minute: float) -> str:
+    """An instant on the wire, so many minutes after a fixed one."""
+    start = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
+    return (start + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:

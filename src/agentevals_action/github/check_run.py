@@ -48,12 +48,6 @@ def branch_digest(name: str) -> str:
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def is_of_pull(external_id: str | None, pull: int) -> bool:
-    """Whether a check run is one of this action for a pull request."""
-    own = read_id(external_id)
-    return own is not None and own.pull == pull
-
-
 class CheckRunWriter:
     """One check run on one commit. What fails becomes a notice."""
 

@@ -32,9 +32,18 @@ _MARKER = re.compile(r"<!-- agentevals:v1 (\{[^\n<>]*\}) -->")
 _ESCAPES = (("<", r"\u003c"), (">", r"\u003e"), ("--", r"-\u002d"))
 
 
+class AcceptedCommit(BaseModel):
+    """The commit whose regressions the label accepts, by a login."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    commit: str
+    by: str
+
+
 class Marker(BaseModel):
     """Identifies a comment: `id` is the gate, `run` and `attempt` order the runs, `head` is
-    the commit and `outcome` its result."""
+    the commit and `outcome` its result. `accepted` outlives the run that stored it."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -43,10 +52,11 @@ class Marker(BaseModel):
     attempt: int
     head: str
     outcome: Outcome = Field(strict=False)
+    accepted: AcceptedCommit | None = None
 
     def line(self) -> str:
         """The marker as an HTML comment on one line."""
-        text = json.dumps(self.model_dump(mode="json"), separators=(",", ":"))
+        text = json.dumps(self.model_dump(mode="json", exclude_none=True), separators=(",", ":"))
         for characters, escape in _ESCAPES:
             text = text.replace(characters, escape)
         return f"<!-- agentevals:v1 {text} -->"
@@ -84,6 +94,17 @@ class CommentWriter:
     def __init__(self, api: GitHubApi, pull: int) -> None:
         self._api = api
         self._pull = pull
+        self._accepted: AcceptedCommit | None = None
+        self._keeps_accepted = True
+
+    def read_accepted(self) -> AcceptedCommit | None:
+        """The accepted commit that the latest comment stores. ApiError."""
+        own = self._list_own()
+        return own[-1].marker.accepted if own else None
+
+    def store_accepted(self, accepted: AcceptedCommit | None) -> None:
+        """Sets what the next comment stores, in place of what the latest one does."""
+        self._accepted, self._keeps_accepted = accepted, False
 
     def publish(self, report: CommentReport) -> str | None:
         """Creates, updates or replaces the comment; returns its URL, None if it is not as
@@ -106,7 +127,10 @@ class CommentWriter:
         own = self._list_own()
         if (not own and not report.wanted) or self._is_outdated(marker, own):
             return None
-        line = f"{marker.line()}\n"
+        accepted = self._accepted
+        if self._keeps_accepted and own:
+            accepted = own[-1].marker.accepted
+        line = f"{marker.model_copy(update={'accepted': accepted}).line()}\n"
         body = line + limits.cut_markdown(report.body, limits.COMMENT, reserved=len(line))
         if not own:
             return self._create(body, own).html_url

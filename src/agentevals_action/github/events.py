@@ -35,13 +35,15 @@ class Event:
 @dataclass(frozen=True)
 class Pull:
     """The pull request; `base_sha` is the tip of its base branch at the time of the event.
-    `labeled` is the label whose addition is the event, empty for other events."""
+    `labeled` is the label whose addition is the event, empty for other events, `sender` the login
+    of who caused the event."""
 
     number: int
     head_sha: str
     base_ref: str
     base_sha: str
     labeled: str = ""
+    sender: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class _PullRequest(_Payload):
 
     action: str = ""
     label: str = Field(default="", validation_alias=AliasPath("label", "name"))
+    sender: str = Field(default="", validation_alias=AliasPath("sender", "login"))
 
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
@@ -228,6 +231,7 @@ def _pull_request(event: Event, settings: Settings) -> Job:
             payload.base_ref,
             payload.base_sha,
             payload.label if payload.action == "labeled" else "",
+            payload.sender,
         ),
         without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
     )

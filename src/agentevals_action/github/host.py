@@ -13,7 +13,7 @@ from agentevals_action.github.client.replies import CommitComparison, File, Pull
 from agentevals_action.github.client.retry import LAST_SECONDS
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
-from agentevals_action.github.labels import Labels
+from agentevals_action.github.labels import AcceptLabel
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.model import github_limits as limits
@@ -37,6 +37,7 @@ class GitHubHost(Host):
         self._context = context
         self._artifacts = artifacts
         self._check = CheckRunWriter(self._api, context.check_name) if context.check_name else None
+        self._comments = CommentWriter(self._api, context.pull) if context.pull else None
 
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
@@ -82,8 +83,7 @@ class GitHubHost(Host):
 
     def acceptance(self, label: str) -> Acceptance | None:
         """As of the base class; None outside a pull request."""
-        number = self._context.pull
-        return None if number is None else Labels(self._api, number).acceptance(label)
+        return AcceptLabel(self._api, self._comments).acceptance(label) if self._comments else None
 
     def upload_report(self, page: bytes) -> str | None:
         """As of the base class, as an artifact of the run."""
@@ -118,8 +118,7 @@ class GitHubHost(Host):
 
     def publish_comment(self, report: CommentReport) -> str | None:
         """Publishes the comment; returns its URL, None outside a pull request."""
-        number = self._context.pull
-        return None if number is None else CommentWriter(self._api, number).publish(report)
+        return self._comments.publish(report) if self._comments else None
 
 
 def _changed_file(file: File) -> ChangedFile:

@@ -4,17 +4,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.github.comment import Marker, read_marker
+from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.model.review import Outcome
 
+ACCEPTED = AcceptedCommit(commit="a" * 40, by="ada")
 MARKER = Marker(id="agentevals", run=50, attempt=1, head="a" * 40, outcome=Outcome.FAILED)
 
 
-@given(st.text(), st.integers(0, 10**18), st.integers(1, 10**6), st.sampled_from(Outcome))
+@given(
+    st.text(),
+    st.integers(0, 10**18),
+    st.integers(1, 10**6),
+    st.sampled_from(Outcome),
+    st.sampled_from([None, ACCEPTED]),
+)
 def test_marker__is_read_as_it_was_written(
-    comment_id: str, run: int, attempt: int, outcome: Outcome
+    comment_id: str, run: int, attempt: int, outcome: Outcome, accepted: AcceptedCommit | None
 ) -> None:
-    marker = Marker(id=comment_id, run=run, attempt=attempt, head="a" * 40, outcome=outcome)
+    marker = Marker(
+        id=comment_id,
+        run=run,
+        attempt=attempt,
+        head="a" * 40,
+        outcome=outcome,
+        accepted=accepted,
+    )
     line = marker.line()
     assert "\n" not in line
     assert line.count("<!--") == line.count("-->") == 1

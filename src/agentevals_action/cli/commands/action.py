@@ -358,6 +358,7 @@ def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost
             check_name=settings.check_name if settings.check_run and job.check_sha else None,
             without_secrets=job.without_secrets,
             labeled=job.pull.labeled if job.pull else "",
+            sender=job.pull.sender if job.pull else "",
             requested_for=job.pull.base_ref if job.pull and job.merge_sha else "",
         ),
         artifacts=_artifacts(settings, runner),

@@ -38,9 +38,7 @@ class CheckRun(Reply):
 
     id: int
     html_url: str
-    conclusion: str | None = None
     external_id: str | None = None
-    started_at: Time | None = None
 
 
 class Label(Reply):
@@ -114,8 +112,6 @@ class TimelineEvent(Reply):
 
     event: str
     created_at: Time | None = None
-    actor: Account | None = None
-    label: Label | None = None
 
 
 class File(Reply):
