@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -11,7 +10,6 @@ from pydantic import Field
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.json_schema import suite_schema
 from agentevals_action.suites.load import load_suite
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base
@@ -21,9 +19,6 @@ targets:
   - {name: default, provider: cli, command: [cat], judge_target: judge}
   - {name: judge, provider: mock, responses: []}
 """
-
-#: The JSON Schema of a suite, which takes half a second.
-schema = cache(suite_schema)
 
 
 class CliTarget(base.ProviderOptions):

@@ -29,19 +29,20 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 class QuarantineEntry(FileModel):
     """Tests that run and are reported, and do not block until a day is over."""
 
-    tests: _Globs
-    """Glob over test ids, or a list of them; `!glob` excludes."""
-    suites: _Globs = ()
-    """Glob over suite paths from the repository's root, or a list of them; every suite when left
-    out."""
-    owner: _Words
-    """The person who is responsible for it."""
-    reason: _Words
-    """Why these tests may fail."""
+    tests: _Globs = Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
+    suites: _Globs = Field(
+        default=(),
+        description="Glob over suite paths from the repository's root, or a list of them; every "
+        "suite when left out.",
+    )
+    owner: _Words = Field(description="The person who is responsible for it.")
+    reason: _Words = Field(description="Why these tests may fail.")
     expires: Annotated[
         str, Field(json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
-    ]
-    """The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is an error."""
+    ] = Field(
+        description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is "
+        "an error."
+    )
 
     @field_validator("expires")
     @classmethod
@@ -68,16 +69,29 @@ class QuarantineEntry(FileModel):
 class Configuration(FileModel):
     """The root of the file."""
 
-    quarantine: ListOf[QuarantineEntry] | None = None
-    """Tests that do not block for a while."""
-    watch: _Globs | None = None
-    """The agent's own code: the input of that name, where the workflow does not give it."""
-    suites: _Globs | None = None
-    """Globs of the suite files: the input of that name, where the workflow does not give it."""
-    targets: NonEmpty | None = None
-    """The targets file: the input of that name, where the workflow does not give it."""
-    cassettes: NonEmpty | None = None
-    """The folder of the cassettes: the input of that name, where the workflow does not give it."""
+    quarantine: ListOf[QuarantineEntry] | None = Field(
+        default=None, description="Tests that do not block for a while."
+    )
+    watch: _Globs | None = Field(
+        default=None,
+        description="The agent's own code: the input of that name, where the workflow does not "
+        "give it.",
+    )
+    suites: _Globs | None = Field(
+        default=None,
+        description="Globs of the suite files: the input of that name, where the workflow does not "
+        "give it.",
+    )
+    targets: NonEmpty | None = Field(
+        default=None,
+        description="The targets file: the input of that name, where the workflow does not give "
+        "it.",
+    )
+    cassettes: NonEmpty | None = Field(
+        default=None,
+        description="The folder of the cassettes: the input of that name, where the workflow does "
+        "not give it.",
+    )
 
 
 def read_quarantines(

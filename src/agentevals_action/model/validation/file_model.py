@@ -1,11 +1,6 @@
 """The base class of everything that is read from a suite, targets or configuration file."""
 
-import ast
-import inspect
 from collections.abc import Mapping
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -88,31 +83,6 @@ def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-@cache
-def _docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """The docstrings below the fields of a model, by field. (pydantic's `use_attribute_docstrings`
-    parses the source at each import, and only the schemas need them.)"""
-    found: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        if issubclass(one, FileModel):
-            definition = _definitions(inspect.getfile(one))[one.__name__]
-            for field, text in pairwise(definition.body):
-                match field, text:
-                    case (
-                        ast.AnnAssign(target=ast.Name(id=name)),
-                        ast.Expr(value=ast.Constant(value=str(words))),
-                    ):
-                        found[name] = " ".join(words.split())
-    return found
-
-
-@cache
-def _definitions(file: str) -> Mapping[str, ast.ClassDef]:
-    """The classes of a file of source by name."""
-    tree = ast.parse(Path(file).read_text("utf-8"))
-    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-
-
 class _FileSchema(GenerateJsonSchema):
     """JSON Schemas for editors: no generated titles, and no defaults that only mean "missing"."""
 
@@ -122,12 +92,6 @@ class _FileSchema(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         made = super().model_schema(schema)
         made.pop("title", None)
-        model: type[BaseModel] = schema["cls"]
-        docstrings = _docstrings(model)
-        for name, field in model.model_fields.items():
-            if name in docstrings:
-                written = made["properties"][field.alias or name]
-                written.setdefault("description", docstrings[name])
         return made
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:

@@ -28,30 +28,23 @@ _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"
 class ToolFunction(FileModel):
     """The function of a tool call."""
 
-    name: NonEmpty
-    """Name of the function."""
-    arguments: str = ""
-    """The arguments as a string of JSON."""
+    name: NonEmpty = Field(description="Name of the function.")
+    arguments: str = Field(default="", description="The arguments as a string of JSON.")
 
 
 class ToolCall(FileModel):
     """A tool call of an assistant, in the specification's form (`function`) or AgentV's
     (`tool`)."""
 
-    id: str | None = None
-    """Identifier that a tool message refers to."""
-    type: Literal["function"] = "function"
-    """Always `function`."""
-    function: ToolFunction | None = None
-    """The function that was called."""
-    tool: NonEmpty | None = None
-    """AgentV's form: name of the tool."""
-    input: Any = None
-    """AgentV's form: the arguments."""
-    output: Any = None
-    """AgentV's form: the result of the tool."""
-    duration_ms: Annotated[float, Field(ge=0)] | None = None
-    """AgentV's form: the duration of the call in milliseconds."""
+    id: str | None = Field(default=None, description="Identifier that a tool message refers to.")
+    type: Literal["function"] = Field(default="function", description="Always `function`.")
+    function: ToolFunction | None = Field(default=None, description="The function that was called.")
+    tool: NonEmpty | None = Field(default=None, description="AgentV's form: name of the tool.")
+    input: Any = Field(default=None, description="AgentV's form: the arguments.")
+    output: Any = Field(default=None, description="AgentV's form: the result of the tool.")
+    duration_ms: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="AgentV's form: the duration of the call in milliseconds."
+    )
 
     @model_validator(mode="after")
     def _has_a_name(self) -> "ToolCall":
@@ -66,10 +59,11 @@ class ToolCall(FileModel):
 class Block(FileModel):
     """One part of a message."""
 
-    type: model.BlockType
-    """The type of `value`."""
-    value: Any
-    """The text; the path of a file; the path or base64 data of an image; or JSON data."""
+    type: model.BlockType = Field(description="The type of `value`.")
+    value: Any = Field(
+        description="The text; the path of a file; the path or base64 data of an image; or JSON "
+        "data."
+    )
     _path: Path | None = None
 
     @model_validator(mode="before")
@@ -134,16 +128,15 @@ def _read_blocks(value: Any) -> Any:
 class Message(FileModel):
     """One message."""
 
-    role: model.Role
-    """The author of the message."""
-    content: Annotated[str | ListOf[Block] | None, BeforeValidator(_read_blocks)] = None
-    """A text, or a list of blocks."""
-    name: str | None = None
-    """Name of the tool, on tool messages."""
-    tool_call_id: str | None = None
-    """The tool call that a tool message answers."""
-    tool_calls: ListOf[ToolCall] = ()
-    """Tools that an assistant called."""
+    role: model.Role = Field(description="The author of the message.")
+    content: Annotated[str | ListOf[Block] | None, BeforeValidator(_read_blocks)] = Field(
+        default=None, description="A text, or a list of blocks."
+    )
+    name: str | None = Field(default=None, description="Name of the tool, on tool messages.")
+    tool_call_id: str | None = Field(
+        default=None, description="The tool call that a tool message answers."
+    )
+    tool_calls: ListOf[ToolCall] = Field(default=(), description="Tools that an assistant called.")
 
     @model_validator(mode="before")
     @classmethod

@@ -42,10 +42,13 @@ WorkspaceOrPath = Annotated[str | Workspace | None, BeforeValidator(_read_worksp
 class SuiteExecution(FileModel):
     """Defaults for every test of the suite."""
 
-    target: NonEmpty | None = None
-    """Name of the target (see .agentv/targets.yaml) that answers the tests."""
-    timeout_seconds: Seconds | None = None
-    """Time limit of each test in seconds, 1-3600."""
+    target: NonEmpty | None = Field(
+        default=None,
+        description="Name of the target (see .agentv/targets.yaml) that answers the tests.",
+    )
+    timeout_seconds: Seconds | None = Field(
+        default=None, description="Time limit of each test in seconds, 1-3600."
+    )
 
 
 class TestExecution(SuiteExecution):
@@ -53,32 +56,35 @@ class TestExecution(SuiteExecution):
 
     __test__ = False  # pytest: not a test case
 
-    skip_defaults: bool = False
-    """Leaves out the suite's evaluators and its input for this test."""
+    skip_defaults: bool = Field(
+        default=False, description="Leaves out the suite's evaluators and its input for this test."
+    )
 
 
 class Evaluator(FileModel):
     """The fields that all evaluators have in common; the others belong to the type."""
 
-    type: NonEmpty
-    """The type of evaluator; `-` and `_` are equal in it."""
-    name: NonEmpty | None = None
-    """Shown in results and gates; made from type and value when missing."""
-    weight: Weight = 1.0
-    """Weight in the test's score, 0 to 1,000,000."""
+    type: NonEmpty = Field(description="The type of evaluator; `-` and `_` are equal in it.")
+    name: NonEmpty | None = Field(
+        default=None,
+        description="Shown in results and gates; made from type and value when missing.",
+    )
+    weight: Weight = Field(default=1.0, description="Weight in the test's score, 0 to 1,000,000.")
     required: Annotated[
         bool | Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_read_required)
-    ] = None
-    """Makes it a gate that fails the test: true (0.8 must be reached) or the score that must be
-    reached."""
-    min_score: Annotated[float, Field(gt=0, le=1)] | None = None
-    """AgentV: the threshold of the gate, over 0 and up to 1."""
-    negate: bool = False
-    """Turns the score into 1 - score."""
-    config: dict[str, Any] | None = None
-    """Passed on to the evaluator as it is."""
-    target: NonEmpty | None = None
-    """Name of the target that judges."""
+    ] = Field(
+        default=None,
+        description="Makes it a gate that fails the test: true (0.8 must be reached) or the score "
+        "that must be reached.",
+    )
+    min_score: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="AgentV: the threshold of the gate, over 0 and up to 1."
+    )
+    negate: bool = Field(default=False, description="Turns the score into 1 - score.")
+    config: dict[str, Any] | None = Field(
+        default=None, description="Passed on to the evaluator as it is."
+    )
+    target: NonEmpty | None = Field(default=None, description="Name of the target that judges.")
 
 
 class Test(FileModel):
@@ -86,33 +92,44 @@ class Test(FileModel):
 
     __test__ = False  # pytest: not a test case
 
-    id: NonEmpty
-    """Identifier of the test, unique in the suite."""
-    input: Question
-    """The question to the agent: a text, an object, or messages."""
-    criteria: str | None = None
-    """What makes an answer good, in words; for judges and readers."""
-    expected_output: Answer = ()
-    """A reference answer: a text, an object, or messages."""
-    rubrics: Any = None
-    """Criteria that a judge checks one by one: texts, or objects with id, outcome, weight,
-    required."""
-    workspace: WorkspaceOrPath = None
-    """The folder that the agent works in: its fields replace the suite's, one by one."""
-    execution: TestExecution = TestExecution()
-    """Overrides for this test."""
-    input_files: ListOf[NonEmpty] = ()
-    """Files that precede the `input`, which must be a text."""
-    vars: dict[str, Any] | None = None
-    """Variables for `{{ name }}` in `input`, `criteria` and `expected_output`."""
-    description: str | None = None
-    """For readers."""
-    conversation_id: str | None = None
-    """Groups tests of one conversation."""
-    note: str | None = None
-    """Context for evaluators."""
-    metadata: dict[str, Any] | None = None
-    """Anything; passed on to evaluators."""
+    id: NonEmpty = Field(description="Identifier of the test, unique in the suite.")
+    input: Question = Field(
+        description="The question to the agent: a text, an object, or messages."
+    )
+    criteria: str | None = Field(
+        default=None, description="What makes an answer good, in words; for judges and readers."
+    )
+    expected_output: Answer = Field(
+        default=(), description="A reference answer: a text, an object, or messages."
+    )
+    rubrics: Any = Field(
+        default=None,
+        description="Criteria that a judge checks one by one: texts, or objects with id, outcome, "
+        "weight, required.",
+    )
+    workspace: WorkspaceOrPath = Field(
+        default=None,
+        description="The folder that the agent works in: its fields replace the suite's, one by "
+        "one.",
+    )
+    execution: TestExecution = Field(
+        default=TestExecution(), description="Overrides for this test."
+    )
+    input_files: ListOf[NonEmpty] = Field(
+        default=(), description="Files that precede the `input`, which must be a text."
+    )
+    vars: dict[str, Any] | None = Field(
+        default=None,
+        description="Variables for `{{ name }}` in `input`, `criteria` and `expected_output`.",
+    )
+    description: str | None = Field(default=None, description="For readers.")
+    conversation_id: str | None = Field(
+        default=None, description="Groups tests of one conversation."
+    )
+    note: str | None = Field(default=None, description="Context for evaluators.")
+    metadata: dict[str, Any] | None = Field(
+        default=None, description="Anything; passed on to evaluators."
+    )
 
 
 class Suite(FileModel):
@@ -121,27 +138,40 @@ class Suite(FileModel):
     name: Annotated[
         Annotated[str, Field(min_length=2, max_length=MAX_NAME)] | None,
         Field(json_schema_extra={"pattern": _NAME_PATTERN}),
-    ] = None
-    """Name of the suite: lower case letters, digits and single hyphens, 2-64 characters."""
-    version: str | float | None = None
-    """Version of the format, "1.0"."""
-    description: Annotated[str, Field(max_length=2048)] | None = None
-    """For readers, up to 2048 characters."""
-    metadata: dict[str, Any] | None = None
-    """Anything; author, license, tags and skill are known names."""
-    target: NonEmpty | None = None
-    """AgentV: the same as `execution.target`."""
-    execution: SuiteExecution = SuiteExecution()
-    """Defaults for every test."""
-    input: Question = ()
-    """Messages that precede the messages of every test."""
-    input_files: ListOf[NonEmpty] = ()
-    """Files that precede the `input` of every test."""
-    workspace: WorkspaceOrPath = None
-    """The folder that the agent works in, or the path of a YAML file that describes it."""
-    tests: Any = None
-    """The tests: a list of tests and paths, or one path: of a YAML or JSONL file, a glob of such
-    files, or a folder with a `case.yaml` in each folder inside."""
+    ] = Field(
+        default=None,
+        description="Name of the suite: lower case letters, digits and single hyphens, 2-64 "
+        "characters.",
+    )
+    version: str | float | None = Field(default=None, description='Version of the format, "1.0".')
+    description: Annotated[str, Field(max_length=2048)] | None = Field(
+        default=None, description="For readers, up to 2048 characters."
+    )
+    metadata: dict[str, Any] | None = Field(
+        default=None, description="Anything; author, license, tags and skill are known names."
+    )
+    target: NonEmpty | None = Field(
+        default=None, description="AgentV: the same as `execution.target`."
+    )
+    execution: SuiteExecution = Field(
+        default=SuiteExecution(), description="Defaults for every test."
+    )
+    input: Question = Field(
+        default=(), description="Messages that precede the messages of every test."
+    )
+    input_files: ListOf[NonEmpty] = Field(
+        default=(), description="Files that precede the `input` of every test."
+    )
+    workspace: WorkspaceOrPath = Field(
+        default=None,
+        description="The folder that the agent works in, or the path of a YAML file that describes "
+        "it.",
+    )
+    tests: Any = Field(
+        default=None,
+        description="The tests: a list of tests and paths, or one path: of a YAML or JSONL file, a "
+        "glob of such files, or a folder with a `case.yaml` in each folder inside.",
+    )
 
     @field_validator("name")
     @classmethod

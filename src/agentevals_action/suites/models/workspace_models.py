@@ -71,13 +71,20 @@ def _read_template(value: Any, info: ValidationInfo) -> Path:
 class Hook(FileModel):
     """A command around tests."""
 
-    command: _Command | None = None
-    """The command: a list of words, or one string, which `sh` runs. JSON is on its input."""
-    cwd: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = None
-    """The folder to run it in, relative to the file that declares it (the default); a leading / is
-    the repository root."""
-    timeout_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
-    """Its time limit in milliseconds: 60,000 before tests, 30,000 after them."""
+    command: _Command | None = Field(
+        default=None,
+        description="The command: a list of words, or one string, which `sh` runs. JSON is on its "
+        "input.",
+    )
+    cwd: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = Field(
+        default=None,
+        description="The folder to run it in, relative to the file that declares it (the default); "
+        "a leading / is the repository root.",
+    )
+    timeout_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
+        default=None,
+        description="Its time limit in milliseconds: 60,000 before tests, 30,000 after them.",
+    )
 
     @field_validator("command")
     @classmethod
@@ -92,24 +99,30 @@ class Hook(FileModel):
 class ResettingHook(Hook):
     """A command around each test, and the state to which the folder is reset."""
 
-    reset: Reset | None = None
-    """Restores the folder to its state before the tests: `fast` keeps what git ignores, `strict`
-    keeps nothing."""
+    reset: Reset | None = Field(
+        default=None,
+        description="Restores the folder to its state before the tests: `fast` keeps what git "
+        "ignores, `strict` keeps nothing.",
+    )
 
 
 class Hooks(FileModel):
     """Commands around tests."""
 
-    enabled: bool | None = None
-    """`false` runs no hook and resets nothing."""
-    before_all: Hook | None = None
-    """Runs once, after the folder was made."""
-    before_each: ResettingHook | None = None
-    """Runs before each test."""
-    after_each: ResettingHook | None = None
-    """Runs after each test, when it is scored; the folder is reset after it."""
-    after_all: Hook | None = None
-    """Runs once, before the folder is removed."""
+    enabled: bool | None = Field(
+        default=None, description="`false` runs no hook and resets nothing."
+    )
+    before_all: Hook | None = Field(
+        default=None, description="Runs once, after the folder was made."
+    )
+    before_each: ResettingHook | None = Field(default=None, description="Runs before each test.")
+    after_each: ResettingHook | None = Field(
+        default=None,
+        description="Runs after each test, when it is scored; the folder is reset after it.",
+    )
+    after_all: Hook | None = Field(
+        default=None, description="Runs once, before the folder is removed."
+    )
 
 
 def _inner_path(text: str, advice: str) -> str:
@@ -193,34 +206,46 @@ def _remote_source(text: str) -> str:
 class Repository(FileModel):
     """A git repository in the folder."""
 
-    path: Annotated[NonEmpty, AfterValidator(_read_path)]
-    """Where it is checked out, relative to the workspace."""
-    repo: Annotated[str | Path, PlainValidator(_read_source), _TEXT]
-    """`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`)."""
-    commit: Annotated[NonEmpty, AfterValidator(_read_revision)] | None = None
-    """The branch, tag or commit to check out; the default branch when missing."""
-    ancestor: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """How many first parents before it to go back."""
-    sparse: ListOf[Annotated[NonEmpty, AfterValidator(_read_sparse)]] = ()
-    """The only folders to check out."""
+    path: Annotated[NonEmpty, AfterValidator(_read_path)] = Field(
+        description="Where it is checked out, relative to the workspace."
+    )
+    repo: Annotated[str | Path, PlainValidator(_read_source), _TEXT] = Field(
+        description="`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`)."
+    )
+    commit: Annotated[NonEmpty, AfterValidator(_read_revision)] | None = Field(
+        default=None,
+        description="The branch, tag or commit to check out; the default branch when missing.",
+    )
+    ancestor: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=0, description="How many first parents before it to go back."
+    )
+    sparse: ListOf[Annotated[NonEmpty, AfterValidator(_read_sparse)]] = Field(
+        default=(), description="The only folders to check out."
+    )
 
 
 class Workspace(FileModel):
     """The folder that the agent works in."""
 
-    template: Annotated[Path, PlainValidator(_read_template), _TEXT] | None = None
-    """A folder whose content it begins with, relative to the file that names it."""
-    isolation: Literal["shared", "per_test", "per_case"] | None = None
-    """`shared`: one folder for the tests of the suite, one after another; `per_test`: a fresh one
-    for each."""
-    scope: Literal["suite", "attempt"] | None = None
-    """The same in other words: `suite` is shared, `attempt` per test."""
-    mode: Literal["temp", "pooled"] | None = None
-    """AgentV: how the folder is made. It is always a fresh one here."""
-    repos: ListOf[Repository] | None = None
-    """Repositories that are checked out in it."""
-    hooks: Hooks | None = None
-    """Commands around tests."""
+    template: Annotated[Path, PlainValidator(_read_template), _TEXT] | None = Field(
+        default=None,
+        description="A folder whose content it begins with, relative to the file that names it.",
+    )
+    isolation: Literal["shared", "per_test", "per_case"] | None = Field(
+        default=None,
+        description="`shared`: one folder for the tests of the suite, one after another; "
+        "`per_test`: a fresh one for each.",
+    )
+    scope: Literal["suite", "attempt"] | None = Field(
+        default=None, description="The same in other words: `suite` is shared, `attempt` per test."
+    )
+    mode: Literal["temp", "pooled"] | None = Field(
+        default=None, description="AgentV: how the folder is made. It is always a fresh one here."
+    )
+    repos: ListOf[Repository] | None = Field(
+        default=None, description="Repositories that are checked out in it."
+    )
+    hooks: Hooks | None = Field(default=None, description="Commands around tests.")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Workspace":
