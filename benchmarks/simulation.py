@@ -18,7 +18,6 @@ from agentevals_action.review.comparison.decision_rule import (
     find_fall,
 )
 from agentevals_action.review.confirmation import confirm, sample_failures
-from agentevals_action.system import signals
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def pull_requests(
     urns: Sequence[Urn], conditions: Conditions, count: int, rng: Random
 ) -> Sequence[PullRequest]:
     """Simulated pull requests that touch all of these tests, independent of each other."""
-    return signals.run(_pull_requests(urns, conditions, count, rng))
+    return asyncio.run(_pull_requests(urns, conditions, count, rng))
 
 
 def _combined(urn: Urn, samples: Sequence[SampleResult]) -> TestResult:

@@ -1,7 +1,8 @@
 """Every failure that a user can cause: one class per exit code and cause, each with advice."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -127,3 +128,19 @@ class Interrupted(BaseException):
     def exit_code(self) -> int:
         """128 plus the number of the signal, as in shells."""
         return 128 + signal.Signals[str(self)]
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """If a group of tasks failed only with errors that a user can fix, raises the first of them
+    instead of the group."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        matched, others = group.split(AgentEvalsError)
+        if others is not None or matched is None:
+            raise
+        first: BaseException = matched
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from group

@@ -1,6 +1,7 @@
 """The property that a plan must not matter: the merge of any partition gives the review of one
 machine."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,9 +73,9 @@ class Reviewed:
         made = Repository.create(folder, files("base"))
         made.git("checkout", "--quiet", "-b", "change")
         made.commit("change", files("head"))
-        self.request = open_folder(folder, "main", {}, os.environ)
+        self.request = asyncio.run(open_folder(folder, "main", {}, os.environ))
         workspace = self.request.workspace
-        self.expected = without_times(pipeline.review(self.request))
+        self.expected = without_times(asyncio.run(pipeline.review(self.request)))
         self.results: dict[Side, dict[TestKey, TestResult]] = {
             side: {
                 (one.eval_path, one.eval_id): one for one in read_results(workspace.report / name)
@@ -82,7 +83,7 @@ class Reviewed:
             for side, name in _FILES.items()
         }
         self.tests = sorted({*self.results["head"], *self.results["base"]})
-        self.plan = plan_shards(self.request, RUN)
+        self.plan = asyncio.run(plan_shards(self.request, RUN))
 
     def merge(self, shards: list[int]) -> Any:
         """The merged review, if the tests run on these shards (from 0)."""
@@ -108,7 +109,7 @@ class Reviewed:
             )
             end = FragmentEnd(rows=sum(map(len, results.values())))
             write_fragment(workspace.shards, Fragment(header, results, end))
-        return without_times(merge_shards(self.request, RUN))
+        return without_times(asyncio.run(merge_shards(self.request, RUN)))
 
     def part(
         self, side: Side, owners: dict[TestKey, int], number: int

@@ -1,5 +1,6 @@
 """Worktrees of runs that are stopped or killed, and workspaces that belong to somebody else."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,10 +14,10 @@ import pytest
 from agentevals_action.github.events import Event, job_for
 from agentevals_action.review.change import base_tree
 from agentevals_action.settings import Settings
-from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from tests.support import command, hold_worktree
 from tests.support.repositories import PullRequest, pull_request
+from tests.support.waiting import Waiting, entered
 
 ROOT = Path(__file__).resolve().parents[2]
 USER, GROUP = 1001, 127
@@ -68,8 +69,10 @@ def test_base_worktree__a_killed_runs_is_put_away_by_the_next(
         process.kill()
         process.wait(30)
     assert (tree / "EVAL.yaml").exists()
-    with base_tree.base_worktree(
-        GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+    with entered(
+        base_tree.base_worktree(
+            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+        )
     ) as again:
         assert not tree.exists()
         assert entries(request_) == [again.name]
@@ -78,8 +81,10 @@ def test_base_worktree__a_killed_runs_is_put_away_by_the_next(
 
 def test_base_worktree__a_living_runs_is_left_alone(tmp_path: Path, request_: PullRequest) -> None:
     with holding(request_, tmp_path / "temp") as (process, tree):
-        with base_tree.base_worktree(
-            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+        with entered(
+            base_tree.base_worktree(
+                GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+            )
         ):
             pass
         assert (tree / "EVAL.yaml").exists()
@@ -95,8 +100,10 @@ def test_base_worktree__of_a_container_that_is_gone(tmp_path: Path, request_: Pu
         process.wait(30)
     (tmp_path / "container").rename(tmp_path / "out of sight")
     assert entries(request_) == [tree.name]
-    with base_tree.base_worktree(
-        GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+    with entered(
+        base_tree.base_worktree(
+            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+        )
     ):
         pass
     assert entries(request_) == []
@@ -112,7 +119,7 @@ def test_remove_abandoned__takes_no_strangers_folder_and_follows_no_link(
     (temp / "agentevals-base-making").mkdir()
     (temp / "agentevals-base-dead").mkdir()
     (temp / "agentevals-base-dead" / "lock").touch()
-    base_tree.remove_abandoned(GitRepository(request_.origin.path), temp)
+    asyncio.run(base_tree.remove_abandoned(GitRepository(request_.origin.path), temp))
     assert sorted(path.name for path in temp.iterdir()) == [
         "agentevals-base-link",
         "agentevals-base-making",
@@ -164,9 +171,10 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
         Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge),
         Settings(),
     )
-    base = base_tree.resolve_base(workspace, job, base_tree.check_head(workspace, job))
+    trees = Waiting(base_tree)
+    base = trees.resolve_base(workspace, job, trees.check_head(workspace, job))
     assert base.sha == request_.main
-    with base_tree.base_worktree(workspace, request_.main, tmp_path / "temp") as tree:
+    with entered(base_tree.base_worktree(workspace, request_.main, tmp_path / "temp")) as tree:
         assert (tree / "main.txt").exists()
     assert owned_by_root(made.path)
 
@@ -190,7 +198,7 @@ def test_restore_owner__of_a_folder_that_is_deeper_than_the_stack_of_python(tmp_
     base_tree.restore_owner([tmp_path], tmp_path)
     found = subprocess.run(["find", ".", "-user", "0"], cwd=tmp_path, capture_output=True)
     assert found.stdout == b""
-    temp_dirs.remove_folder(tmp_path / "top")
+    subprocess.run(["rm", "-rf", "top"], cwd=tmp_path, check=True)
 
 
 @as_root

@@ -1,14 +1,18 @@
 """The base's ancestors and the changes since each: from git where it has the history, else from
 the code host."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import CommitHistory, Lineage, build_lineage
 from agentevals_action.errors import AgentEvalsError
 from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
+
+T = TypeVar("T")
 
 #: Commits per review of which one history is asked for the changes: each is a request to the host.
 _MOST_ASKED = 30
@@ -70,19 +74,29 @@ class Ancestry:
 
 
 class GitHistory:
-    """The history in the clone, as far as it reaches."""
+    """The history in the clone, as far as it reaches. Threads use it, and the event loop in which
+    it is made runs git."""
 
     def __init__(self, repository: GitRepository) -> None:
-        self._repository = repository
+        self._repository, self._loop = repository, asyncio.get_running_loop()
 
     def lineage(self, commit: str) -> Lineage:
         """The ancestors in the clone."""
-        is_shallow = self._repository.is_shallow()
-        problem = "the clone does not contain the complete history" if is_shallow else ""
-        return build_lineage(commit, self._repository.ancestry(commit), problem)
+        return self._wait(self._lineage(commit))
 
     def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
         """The change between two commits of the clone."""
-        if not self._repository.has(ancestor):
+        return self._wait(self._changes(ancestor, commit))
+
+    def _wait(self, asked: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
+
+    async def _lineage(self, commit: str) -> Lineage:
+        is_shallow = await self._repository.is_shallow()
+        problem = "the clone does not contain the complete history" if is_shallow else ""
+        return build_lineage(commit, await self._repository.ancestry(commit), problem)
+
+    async def _changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
+        if not await self._repository.has(ancestor):
             return f"the commit {ancestor[:12]} is not in the clone"
-        return self._repository.changed_files(ancestor, commit)
+        return await self._repository.changed_files(ancestor, commit)

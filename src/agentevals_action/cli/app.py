@@ -1,5 +1,6 @@
 """The command line: its commands, and the one handler of errors."""
 
+import asyncio
 import errno
 import io
 import logging
@@ -27,7 +28,7 @@ from agentevals_action.formatting import redacting
 from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.resources import exhausted
-from agentevals_action.system.signals import end_process, interruptible
+from agentevals_action.system.signals import end_process, run
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
 #: The commands in the order of the help text. Each is the `command` of the module with its name.
@@ -75,7 +76,7 @@ def main() -> None:
     )
     adopt_orphans()
     try:
-        with interruptible(), redacting(Redactor.from_environ(os.environ).redact):
+        with redacting(Redactor.from_environ(os.environ).redact):
             exit_code = _run_app()
     except AgentEvalsError as error:
         exit_code = _report(error)
@@ -89,7 +90,10 @@ def main() -> None:
 
 def _run_app() -> int:
     try:
-        return app.main(standalone_mode=False) or ExitCode.PASSED
+        result = app.main(standalone_mode=False)
+        if asyncio.iscoroutine(result):  # a command that waits
+            result = run(result)
+        return result or ExitCode.PASSED
     except click.ClickException as error:
         error.show()
         return error.exit_code

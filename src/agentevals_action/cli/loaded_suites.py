@@ -1,7 +1,9 @@
 """The suites that a command works on."""
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +20,10 @@ from agentevals_action.system.git import GitRepository
 @dataclass(frozen=True)
 class LoadedSuites:
     """Suites with the settings that they were loaded by; `folder` is the root of the repository, or
-    the current folder where there is none, and `repository` raises GitError."""
+    the current folder where there is none."""
 
     folder: Path
-    repository: GitRepository
+    repository: GitRepository | None
     environ: Mapping[str, str]
     settings: Settings
     checkout: Checkout
@@ -42,18 +44,17 @@ class LoadedSuites:
         return checkouts.require_valid(self.suites)
 
 
-def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
+async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
-    environ = dict(os.environ)
-    repository = GitRepository(Path.cwd(), environ=environ)
-    try:
-        folder = repository.root
-    except GitError:
-        folder = Path.cwd().resolve()
-    settings = with_configuration(Settings.from_environ(as_environment(inputs)), folder)
-    checkout = Checkout.at(folder, settings, environ, repository=repository)
-    names = checkouts.suite_paths(checkout, settings, paths)
-    suites = checkouts.load_all(checkout, settings, names, folder, environ)
+    environ, repository = dict(os.environ), None
+    with suppress(GitError):
+        repository = await GitRepository.open(Path.cwd(), environ=environ)
+    folder = repository.root if repository else Path.cwd().resolve()
+    given = Settings.from_environ(as_environment(inputs))
+    settings = await asyncio.to_thread(with_configuration, given, folder)
+    checkout = await Checkout.at(folder, settings, repository)
+    names = await asyncio.to_thread(checkouts.suite_paths, checkout, settings, paths)
+    suites = await asyncio.to_thread(checkouts.load_all, checkout, settings, names, folder, environ)
     if not suites:
         raise checkouts.no_suite(settings)
     return LoadedSuites(folder, repository, environ, settings, checkout, suites)

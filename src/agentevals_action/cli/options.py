@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,12 +45,12 @@ markdown_option = click.option(
 )
 
 
-def input_options(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def input_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds an option for each of these inputs.
 
     The command gets them as keyword arguments with `_` for `-`, None if not given."""
 
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):  # Click shows the option first that is added last
             described = INPUTS[name]
             default = f" [default: {described.default}]" if described.default else ""

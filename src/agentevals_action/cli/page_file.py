@@ -4,16 +4,17 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from agentevals_action.system.files.tree_files import write_atomically
 
 
-def page_options(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def page_options(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds the options for the file (`output`, by default `name`) and for opening it (`opens`)."""
 
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         opens = click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
         return click.option(
             *("-o", "--output"), type=Path, default=Path(name), show_default=True, help="The page."

@@ -1,6 +1,7 @@
 """A comment with the command `/agentevals run SHA`: the answer to its author, and the job that it
 asks for."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -72,14 +73,14 @@ def _print(notices: Iterable[str]) -> None:
         print(workflow_commands.command("warning", notice))
 
 
-def check_out(repository: GitRepository, merge: str, workspace: ReviewWorkspace) -> None:
+async def check_out(repository: GitRepository, merge: str, workspace: ReviewWorkspace) -> None:
     """Puts the workspace on GitHub's merge commit of the requested head, as `on: pull_request` has
     it. The owner of the workspace gets the files that root wrote, as from `actions/checkout`.
     GitError.
 
     Attack: a workflow that checks out the branch of a pull request gets what was pushed after the
     consent. Or a head leaves the base branch at an old commit, whose tests and judges are weak."""
-    if not repository.has(merge):
-        repository.fetch(merge)  # it brings its parents
-    repository.check_out(merge)
-    base_tree.restore_owner((workspace.folder,), workspace.folder)
+    if not await repository.has(merge):
+        await repository.fetch(merge)  # it brings its parents
+    await repository.check_out(merge)
+    await asyncio.to_thread(base_tree.restore_owner, (workspace.folder,), workspace.folder)

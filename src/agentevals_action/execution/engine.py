@@ -1,11 +1,12 @@
 """The engine of a run: target calls, cache, runner and fingerprints, built from the settings and
 the environment."""
 
+import asyncio
 import functools
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -229,8 +230,8 @@ class Engine:
             await self._cache.close()
 
 
-@contextmanager
-def open_engine(
+@asynccontextmanager
+async def open_engine(
     settings: Settings,
     environ: Mapping[str, str],
     workspace: Path,
@@ -238,23 +239,21 @@ def open_engine(
     isolation: Isolation = NO_ISOLATION,
     *,
     records: bool = False,
-) -> Iterator[Engine]:
+) -> AsyncIterator[Engine]:
     """An engine with a folder for the temporary files of its run. From now on child processes
     cannot read the environment of this process. At the end no process of a program is left."""
     process.hide_from_children()
     known = Redactor.from_environ(environ, settings.env)
     temp = PRIVATE_TEMP if isolation.head else Path(tempfile.gettempdir())
-    with (
-        temp_dirs.locked_folder(_PREFIX, temp) as scratch,
-        redacting(known.redact),
-    ):
+    async with temp_dirs.locked_folder(_PREFIX, temp) as scratch:
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
-        engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
-        try:
-            yield engine
-        finally:
-            end_processes(isolation)
+        with redacting(known.redact):
+            engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
+            try:
+                yield engine
+            finally:
+                await asyncio.to_thread(end_processes, isolation)
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

@@ -31,7 +31,7 @@ class Host:
         nothing; None without the label."""
         return None
 
-    def upload_report(self, page: bytes) -> str | None:  # the interface
+    async def upload_report(self, page: bytes) -> str | None:  # the interface
         """Uploads the report page (HTML); returns the URL where a browser opens it, None if it
         could not be uploaded."""
         return None

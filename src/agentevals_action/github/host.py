@@ -20,7 +20,6 @@ from agentevals_action.model import github_limits as limits
 from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
-from agentevals_action.system import signals
 
 
 class GitHubHost(Host):
@@ -85,14 +84,14 @@ class GitHubHost(Host):
         """As of the base class; None outside a pull request."""
         return AcceptLabel(self._api, self._comments).acceptance(label) if self._comments else None
 
-    def upload_report(self, page: bytes) -> str | None:
+    async def upload_report(self, page: bytes) -> str | None:
         """As of the base class, as an artifact of the run."""
         if self._artifacts is None:
             return None
         context = self._context
         name = report_name(context.comment_id, context.run_id, context.run_attempt)
         try:
-            artifact = signals.run(self._artifacts.upload(name, page, "text/html"))
+            artifact = await self._artifacts.upload(name, page, "text/html")
         except HostError as error:
             advice = "; `upload-report: false` turns the upload off"
             self._api.notice(f"The report page could not be uploaded: {error.sentence}{advice}.")

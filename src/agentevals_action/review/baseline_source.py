@@ -1,6 +1,6 @@
 """The source of base's results: the one that the input `baseline` names, or all in their order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -29,7 +29,7 @@ Around = Callable[[str, Baseline], Baseline]
 _NO_HOST = "there is no code host to ask here"
 
 
-def find_baseline(
+async def find_baseline(
     settings: Settings,
     base: Base,
     sides: Sides,
@@ -51,28 +51,30 @@ def find_baseline(
     tree = BaseTree(
         info, suites, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests}
     )
-    sources = _sources(settings, tree, base.root, sides, repository, github)
+    sources = await _sources(settings, tree, base.root, sides, repository, github)
     names = [name for name in sources if name != "file" or settings.baseline_file]
     used = names if name == "auto" else [name]
-    found = [(one, sources[one]()) for one in used]
+    found = [(one, await sources[one]()) for one in used]
     if around:
         found = [(one, around(one, source)) for one, source in found]
     return AutoBaseline(info, found) if name == "auto" else found[0][1]
 
 
-def _sources(
+async def _sources(
     settings: Settings,
     tree: BaseTree,
     root: Path,
     sides: Sides,
     repository: GitRepository,
     github: GitHubHost | None,
-) -> dict[str, Callable[[], Baseline]]:
+) -> dict[str, Callable[[], Awaitable[Baseline]]]:
     """The sources by name, in the order in which `auto` uses them."""
     info, branch = tree.info, settings.baseline_branch
     ancestry = Ancestry(info.commit or "", (GitHistory(repository),))
     rules = settings.watch_rules
-    links = repository.links_and_submodules(info.commit)[0] if rules and info.commit else ()
+    links: Sequence[str] = ()
+    if rules and info.commit:
+        links, _ = await repository.links_and_submodules(info.commit)
     imported = cache(lambda: imported_by_judges(tree.suites.values()))
 
     def describe(files: Sequence[ChangedFile]) -> Change:
@@ -81,19 +83,19 @@ def _sources(
     changed = changed_since(tree.suites, rules, ancestry.changes, describe)
     fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
 
-    def from_branch() -> Baseline:
+    async def from_branch() -> Baseline:
         if github is None:
             return NoBaseline(replace(info, source="branch", problem=_NO_HOST))
         memory = github.data_branch(branch)
         return BranchBaseline(tree, fresh, memory, branch, ancestry, changed)
 
-    def from_rerun() -> Baseline:
+    async def from_rerun() -> Baseline:
         rerun = replace(info, source="rerun")
         return RerunBaseline(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
 
-    def from_file() -> Baseline:
+    async def from_file() -> Baseline:
         path = settings.baseline_file or ""
-        return FileBaseline(tree, fresh, repository.show(info.commit or "HEAD", path), path)
+        return FileBaseline(tree, fresh, await repository.show(info.commit or "HEAD", path), path)
 
     return {
         "branch": from_branch,

@@ -1,6 +1,7 @@
 """The inputs of the decision other than results: base, affected suites, edits, waivers, template.
 They are read before the first program of the change starts."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -77,7 +78,7 @@ class Head:
     suites: Suites
 
 
-def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base) -> Decisive:
+async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base) -> Decisive:
     """Reads what decides, in the order that the attacks below require. Raises AgentEvalsError when
     nothing can be reviewed."""
     job, workspace, repository = request.job, request.workspace, request.repository
@@ -86,23 +87,25 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
         raise no_suite(settings, [suite.path for suite in base.suites])
     uncommitted = tuple(
         path
-        for path in repository.uncommitted(filters=request.isolation.head is None)
+        for path in await repository.uncommitted(filters=request.isolation.head is None)
         if not workspace.writes(repository.root / path)
     )
-    change, change_notices = find_change(
+    change, change_notices = await find_change(
         repository, request.host, job, head.sha, base, checkout, head.suites, settings
     )
-    template, template_notices = choose_template(settings, workspace.folder, job, repository, base)
-    change, selected, uncovered = _select(request, head.suites, change)
+    template, template_notices = await choose_template(
+        settings, workspace.folder, job, repository, base
+    )
+    change, selected, uncovered = await asyncio.to_thread(_select, request, head.suites, change)
     _choose_setup_tree(engine, base)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
     cassettes = _trust_cassettes(engine, job, base, change, settings)
-    plan = _plan(selected, head.suites, base, engine, job)
-    quarantines = _read_quarantines(request, checkout, base)
-    acceptance = request.host.acceptance(settings.accept_label)
+    plan = await asyncio.to_thread(_plan, selected, head.suites, base, engine, job)
+    quarantines = await _read_quarantines(request, checkout, base)
+    acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
     named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-    engine.load((*plan.head.values(), *plan.base.values()))
+    await asyncio.to_thread(engine.load, (*plan.head.values(), *plan.base.values()))
     return Decisive(
         head_sha=head.sha,
         base=base,
@@ -110,7 +113,7 @@ def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base
         change=change,
         selected=selected,
         plan=plan,
-        edits=_find_edits(plan, engine.definitions()),
+        edits=await asyncio.to_thread(_find_edits, plan, engine.definitions()),
         quarantines=quarantines,
         acceptance=acceptance,
         template=template,
@@ -200,12 +203,13 @@ def _find_edits(plan: RunnableSuites, definitions: Definitions) -> dict[str, Sui
     }
 
 
-def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:
+async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
     quarantine of head is in effect.
 
     Attack: an agent writes the file into both trees. It is read before a program runs, base's from
     the commit."""
     by_base = request.job.event != "push" and bool(base.sha or base.problem)
-    content = request.repository.show(base.sha, FILE) or b"" if base.sha else None
-    return read_quarantines(checkout.root, datetime.now(UTC).date(), content, by_base=by_base)
+    content = await request.repository.show(base.sha, FILE) or b"" if base.sha else None
+    today = datetime.now(UTC).date()
+    return await asyncio.to_thread(read_quarantines, checkout.root, today, content, by_base=by_base)

@@ -2,8 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import Baseline
-from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
+from agentevals_action.errors import GitError, InvalidInput, OutputError, unwrapped
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
@@ -49,7 +49,6 @@ from agentevals_action.suites.checkout import (
     suite_paths,
 )
 from agentevals_action.suites.configuration_file import with_configuration
-from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.cache.store import check_cache
@@ -57,13 +56,14 @@ from agentevals_action.targets.cache.store import check_cache
 T = TypeVar("T")
 
 
-def review(request: ReviewRequest) -> Review:
+async def review(request: ReviewRequest) -> Review:
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
     reviewed."""
-    with open_change(request) as change:
-        baseline = change.find_baseline()
-        return change.decide(change.run(_run(change, baseline)))
+    async with open_change(request) as change:
+        baseline = await change.find_baseline()
+        runs = await change.run(_run(change, baseline))
+        return await asyncio.to_thread(change.decide, runs)
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class OpenChange:
     last_cost: float | None
     started: float
 
-    def find_baseline(self, around: Around | None = None) -> Baseline:
+    async def find_baseline(self, around: Around | None = None) -> Baseline:
         """The source of base's results; `around` may replace a source by its name."""
         request = self.request
-        return find_baseline(
+        return await find_baseline(
             request.settings,
             self.decisive.base,
             self.sides,
@@ -90,21 +90,17 @@ class OpenChange:
             around,
         )
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs to the end, then closes the engine. The results of the tests that are finished are
         written if a signal ends it."""
-
-        async def run_and_close() -> T:
-            try:
-                return await work
-            finally:
-                await self.engine.close()
-
         try:
-            return signals.run(run_and_close())
-        except Interrupted:
-            self.sides.write_finished()
+            with unwrapped():
+                return await work
+        except asyncio.CancelledError:
+            await asyncio.to_thread(self.sides.write_finished)
             raise
+        finally:
+            await self.engine.close()
 
     def decide(self, runs: Runs, problems: Sequence[str] = ()) -> Review:
         """The review of the results, which are written. `problems` are sentences about results that
@@ -125,35 +121,35 @@ class OpenChange:
         return (*filter(None, [differing]), *self.engine.notices)
 
 
-@contextmanager
-def open_change(request: ReviewRequest) -> Iterator[OpenChange]:
+@asynccontextmanager
+async def open_change(request: ReviewRequest) -> AsyncIterator[OpenChange]:
     """Finds what a change affects and what decides about it, before any of its programs starts.
     Raises AgentEvalsError when nothing can be reviewed."""
     started, inputs, job = monotonic(), request.settings, request.job
-    settings = with_configuration(inputs, request.repository.root)
+    settings = await asyncio.to_thread(with_configuration, inputs, request.repository.root)
     workspace = replace(request.workspace, settings=settings)
     request = replace(request, workspace=workspace)
     is_commit = job.event != "local"
-    checkout = Checkout.at(
-        workspace.folder,
-        settings,
-        workspace.environ,
-        is_commit=is_commit,
-        repository=request.repository,
+    checkout = await Checkout.at(
+        workspace.folder, settings, request.repository, is_commit=is_commit
     )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
-    check_cache(settings, workspace.folder, workspace.environ)
-    last_cost = attempt_cost(workspace.report / HEAD_RESULTS)
+    await check_cache(settings, workspace.folder, workspace.environ)
+    last_cost = await asyncio.to_thread(attempt_cost, workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written, after the decision
-        workspace.make_report_folder()
-    paths = suite_paths(checkout, settings)
-    suites: Suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
-    isolation = request.isolation
-    with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
+        await asyncio.to_thread(workspace.make_report_folder)
+    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+    suites: Suites = await asyncio.to_thread(
+        load_all, checkout, settings, paths, workspace.folder, workspace.environ
+    )
+    async with open_engine(
+        settings, workspace.environ, workspace.folder, isolation=request.isolation
+    ) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
-        head_sha = base_tree.check_head(request.repository, job)
-        with _open_base(request, inputs, head_sha) as base:
-            decisive = read_decisive(request, engine, Head(head_sha, checkout, suites), base)
+        head_sha = await base_tree.check_head(request.repository, job)
+        async with _open_base(request, inputs, head_sha) as base:
+            head = Head(head_sha, checkout, suites)
+            decisive = await read_decisive(request, engine, head, base)
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
@@ -226,19 +222,21 @@ def inconclusive_review(job: Job, reasons: Sequence[str], on_inconclusive: str) 
 # Head, base and the change between them
 
 
-@contextmanager
-def _open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> Iterator[Base]:
+@asynccontextmanager
+async def _open_base(
+    request: ReviewRequest, inputs: Settings, head_sha: str
+) -> AsyncIterator[Base]:
     """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
     failure is the base's problem and does not end the review."""
     repository = request.repository
-    base = base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
-    with ExitStack() as opened:
+    base = await base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
+    async with AsyncExitStack() as opened:
         if base.sha is not None:
             try:
                 user = request.isolation.base
                 worktree = base_tree.base_worktree(repository, base.sha, user=user)
-                root = opened.enter_context(worktree)
-                base = _with_suites(request, inputs, replace(base, root=root), root)
+                root = await opened.enter_async_context(worktree)
+                base = await _with_suites(request, inputs, replace(base, root=root), root)
             except GitError as error:
                 base = replace(base, problem=error.sentence)
             except InvalidInput as error:
@@ -247,18 +245,20 @@ def _open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> Itera
         yield base
 
 
-def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, root: Path) -> Base:
+async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, root: Path) -> Base:
     """Base with all its suites, none if the working directory is new. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
     decides which suites base has, and its rules of `watch` hold, too."""
     settings, environ = request.settings, request.workspace.environ
     with suppress(InvalidInput):  # head's corrects it
-        settings = with_configuration(inputs, root)
+        settings = await asyncio.to_thread(with_configuration, inputs, root)
+    repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
-        return replace(base, tracked=GitRepository(root, environ=environ).listing().tracked)
-    checkout = Checkout.at(root, settings, environ, is_commit=True)
-    suites = load_all(checkout, settings, suite_paths(checkout, settings), root, environ)
+        return replace(base, tracked=(await repository.listing()).tracked)
+    checkout = await Checkout.at(root, settings, repository, is_commit=True)
+    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+    suites = await asyncio.to_thread(load_all, checkout, settings, paths, root, environ)
     return replace(
         base,
         suites=suites,

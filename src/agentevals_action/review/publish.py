@@ -1,6 +1,7 @@
 """Publishes a review: the report page, the check run with its annotations, the comment, the job
 summary, outputs."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from agentevals_action.review import gate
 from agentevals_action.review.change.workspace import ReviewWorkspace
 
 
-def publish(
+async def publish(
     view: ReportView,
     page: bytes | None,
     host: Host,
@@ -29,21 +30,23 @@ def publish(
 
     The page is first, because the others link to it. What the host refused is in the texts that are
     written after that. The review must not contain secrets."""
-    report_url = host.upload_report(page) if page is not None else None
+    report_url = await host.upload_report(page) if page is not None else None
     view = replace(view, links=replace(view.links, report_url=report_url))
-    shown, left = annotations(view, annotation_limit)
-    title, summary = markdown.check(_with_notices(view, host), left)
+    shown, left = await asyncio.to_thread(annotations, view, annotation_limit)
+    title, summary = await asyncio.to_thread(markdown.check, _with_notices(view, host), left)
     conclusion = view.review.decision.conclusion
     check = CheckReport(conclusion, title, summary, shown, report_url)
-    check_url = host.write_check(check)
-    body = markdown.comment(_with_notices(view, host))
+    check_url = await asyncio.to_thread(host.write_check, check)
+    body = await asyncio.to_thread(markdown.comment, _with_notices(view, host))
     outcome = view.review.decision.outcome
-    comment_url = host.publish_comment(CommentReport(body, outcome, _is_wanted(comment, view)))
+    report = CommentReport(body, outcome, _is_wanted(comment, view))
+    comment_url = await asyncio.to_thread(host.publish_comment, report)
+    text = await asyncio.to_thread(markdown.job_summary, _with_notices(view, host))
     return Published(
         report_url=report_url,
         comment_url=comment_url,
         check_url=check_url,
-        summary=markdown.job_summary(_with_notices(view, host)),
+        summary=text,
         annotations=shown,
     )
 

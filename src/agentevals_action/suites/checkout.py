@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -30,23 +30,19 @@ class Checkout:
     missing: frozenset[str] = frozenset()
 
     @classmethod
-    def at(
+    async def at(
         cls,
         folder: Path,
         settings: Settings,
-        environ: Mapping[str, str],
+        repository: GitRepository | None,
         *,
         is_commit: bool = False,
-        repository: GitRepository | None = None,
     ) -> "Checkout":
-        """The checkout that a folder lies in, of the `repository` if that is known; a folder
-        outside any repository is its own root. In a tree that stands for a commit (`is_commit`) no
-        tracked file may be missing; elsewhere somebody may have deleted it."""
-        repository = repository or GitRepository(folder, environ=environ)
-        try:
-            root, listing = repository.root, repository.listing()
-        except GitError:
-            root, listing = folder.resolve(), None
+        """The checkout of a `repository` that a folder lies in; a folder outside any repository is
+        its own root. In a tree that stands for a commit (`is_commit`) no tracked file may be
+        missing; elsewhere somebody may have deleted it."""
+        root = repository.root if repository else folder.resolve()
+        listing = await repository.listing() if repository else None
         below = (folder / settings.working_directory).resolve()
         if not below.is_dir() or not below.is_relative_to(root):
             name = settings.working_directory

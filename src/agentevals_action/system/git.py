@@ -4,10 +4,9 @@ of the workspace, which contains an untrusted change."""
 import base64
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import GitError
@@ -68,98 +67,107 @@ class TreeListing:
 
 
 class GitRepository:
-    """The repository that contains `path`. `token` is sent to `server_url` alone, in a header;
-    only calls that fetch get it, and no other call uses the network; these take up to `seconds`.
+    """A git repository; `root` is the top folder of its working tree, absolute and free of symbolic
+    links. `token` is sent to `server_url` alone, in a header; only calls that fetch get it, and no
+    other call uses the network; these take up to `seconds`.
 
-    Every method raises GitError if git is missing, there is no repository with a working tree, or
-    git fails."""
+    Every method raises GitError if git is missing or fails."""
 
     def __init__(
         self,
-        path: Path,
+        root: Path,
         token: str | None = None,
         server_url: str = "https://github.com",
         environ: Mapping[str, str] | None = None,
         seconds: float = _LOCAL_SECONDS,
     ) -> None:
-        self.path, self.token, self.server_url = path, token, server_url
+        self.root, self.token, self.server_url = root, token, server_url
         self.environ, self.seconds = environ or {}, seconds
         self._commits: dict[str, Sequence[str]] = {}
+        self._is_partial: bool | None = None
 
-    @cached_property
-    def root(self) -> Path:
-        """The top folder of the working tree, absolute and free of symbolic links."""
-        done = self._call("rev-parse", "--is-bare-repository", "--show-toplevel", cwd=self.path)
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        token: str | None = None,
+        server_url: str = "https://github.com",
+        environ: Mapping[str, str] | None = None,
+        seconds: float = _LOCAL_SECONDS,
+    ) -> "GitRepository":
+        """The repository that contains `path`. GitError if there is none with a working tree."""
+        found = cls(path, token, server_url, environ, seconds)
+        done = await found._call("rev-parse", "--is-bare-repository", "--show-toplevel")
         is_bare, _, folder = done.stdout.removesuffix(b"\n").partition(b"\n")
         if done.returncode == 0 and folder:
-            return Path(os.fsdecode(folder)).resolve()
+            found.root = Path(os.fsdecode(folder)).resolve()
+            return found
         if is_bare == b"true":
-            raise GitError(
-                f"{self.path} is a bare repository", "run in a clone that has a working tree"
-            )
+            raise GitError(f"{path} is a bare repository", "run in a clone that has a working tree")
         advice = "change to the folder of your repository, or make this one with `git init`"
-        if self.environ.get("GITHUB_ACTIONS") == "true":
+        if found.environ.get("GITHUB_ACTIONS") == "true":
             advice = "put `- uses: actions/checkout@v4` before this step, without `path`"
-        raise GitError(f"{self.path} is not a git repository ({_last_line(done.stderr)})", advice)
+        raise GitError(f"{path} is not a git repository ({_last_line(done.stderr)})", advice)
 
-    @cached_property
-    def metadata(self) -> Path:
+    async def metadata(self) -> Path:
         """The folder that all worktrees of the repository share (`.git`), absolute."""
         own = self.root / ".git"
         if own.is_dir() and not own.is_symlink() and not (own / "commondir").exists():
             return own  # no worktree and no submodule: it need not be asked for
-        folder = self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
+        folder = await self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
 
-    @cached_property
-    def _is_partial(self) -> bool:
+    async def _lacks_objects(self) -> bool:
         """Whether files or folders of commits may be missing (`filter` of actions/checkout)."""
-        names = self._call("config", "--get-regexp", "--name-only", r"^remote\..*\.promisor$")
-        return names.returncode == 0
+        if self._is_partial is None:
+            names = r"^remote\..*\.promisor$"
+            found = await self._call("config", "--get-regexp", "--name-only", names)
+            self._is_partial = found.returncode == 0
+        return self._is_partial
 
-    def head(self) -> str:
+    async def head(self) -> str:
         """SHA of HEAD's commit."""
-        if (sha := self.resolve("HEAD")) is None:
+        if (sha := await self.resolve("HEAD")) is None:
             raise GitError("the repository has no commit yet", "commit something first")
         return sha
 
-    def resolve(self, revision: str) -> str | None:
+    async def resolve(self, revision: str) -> str | None:
         """SHA of the commit that a revision names; None if it is not in the repository."""
         if not revision or revision.startswith("-"):
             return None
         if revision == "HEAD" or _SHA.fullmatch(revision):
-            return next(iter(self._read_commit(revision)), "").removeprefix("commit ") or None
-        done = self._call("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+            return next(iter(await self._read_commit(revision)), "").removeprefix("commit ") or None
+        done = await self._call("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
         return done.stdout.decode("ascii").strip() if done.returncode == 0 else None
 
-    def has(self, sha: str) -> bool:
+    async def has(self, sha: str) -> bool:
         """Whether the repository contains the commit."""
-        return self.resolve(sha) is not None
+        return await self.resolve(sha) is not None
 
-    def parents(self, sha: str) -> tuple[str, ...]:
+    async def parents(self, sha: str) -> tuple[str, ...]:
         """SHAs of the parents that a commit names. A shallow clone has the names, but not the
         commits."""
-        headers = [line.partition(" ") for line in self._commit_headers(sha)]
+        headers = [line.partition(" ") for line in await self._commit_headers(sha)]
         return tuple(value for name, _, value in headers if name == "parent")
 
-    def commit_time(self, sha: str) -> str:
+    async def commit_time(self, sha: str) -> str:
         """The time of a commit: ISO 8601, UTC."""
-        for line in self._commit_headers(sha):
+        for line in await self._commit_headers(sha):
             if line.startswith("committer ") and (found := re.search(r" (\d+) [+-]\d{4}$", line)):
                 return datetime.fromtimestamp(int(found[1]), UTC).isoformat().replace("+00:00", "Z")
         raise GitError(f"the commit {sha} has no date")
 
-    def _commit_headers(self, sha: str) -> Sequence[str]:
-        if headers := self._read_commit(sha):
+    async def _commit_headers(self, sha: str) -> Sequence[str]:
+        if headers := await self._read_commit(sha):
             return headers
         raise GitError(f"{sha} is no commit of the repository")
 
-    def _read_commit(self, revision: str) -> Sequence[str]:
+    async def _read_commit(self, revision: str) -> Sequence[str]:
         """The line `commit SHA` and the headers of a commit, as they are stored; empty if the
         repository does not contain it."""
         if revision not in self._commits:
             options = ("--no-walk", "--format=raw")
-            done = self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
+            done = await self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
             if done.returncode != 0:
                 return ()
             text = done.stdout.decode("utf-8", "replace")
@@ -168,40 +176,41 @@ class GitRepository:
             return headers
         return self._commits[revision]
 
-    def is_shallow(self) -> bool:
+    async def is_shallow(self) -> bool:
         """Whether the history is cut off."""
-        return self._read("rev-parse", "--is-shallow-repository").strip() == b"true"
+        reply = await self._read("rev-parse", "--is-shallow-repository")
+        return reply.strip() == b"true"
 
-    def ancestry(self, sha: str) -> dict[str, tuple[str, ...]]:
+    async def ancestry(self, sha: str) -> dict[str, tuple[str, ...]]:
         """The parents, by SHA, of a commit and of the latest commits before it."""
-        output = self._read("rev-list", "--parents", f"--max-count={_ANCESTRY_LIMIT}", sha)
+        output = await self._read("rev-list", "--parents", f"--max-count={_ANCESTRY_LIMIT}", sha)
         lines = output.decode("ascii").splitlines()
         return {commit: tuple(parents) for commit, *parents in map(str.split, lines)}
 
-    def merge_base(self, one: str, other: str) -> str | None:
+    async def merge_base(self, one: str, other: str) -> str | None:
         """SHA of the best common ancestor; None if the repository contains none."""
-        done = self._call("merge-base", one, other)
+        done = await self._call("merge-base", one, other)
         if done.returncode not in (0, 1):
             raise _failure("merge-base", done)
         return done.stdout.decode("ascii").strip() or None
 
-    def fetch(self, sha: str) -> None:
+    async def fetch(self, sha: str) -> None:
         """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
         clone stays complete."""
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        depth = ["--depth=1"] if self.is_shallow() else []
-        self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
+        depth = ["--depth=1"] if await self.is_shallow() else []
+        await self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
-    def fetch_branch(self, name: str) -> str | None:
+    async def fetch_branch(self, name: str) -> str | None:
         """Fetches the last commit of a branch of `origin`, and gives its SHA; None if there is no
         such branch."""
-        reply = self._read("ls-remote", "--", "origin", f"refs/heads/{name}", network=True)
+        reply = await self._read("ls-remote", "--", "origin", f"refs/heads/{name}", network=True)
         sha = reply.decode("ascii", "replace").partition("\t")[0]
-        if sha and not self.has(sha):
-            self.fetch(sha)
+        if sha and not await self.has(sha):
+            await self.fetch(sha)
         return sha or None
 
-    def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
+    async def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
         """The files that changed from `base` to `head`, with renames; without `head`, to the
         working tree, untracked files included. Bytes of a name that are not UTF-8 become
         surrogates, as in all paths of Python."""
@@ -210,19 +219,21 @@ class GitRepository:
         revisions = (base,) if head is None else (base, head)
         command = ("diff", *options, *revisions, "--")
         for revision in revisions:
-            self._need_tree(revision)
-        if self._is_partial and self._call(*command).returncode != 0:
-            self._fetch_objects(self._renamable(revisions))
-        found = _parse_name_status(self._read(*command))
+            await self._need_tree(revision)
+        if await self._lacks_objects() and not await self._succeeds(*command):
+            await self._fetch_objects(await self._renamable(revisions))
+        found = _parse_name_status(await self._read(*command))
         if head is not None:
             return found
         known = {file.path for file in found}
-        untracked = self._names("ls-files", "-z", "--others", "--exclude-standard")
+        untracked = await self._names("ls-files", "-z", "--others", "--exclude-standard")
         return (*found, *(ChangedFile(path, "added") for path in untracked if path not in known))
 
-    def listing(self) -> "TreeListing":
+    async def listing(self) -> "TreeListing":
         """The files of the working tree."""
-        lines = self._names("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+        lines = await self._names(
+            "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
+        )
         tags = {line[2:]: line[0] for line in lines}
         missing = {name for name in tags if not os.path.lexists(self.root / name)}
         return TreeListing(
@@ -232,23 +243,24 @@ class GitRepository:
             frozenset(name for name in missing if tags[name] == "S"),
         )
 
-    def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Paths of the symbolic links and of the submodules of a commit, relative to the root."""
-        self._need_tree(sha)
+        await self._need_tree(sha)
         found: dict[bytes, list[str]] = {b"120000": [], b"160000": []}
-        for entry in self._read("ls-tree", "-r", "-z", sha).split(b"\0"):
+        output = await self._read("ls-tree", "-r", "-z", sha)
+        for entry in output.split(b"\0"):
             about, _, name = entry.partition(b"\t")
             if (mode := about[:6]) in found:
                 found[mode].append(os.fsdecode(name))
         links, submodules = found.values()
         return tuple(links), tuple(submodules)
 
-    def files(self, sha: str) -> tuple[str, ...]:
+    async def files(self, sha: str) -> tuple[str, ...]:
         """Paths of all files of a commit, relative to the root."""
-        self._need_tree(sha)
-        return self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
+        await self._need_tree(sha)
+        return await self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
 
-    def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
+    async def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
         its commit alone. Without `filters`, files that a filter changed may be among them.
 
@@ -257,93 +269,96 @@ class GitRepository:
         `.gitattributes` for a filter of the checkout's configuration, and a module in the folder
         where the filter's program (`python -m nbstripout`) looks for modules first."""
         options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        settings = () if filters else tuple(self._settings_without_filters())
-        entries = self._names(*settings, "status", *options, "--ignore-submodules=dirty")
+        settings = () if filters else await self._settings_without_filters()
+        entries = await self._names(*settings, "status", *options, "--ignore-submodules=dirty")
         return tuple(entry[3:] for entry in entries)
 
-    def _settings_without_filters(self) -> Iterator[str]:
+    async def _settings_without_filters(self) -> Sequence[str]:
         """Options of git that replace the programs of all filters by none."""
-        found = self._call("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+        found = await self._call("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
         names = {os.fsdecode(name).rpartition(".")[0] for name in found.stdout.split(b"\0") if name}
-        for name in sorted(names):
-            for setting in ("clean=", "process=", "required=false"):
-                yield from ("-c", f"{name}.{setting}")
+        empty = ("clean=", "process=", "required=false")
+        return [word for name in sorted(names) for one in empty for word in ("-c", f"{name}.{one}")]
 
-    def ignores(self, path: Path) -> bool:
+    async def ignores(self, path: Path) -> bool:
         """Whether git ignores an absolute path in the working tree."""
-        return self._call("check-ignore", "--quiet", "--", str(path)).returncode == 0
+        return await self._succeeds("check-ignore", "--quiet", "--", str(path))
 
-    def tracks(self, path: Path) -> bool:
+    async def tracks(self, path: Path) -> bool:
         """Whether git tracks a file at or below an absolute path."""
         if not path.is_relative_to(self.root):
             return False
         inside = path.relative_to(self.root).as_posix()
-        return bool(self._names("ls-files", "-z", "--cached", "--", f":(literal){inside}"))
+        return bool(await self._names("ls-files", "-z", "--cached", "--", f":(literal){inside}"))
 
-    def show(self, sha: str, path: str) -> bytes | None:
+    async def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
-        self._need_tree(sha)
-        entry = self._read("ls-tree", "-z", "--full-tree", sha, "--", f":(literal){path}")
+        await self._need_tree(sha)
+        entry = await self._read("ls-tree", "-z", "--full-tree", sha, "--", f":(literal){path}")
         about = entry.partition(b"\t")[0].decode("ascii").split()
         if not about:
             return None
         blob = about[2]
-        if self._is_partial and self._call("cat-file", "-e", blob).returncode != 0:
-            self._fetch_objects([blob])
-        done = self._call("cat-file", "blob", blob)
+        if await self._lacks_objects() and not await self._succeeds("cat-file", "-e", blob):
+            await self._fetch_objects([blob])
+        done = await self._call("cat-file", "blob", blob)
         return done.stdout if done.returncode == 0 else None
 
-    def check_out(self, sha: str) -> None:
+    async def check_out(self, sha: str) -> None:
         """Puts the working tree and HEAD on a commit, on no branch. Changes of tracked files are
         lost; other files stay."""
-        self._read("checkout", "--quiet", "--detach", "--force", sha, network=True)
+        await self._read("checkout", "--quiet", "--detach", "--force", sha, network=True)
 
-    def add_worktree(self, folder: Path, sha: str) -> None:
+    async def add_worktree(self, folder: Path, sha: str) -> None:
         """Checks a commit out in a new folder, on no branch."""
         options = ("--quiet", "--detach", "--force")
-        self._read("worktree", "add", *options, str(folder), sha, network=True)
+        await self._read("worktree", "add", *options, str(folder), sha, network=True)
 
-    def _need_tree(self, sha: str) -> None:
+    async def _need_tree(self, sha: str) -> None:
         """Fetches the folders of a commit that a partial clone lacks."""
-        if self._is_partial and self._call("ls-tree", "-r", "--name-only", sha).returncode != 0:
-            headers = [line.partition(" ") for line in self._commit_headers(sha)]
-            self._fetch_objects([value for name, _, value in headers if name == "tree"])
+        if not await self._lacks_objects():
+            return
+        if not await self._succeeds("ls-tree", "-r", "--name-only", sha):
+            headers = [line.partition(" ") for line in await self._commit_headers(sha)]
+            await self._fetch_objects([value for name, _, value in headers if name == "tree"])
 
-    def _renamable(self, revisions: Sequence[str]) -> Sequence[str]:
+    async def _renamable(self, revisions: Sequence[str]) -> Sequence[str]:
         """The ids of the files that only one side of a change has: git reads them to detect renames
         with changes."""
         options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AD")
-        output = self._read("diff", *options, "--no-ext-diff", *revisions, "--").split(b"\0")
-        ids = {one.decode("ascii") for line in output[::2] for one in line.split(b" ")[2:4]}
+        output = await self._read("diff", *options, "--no-ext-diff", *revisions, "--")
+        lines = output.split(b"\0")[::2]
+        ids = {one.decode("ascii") for line in lines for one in line.split(b" ")[2:4]}
         return [one for one in sorted(ids) if one.strip("0")]
 
-    def _fetch_objects(self, ids: Sequence[str]) -> None:
+    async def _fetch_objects(self, ids: Sequence[str]) -> None:
         """Fetches objects that a partial clone lacks, as git itself does."""
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         for start in range(0, len(ids), _OBJECTS_PER_FETCH):
             part = ids[start : start + _OBJECTS_PER_FETCH]
-            self._read("fetch", *options, "--filter=blob:none", "origin", *part, network=True)
+            await self._read("fetch", *options, "--filter=blob:none", "origin", *part, network=True)
 
-    def _names(self, *arguments: str) -> tuple[str, ...]:
-        return tuple(os.fsdecode(name) for name in self._read(*arguments).split(b"\0") if name)
+    async def _names(self, *arguments: str) -> tuple[str, ...]:
+        output = await self._read(*arguments)
+        return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
 
-    def _read(self, *arguments: str, network: bool = False) -> bytes:
-        done = self._call(*arguments, network=network)
+    async def _succeeds(self, *arguments: str) -> bool:
+        return (await self._call(*arguments)).returncode == 0
+
+    async def _read(self, *arguments: str, network: bool = False) -> bytes:
+        done = await self._call(*arguments, network=network)
         if done.returncode != 0:
             raise _failure(arguments[0], done)
         return done.stdout
 
-    def _call(
-        self, *arguments: str, network: bool = False, cwd: Path | None = None
-    ) -> process.CompletedBytes:
+    async def _call(self, *arguments: str, network: bool = False) -> process.CompletedBytes:
         timeout = _NETWORK_SECONDS if network else self.seconds
-        cwd = cwd or self.root
         # Git with a token in its environment is a target for other programs of its user.
-        sends_token = network and (arguments[0] == "fetch" or self._is_partial)
+        sends_token = network and (arguments[0] == "fetch" or await self._lacks_objects())
         environment = self._environment(network, sends_token)
         try:
-            return process.call(
-                ("git", *arguments), cwd=cwd, environment=environment, timeout=timeout
+            return await process.call(
+                ("git", *arguments), cwd=self.root, environment=environment, timeout=timeout
             )
         except TimeoutError as error:
             raise GitError(
@@ -353,9 +368,9 @@ class GitRepository:
         except OSError as error:
             if problem := exhausted(error):
                 raise problem from error
-            if not cwd.is_dir():
+            if not self.root.is_dir():
                 raise GitError(
-                    f"there is no folder {cwd}", "check the repository out first"
+                    f"there is no folder {self.root}", "check the repository out first"
                 ) from error
             raise GitError(
                 f"`git {arguments[0]}` could not be run: {error}",

@@ -7,13 +7,10 @@ import ctypes
 import errno
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +27,6 @@ GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
 DRAIN = 0.5
 _STREAMS = (1, 2)  # standard output, standard error
-_STARTER = ThreadPoolExecutor(thread_name_prefix="start")
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 #: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
@@ -89,6 +85,33 @@ async def run(
         returncode = await end(child, transport)
     stdout, stderr = (child.text(fd) for fd in _STREAMS)
     return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated))
+
+
+async def call(
+    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float
+) -> CompletedBytes:
+    """Runs a child without input to its end; as in `run`, no process of its group is left.
+
+    OSError if it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) after
+    `timeout` seconds."""
+    done = asyncio.Event()
+
+    def stop_at_limit(_fd: int, _kept: bytes) -> None:
+        if child.truncated:
+            done.set()
+
+    child = _Collector(CALL_LIMIT, stop_at_limit, done)
+    with Path(os.devnull).open("rb") as nothing:
+        transport = await start(child, command, cwd, environment, nothing, None)
+    try:
+        ended = await _occurs(done, timeout)
+    finally:
+        returncode = await end(child, transport)
+    if not ended:
+        raise TimeoutError(f"{command[0]} did not end within {timeout:g} s")
+    if child.truncated:
+        raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")
+    return CompletedBytes(returncode, *(bytes(child.output[fd]) for fd in _STREAMS))
 
 
 class Child(asyncio.SubprocessProtocol):
@@ -281,71 +304,6 @@ async def _occurs(event: asyncio.Event, seconds: float) -> bool:
         async with asyncio.timeout(seconds):
             await event.wait()
     return event.is_set()
-
-
-def call(
-    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float
-) -> CompletedBytes:
-    """Runs a child without input to its end and kills what is left of its group; the caller waits.
-
-    OSError if it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) after
-    `timeout` seconds."""
-    # In another thread: a signal handler raises in the main thread, and inside of Popen it would
-    # leave a running child that this function does not know.
-    starting = _STARTER.submit(
-        subprocess.Popen,
-        list(command),
-        cwd=cwd,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        child = starting.result()
-        stdout, stderr = _communicate(child, timeout)
-    except ValueError as error:
-        raise _unusable(error) from None
-    finally:
-        _end_now(starting)
-    return CompletedBytes(child.returncode, stdout, stderr)
-
-
-def _communicate(child: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
-    """The output of a child; of a child whose pipes stay open after its end, the output so far."""
-    deadline, ended = time.monotonic() + timeout, False
-    while True:
-        try:
-            stdout, stderr = child.communicate(timeout=DRAIN)
-        except subprocess.TimeoutExpired as so_far:
-            stdout, stderr = so_far.output or b"", so_far.stderr or b""
-            complete = ended
-        else:
-            complete = True
-        if max(len(stdout), len(stderr)) > CALL_LIMIT:
-            raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")
-        if complete:
-            return stdout, stderr
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{child.args[0]!s} did not end within {timeout:g} s")  # type: ignore[index]  # it was given a list
-        ended = child.poll() is not None
-
-
-def _end_now(starting: "Future[subprocess.Popen[bytes]]") -> None:
-    try:
-        child = starting.result(GRACE)
-    except (OSError, ValueError):  # it was not started
-        return
-    if child.poll() is None:  # git removes its lock files on SIGTERM
-        _signal_group(child.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE)
-    _signal_group(child.pid, signal.SIGKILL)
-    child.wait()
-    for stream in (child.stdout, child.stderr):
-        if stream is not None:
-            stream.close()
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

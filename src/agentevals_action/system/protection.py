@@ -1,6 +1,7 @@
 """Changes the owners, modes and git configuration of a checkout for a run with isolation, and
 restores them at the end, or in the next run if this one was killed."""
 
+import asyncio
 import contextlib
 import errno
 import json
@@ -8,8 +9,8 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,33 +50,34 @@ _SHARED = stat.S_ISVTX | 0o771
 _ENTER = stat.S_IRUSR | stat.S_IXUSR
 
 
-@contextmanager
-def protected_checkout(
+@asynccontextmanager
+async def protected_checkout(
     repository: GitRepository, private: Sequence[Path], environ: Mapping[str, str]
-) -> Iterator[Isolation]:
+) -> AsyncIterator[Isolation]:
     """Gives the checkout to head's user, and locks all users out of `.git`, of the folders in
     `private` and of the folders that the runner mounts. At the end no process of them is left and
     all is as before, except that files of the users belong to them (see `restore_owner`).
 
     GitError without a repository, InvalidInput if an owner or a mode cannot be changed."""
-    root, metadata = repository.root, repository.metadata
+    root, metadata = repository.root, await repository.metadata()
     _restore(metadata)
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
     own = [path for path in private if _is_own_folder(path, root)]
     ancestors = {one for path in own for one in path.parents if one.is_relative_to(root)}
     kept = frozenset({root / ".git", *own, *ancestors})
-    with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
+    async with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base, head_judge, base_judge = (_make_user(folder, uid) for uid in UIDS)
         isolation = Isolation(root, head, base, head_judge, base_judge, kept)
         try:
             with _as_invalid_input():
-                _lock(isolation, own, metadata, environ)
-                give_tree(root, head, kept, {root.stat().st_uid, *UIDS})
+                await _lock(isolation, own, metadata, environ)
+                owners = {root.stat().st_uid, *UIDS}
+                await asyncio.to_thread(give_tree, root, head, kept, owners)
             yield isolation
         finally:
-            end_processes(isolation)
+            await asyncio.to_thread(end_processes, isolation)
             _restore(metadata)
 
 
@@ -88,18 +90,18 @@ def _as_invalid_input() -> Iterator[None]:
         raise InvalidInput(f"the checkout cannot be protected: {error}", advice) from error
 
 
-def warn_of_credentials(repository: GitRepository) -> None:
+async def warn_of_credentials(repository: GitRepository) -> None:
     """Logs which configuration files of a checkout without protection hold credentials."""
     try:
-        found = _stored_configs(repository.root, repository.metadata)
+        found = await _stored_configs(repository.root, await repository.metadata())
     except OSError as error:
         log.warning("whether the checkout holds credentials is not known: %s", error)
     else:
         _warn_of(found, repository.root, "can")
 
 
-def _stored_configs(root: Path, metadata: Path) -> list[StoredConfig]:
-    return stored_credentials.find_configs(root, metadata, _GIT_ENVIRONMENT)
+async def _stored_configs(root: Path, metadata: Path) -> list[StoredConfig]:
+    return await stored_credentials.find_configs(root, metadata, _GIT_ENVIRONMENT)
 
 
 def _warn_of(configs: Sequence[StoredConfig], root: Path, readers: str) -> None:
@@ -193,7 +195,7 @@ def give_worktree(tree: Path, user: ChildUser | None) -> None:
         path.chmod(mode)
 
 
-def _lock(
+async def _lock(
     isolation: Isolation, private: Sequence[Path], metadata: Path, environ: Mapping[str, str]
 ) -> None:
     """Changes modes, groups and configuration files, and records first what they were."""
@@ -211,11 +213,11 @@ def _lock(
         if mode & 0o007 and is_plain and not path.is_symlink() and path not in isolation.kept:
             changes[path] = (-1, mode & ~0o007)
     changes |= dict.fromkeys((*_mounts(environ, root), *_open_socket_folders()), (-1, 0o700))
-    configs = _stored_configs(root, metadata)
+    configs = await _stored_configs(root, metadata)
     _warn_of(configs, root, "cannot")
     copies = [metadata / f"{_COPY}{number}" for number in range(len(configs))]
     digests = {
-        str(config.path): config.copy_to(copy, _GIT_ENVIRONMENT)
+        str(config.path): await config.copy_to(copy, _GIT_ENVIRONMENT)
         for config, copy in zip(configs, copies, strict=True)
     }
     _write_record(metadata, changes, digests)

@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM as `Interrupted`, in plain code and in an event loop, so that cleanup runs. A
-SIGINT during the cleanup ends the process, and no thread keeps it from its end."""
+"""The event loop of the program, which SIGINT and SIGTERM cancel, so that cleanup runs. A SIGINT
+during the cleanup ends the process, and no thread keeps it from its end."""
 
 import asyncio
 import logging
@@ -8,80 +8,67 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
-from agentevals_action.errors import AgentEvalsError, Interrupted
+from agentevals_action.errors import Interrupted, unwrapped
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Handler = Callable[[int, FrameType | None], None]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Seconds that an event loop has to react to a signal. A call that blocks the loop, as the opening
-#: of a FIFO does, is interrupted after them. GitHub's runner waits 7.5 s before it sends SIGTERM.
-_LOOP_SECONDS = 2.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Seconds for threads that work on when the event loop ends, and the prefix of their names.
 _WORKER_SECONDS, _WORKER = 2.0, "agentevals-worker"
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Within the block the first signal raises Interrupted in the main thread. A SIGTERM after it
-    is ignored, so that it cannot stop the cleanup; a SIGINT after it ends the process."""
-    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD)}
-    # Some supervisors start programs with SIGCHLD ignored: then every child seems to end with 0.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _handle_with(_raise)
-    try:
-        yield
-    finally:
-        if not is_ending():
-            for number, handler in before.items():
-                signal.signal(number, handler)
+#: The signal that ends this process.
+_received: list[signal.Signals] = []
 
 
 def is_ending() -> bool:
     """Whether a signal ends this process: from then on only cleanup is to be done, and quickly.
     GitHub's runner kills it 10 s after the signal."""
-    return signal.getsignal(signal.SIGINT) is _end
-
-
-def end_process(code: int) -> NoReturn:
-    """Ends the process with an exit code, at once: the interpreter would wait for threads that
-    `run` left behind, or that a signal interrupted while it was started, and free all memory one
-    object at a time (0.2 s). Only if warnings are asked for does it do so, since it then reports
-    what was left open."""
-    waits = any(one.name.startswith(_WORKER) for one in threading.enumerate())
-    if sys.warnoptions and not waits and not is_ending():
-        sys.exit(code)
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed or full
-            stream.flush()
-    os._exit(code)
+    return bool(_received)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end. A signal cancels it; when its cleanup is done, Interrupted is
-    raised. If a group of tasks failed only with errors that a user can fix, the first of them is
-    raised instead of the group."""
+    raised. A SIGTERM after that is ignored, so that it cannot stop the cleanup; a SIGINT ends the
+    process."""
+    # Some supervisors start programs with SIGCHLD ignored: then every child seems to end with 0.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with asyncio.Runner(loop_factory=_Loop) as runner, unwrapped():
+        return runner.run(_run_until_signal(main))
+
+
+async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
+
+    def cancel(number: signal.Signals) -> None:
+        if not _received:
+            _received.append(number)
+            signal.signal(signal.SIGINT, end_at_once)
+            task.cancel()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, cancel, number)
     try:
-        with asyncio.Runner(loop_factory=_Loop) as runner:
-            return runner.run(_run_until_signal(main))
-    except BaseExceptionGroup as group:
-        matched, others = group.split(AgentEvalsError)
-        error = _first(group.subgroup(Interrupted)) or (None if others else _first(matched))
-        if error is not None:
-            raise error from group
+        return await task
+    except Exception:
+        if _received:
+            log.warning("the cleanup failed", exc_info=True)
         raise
+    finally:
+        if _received:
+            raise Interrupted(_received[0].name)
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that waits a limited time for the threads of `asyncio.to_thread`. A request
-    that is not answered, or the removal of many files, would delay the end of the run."""
+    """An event loop that waits a limited time for the threads of `asyncio.to_thread`: a request
+    that is not answered, or the removal of many files, would delay the end of the run. Signals end
+    the process when it is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,62 +85,28 @@ class _Loop(asyncio.SelectorEventLoop):
             if thread.name.startswith(_WORKER):
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-
-def _first(error: BaseException | None) -> BaseException | None:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
-    received: list[signal.Signals] = []
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        _expect_second()
-        received.append(signal.Signals(number))
-        signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _LOOP_SECONDS)
-        loop.call_soon_threadsafe(cancel)
-
-    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise Interrupted(received[0].name)
-
-    def cancel() -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        task.cancel()
-
-    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGALRM)}
-    _handle_with(stop)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if received:
-            raise Interrupted(received[0].name) from None
-        raise
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if not received:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def remove_signal_handler(self, sig: int) -> bool:
+        """Lets a signal end the process: the default handler of SIGINT would raise."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(sig, end_at_once)
+        return True
 
 
-def _raise(number: int, _frame: FrameType | None) -> None:
-    _expect_second()
-    raise Interrupted(signal.Signals(number).name)
-
-
-def _expect_second() -> None:
-    """A handler is needed to end: without one, the kernel does not deliver SIGINT to the first
-    process of a container."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, _end)
-
-
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
+def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:
+    """A handler of signals that ends the process. One is needed: without it, the kernel does not
+    deliver the signal to the first process of a container."""
     os._exit(128 + number)
 
 
-def _handle_with(handler: Handler) -> None:
-    for number in _SIGNALS:
-        signal.signal(number, handler)
+def end_process(code: int) -> NoReturn:
+    """Ends the process with an exit code, at once: the interpreter would wait for threads that
+    `run` left behind, and free all memory one object at a time (0.2 s). Only if warnings are asked
+    for does it do so, since it then reports what was left open."""
+    waits = any(one.name.startswith(_WORKER) for one in threading.enumerate())
+    if sys.warnoptions and not waits and not is_ending():
+        sys.exit(code)
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed or full
+            stream.flush()
+    os._exit(code)

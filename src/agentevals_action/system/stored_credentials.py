@@ -37,7 +37,7 @@ class StoredConfig:
         """The last parts of the settings' names."""
         return [name.rpartition(".")[2] for name, _ in self.withheld]
 
-    def copy_to(self, copy: Path, environment: dict[str, str]) -> str:
+    async def copy_to(self, copy: Path, environment: dict[str, str]) -> str:
         """Copies the file, with its owner and mode, without these settings; the digest of the copy.
         An address stays, without its user. OSError."""
         facts = self.path.stat()
@@ -45,18 +45,20 @@ class StoredConfig:
         for name in dict.fromkeys(name for name, _ in self.withheld):
             values = [value for other, value in self.withheld if other == name]
             if _ADDRESS.search(name):
-                _git(copy, environment, "--remove-section", name.rpartition(".")[0])
+                await _git(copy, environment, "--remove-section", name.rpartition(".")[0])
                 continue
-            _git(copy, environment, "--unset-all", name)
+            await _git(copy, environment, "--unset-all", name)
             if not _HEADER.fullmatch(name) and not _CREDENTIAL.fullmatch(name):
                 for value in (one for one in values if _ADDRESS.search(one)):
-                    _git(copy, environment, "--add", name, _ADDRESS.sub(r"\1", value))
+                    await _git(copy, environment, "--add", name, _ADDRESS.sub(r"\1", value))
         os.chown(copy, facts.st_uid, facts.st_gid)
         copy.chmod(stat.S_IMODE(facts.st_mode))
         return digest(copy)
 
 
-def find_configs(root: Path, metadata: Path, environment: dict[str, str]) -> list[StoredConfig]:
+async def find_configs(
+    root: Path, metadata: Path, environment: dict[str, str]
+) -> list[StoredConfig]:
     """The configuration files with settings to withhold: of the repository with this root and
     `.git` folder, of its submodules and of other repositories in the checkout (a second
     `actions/checkout` with `path`), and the files in the checkout that they include. OSError if git
@@ -67,7 +69,7 @@ def find_configs(root: Path, metadata: Path, environment: dict[str, str]) -> lis
     while waiting:
         path, folder = waiting.pop(0)
         withheld = []
-        for name, value in _settings(path, environment):
+        for name, value in await _settings(path, environment):
             included = _included(path, value) if _INCLUDE.fullmatch(name) else None
             leaves = included is not None and not included.is_relative_to(folder)
             is_credential = _HEADER.fullmatch(name) or _CREDENTIAL.fullmatch(name)
@@ -98,11 +100,10 @@ def _nested(root: Path) -> Iterator[Path]:
                 yield Path(folder, ".git")
 
 
-def _settings(config: Path, environment: dict[str, str]) -> Iterator[tuple[str, str]]:
-    listed = _git(config, environment, "--list", "--null", "--no-includes")
-    for entry in filter(None, listed.decode("utf-8", "replace").split("\0")):
-        name, _, value = entry.partition("\n")
-        yield name, value
+async def _settings(config: Path, environment: dict[str, str]) -> list[tuple[str, str]]:
+    listed = await _git(config, environment, "--list", "--null", "--no-includes")
+    entries = filter(None, listed.decode("utf-8", "replace").split("\0"))
+    return [(name, value) for name, _, value in (entry.partition("\n") for entry in entries)]
 
 
 def _included(config: Path, value: str) -> Path:
@@ -116,10 +117,10 @@ def digest(config: Path) -> str:
     return hashlib.sha256(config.read_bytes()).hexdigest()
 
 
-def _git(config: Path, environment: dict[str, str], *words: str) -> bytes:
+async def _git(config: Path, environment: dict[str, str], *words: str) -> bytes:
     """OSError if git cannot read or write the file."""
     command = ("git", "config", "--file", str(config), *words)
-    done = process.call(command, cwd=config.parent, environment=environment, timeout=_SECONDS)
+    done = await process.call(command, cwd=config.parent, environment=environment, timeout=_SECONDS)
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip()
         raise OSError(f"{config} could not be read by git: {reason}")

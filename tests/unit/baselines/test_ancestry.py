@@ -1,8 +1,10 @@
 """Where the base's ancestors, and what changed since, are asked for."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -13,6 +15,7 @@ from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import Repository, pull_request
 
+T = TypeVar("T")
 FILE = (ChangedFile("a", "modified"),)
 
 
@@ -97,33 +100,45 @@ def test_changes__are_bounded() -> None:
     assert told[-1] == "the changes since more than 30 commits would be needed"
 
 
+def in_git(folder: Path, ask: Callable[[GitHistory], T]) -> T:
+    """What a thread learns from the history of a clone."""
+
+    async def asked() -> T:
+        return await asyncio.to_thread(ask, GitHistory(GitRepository(folder)))
+
+    return asyncio.run(asked())
+
+
 def test_git_past__of_a_whole_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
-    past = GitHistory(GitRepository(made.origin.path))
-    assert past.lineage(made.merge) == Lineage(
+    folder = made.origin.path
+    assert in_git(folder, lambda past: past.lineage(made.merge)) == Lineage(
         {made.merge: 0, made.main: 1, made.head: 1, made.base: 2}
     )
-    assert past.changes(made.base, made.merge) == (
+    assert in_git(folder, lambda past: past.changes(made.base, made.merge)) == (
         ChangedFile("a", "modified"),
         ChangedFile("b", "added"),
     )
-    assert past.changes("0" * 40, made.merge) == "the commit 000000000000 is not in the clone"
+    unknown = in_git(folder, lambda past: past.changes("0" * 40, made.merge))
+    assert unknown == "the commit 000000000000 is not in the clone"
 
 
 def test_git_past__of_a_shallow_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
-    past = GitHistory(GitRepository(made.checkout(tmp_path / "workspace", made.merge).path))
-    assert past.lineage(made.merge) == Lineage(
+    folder = made.checkout(tmp_path / "workspace", made.merge).path
+    assert in_git(folder, lambda past: past.lineage(made.merge)) == Lineage(
         {made.merge: 0}, "the clone does not contain the complete history"
     )
-    assert "is not in the clone" in str(past.changes(made.base, made.merge))
+    assert "is not in the clone" in str(
+        in_git(folder, lambda past: past.changes(made.base, made.merge))
+    )
 
 
 def test_git_past__of_no_repository(tmp_path: Path) -> None:
     Repository.create(tmp_path / "made", {"a": "1"})
-    told = Ancestry("0" * 40, (GitHistory(GitRepository(tmp_path / "made")),))
-    assert told.lineage.distances == {"0" * 40: 0}
-    assert told.lineage.problem.startswith("`git rev-list` failed")
+    lineage = in_git(tmp_path / "made", lambda past: Ancestry("0" * 40, (past,)).lineage)
+    assert lineage.distances == {"0" * 40: 0}
+    assert lineage.problem.startswith("`git rev-list` failed")
 
 
 @pytest.mark.parametrize("commit", ["x", "0" * 40])

@@ -1,5 +1,6 @@
 """Git on real repositories: commits, changed files of every kind, what is sent to whom."""
 
+import asyncio
 import base64
 import os
 import shutil
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system.git import GitRepository
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import Repository, pull_request
+from tests.support.waiting import Waiting
 
 LONG = "".join(f"line {number}\n" for number in range(50))
 
@@ -26,44 +29,44 @@ def made(tmp_path: Path) -> Repository:
     )
 
 
-def opened(made: Repository) -> GitRepository:
-    return GitRepository(made.path)
+def opened(made: Repository, **options: Any) -> Any:
+    return Waiting(GitRepository(made.path, **options))
 
 
 def test_root__from_a_folder_below(made: Repository) -> None:
-    assert GitRepository(made.path / "src").root == made.path.resolve()
+    assert asyncio.run(GitRepository.open(made.path / "src")).root == made.path.resolve()
 
 
 def test_root__without_a_repository(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="is not a git repository") as caught:
-        _ = GitRepository(tmp_path, environ={"GITHUB_ACTIONS": "true"}).root
+        asyncio.run(GitRepository.open(tmp_path, environ={"GITHUB_ACTIONS": "true"}))
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
     with pytest.raises(GitError, match="is not a git repository") as caught:
-        _ = GitRepository(tmp_path).root
+        asyncio.run(GitRepository.open(tmp_path))
     assert "git init" in caught.value.hint
 
 
 def test_root__of_a_bare_repository(tmp_path: Path, made: Repository) -> None:
     made.git("clone", "--quiet", "--bare", str(made.path), str(tmp_path / "bare"))
     with pytest.raises(GitError, match="is a bare repository"):
-        _ = GitRepository(tmp_path / "bare").root
+        asyncio.run(GitRepository.open(tmp_path / "bare"))
 
 
 def test_root__without_git(made: Repository, tmp_path: Path) -> None:
     with pytest.raises(GitError, match="could not be run") as caught:
-        _ = GitRepository(made.path, environ={"PATH": str(tmp_path)}).root
+        asyncio.run(GitRepository.open(made.path, environ={"PATH": str(tmp_path)}))
     assert "install git" in caught.value.hint
 
 
 def test_root__of_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="there is no folder"):
-        _ = GitRepository(tmp_path / "nowhere").root
+        asyncio.run(GitRepository.open(tmp_path / "nowhere"))
 
 
 def test_head__of_a_repository_without_a_commit(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="no commit yet"):
-        GitRepository(Repository.create(tmp_path / "empty").path).head()
+        opened(Repository.create(tmp_path / "empty")).head()
 
 
 def test_environment__git_variables_of_the_caller_do_not_lead_elsewhere(
@@ -76,7 +79,7 @@ def test_environment__git_variables_of_the_caller_do_not_lead_elsewhere(
         "GIT_WORK_TREE": str(other.path),
         "GIT_INDEX_FILE": "/x",
     }
-    assert GitRepository(made.path, environ=environ).head() == made.head()
+    assert opened(made, environ=environ).head() == made.head()
 
 
 def test_resolve__a_branch_and_what_is_none(made: Repository) -> None:
@@ -190,7 +193,7 @@ def test_changed_files__the_users_configuration_changes_nothing(made: Repository
         ("diff.external", "false"),
     ):
         made.git("config", key, value)
-    assert GitRepository(made.path / "lib").changed_files(first, head) == expected
+    assert Waiting(GitRepository(made.path / "lib")).changed_files(first, head) == expected
 
 
 def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Repository) -> None:
@@ -266,7 +269,7 @@ def test_token__one_header_in_place_of_the_one_that_checkout_left(made: Reposito
         made.git("remote", "add", "origin", f"{url}/acme/agent")
         made.git("config", f"http.{url}/.extraheader", "AUTHORIZATION: basic b2xkOm9sZA==")
         with pytest.raises(GitError) as caught:
-            GitRepository(made.path, token="ghs_new", server_url=f"{url}/").fetch("9" * 40)
+            opened(made, token="ghs_new", server_url=f"{url}/").fetch("9" * 40)
     assert seen == [["basic " + base64.b64encode(b"x-access-token:ghs_new").decode()]]
     assert "ghs_new" not in str(caught.value) + caught.value.hint
     assert "ghs_new" not in (made.path / ".git" / "config").read_text()
@@ -276,9 +279,7 @@ def test_token__stays_with_its_server(made: Repository) -> None:
     with serving() as (url, seen):
         made.git("remote", "add", "origin", f"{url}/acme/agent")
         with pytest.raises(GitError):
-            GitRepository(made.path, token="ghs_new", server_url="https://github.com").fetch(
-                "9" * 40
-            )
+            opened(made, token="ghs_new", server_url="https://github.com").fetch("9" * 40)
     assert seen == [None]
 
 
@@ -313,7 +314,7 @@ exec {git} upload-pack "$@"
 """
 
 
-def recorded(tmp_path: Path, clone: Repository) -> tuple[GitRepository, Path]:
+def recorded(tmp_path: Path, clone: Repository) -> tuple[Any, Path]:
     """The repository of a clone, and the file that lists its calls of git and its connections."""
     git, log, token = shutil.which("git"), tmp_path / "calls", "ghs_new"
     basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
@@ -326,7 +327,7 @@ def recorded(tmp_path: Path, clone: Repository) -> tuple[GitRepository, Path]:
         path.chmod(0o755)
     clone.git("config", "remote.origin.uploadpack", str(tmp_path / "origin-program"))
     environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    return GitRepository(clone.path, token=token, environ=environ), log
+    return opened(clone, token=token, environ=environ), log
 
 
 def test_token__only_calls_that_fetch_get_it(tmp_path: Path) -> None:
@@ -389,7 +390,7 @@ def test_uncommitted__runs_no_program_of_a_repository_in_a_submodule(tmp_path: P
     inner = Repository.create(made.path / "vendor", {"x": "1", ".gitattributes": "* filter=own\n"})
     inner.git("config", "filter.own.clean", f"touch {ran}; cat")
     (made.path / "vendor/x").write_text("2")
-    assert GitRepository(made.path).uncommitted() == ("vendor",)
+    assert opened(made).uncommitted() == ("vendor",)
     assert not ran.exists()
     assert made.git("status", "--porcelain")
     assert ran.exists()  # the attack is real
@@ -407,7 +408,7 @@ def test_uncommitted__without_filters_runs_no_program_that_an_agent_replaces(
     (made.path / ".gitattributes").write_text("*.txt filter=own.strip\n")
     (made.path / "notes.txt").write_text("2")
     changed = (".gitattributes", "notes.txt", "strip.py")
-    assert sorted(GitRepository(made.path).uncommitted(filters=False)) == sorted(changed)
+    assert sorted(opened(made).uncommitted(filters=False)) == sorted(changed)
     assert not ran.exists()
-    GitRepository(made.path).uncommitted()
+    opened(made).uncommitted()
     assert ran.exists()  # the attack is real

@@ -20,23 +20,24 @@ from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.protection import protected_checkout, warn_of_credentials
 from tests.support.repositories import Repository
+from tests.support.waiting import entered
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to users")
 
 SECRET = "dG9rZW4tb2YtdGhlLWpvYg=="
 HEADER = f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {SECRET}\n'
 RUNNER = 1001
-#: Reads with pauses: a signal just before a read that blocks would be noticed after it.
 HOLDER = """
-import select, sys
+import asyncio, sys
 from pathlib import Path
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import protected_checkout
-from agentevals_action.system.signals import interruptible
-with interruptible(), protected_checkout(GitRepository(Path(sys.argv[1])), [], {}):
-    print("protected", flush=True)
-    while not select.select([sys.stdin], [], [], 0.1)[0]:
-        pass
+from agentevals_action.system.signals import run
+async def hold():
+    async with protected_checkout(GitRepository(Path(sys.argv[1])), [], {}):
+        print("protected", flush=True)
+        await asyncio.Event().wait()
+run(hold())
 """
 
 
@@ -99,7 +100,7 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
     made: Repository, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = state(made)
-    with protected_checkout(GitRepository(made.path), [], {}) as users:
+    with entered(protected_checkout(GitRepository(made.path), [], {})) as users:
         assert output_of(None, made.path, READ_ALL).count(SECRET) == 8
         for user in (users.head, users.base):
             assert SECRET not in output_of(user, made.path, READ_ALL)
@@ -118,7 +119,7 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
 def test_warn_of_credentials__names_those_of_other_repositories(
     made: Repository, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warn_of_credentials(GitRepository(made.path))
+    asyncio.run(warn_of_credentials(GitRepository(made.path)))
     assert "second/.git/config (extraheader)" in caplog.text
     assert "which the programs of the tests can read" in caplog.text
 
@@ -128,7 +129,7 @@ def test_protected_checkout__a_link_does_not_get_the_credentials(
 ) -> None:
     """Attack: a program replaces the folder of a second repository by a link to its own copy."""
     second, copy = made.path / "second", made.path.parent / "copy"
-    with protected_checkout(GitRepository(made.path), [], {}):
+    with entered(protected_checkout(GitRepository(made.path), [], {})):
         shutil.copytree(second, copy)
         shutil.rmtree(second)
         second.symlink_to(copy)
@@ -138,7 +139,7 @@ def test_protected_checkout__a_link_does_not_get_the_credentials(
 
 
 def holder(made: Repository) -> "subprocess.Popen[str]":
-    """A process that protects the checkout until its standard input ends."""
+    """A process that protects the checkout until it gets a signal."""
     words = [sys.executable, "-c", HOLDER, str(made.path)]
     child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -166,7 +167,7 @@ def test_protected_checkout__the_next_run_restores_that_of_a_killed_one(made: Re
         child.wait(60)
     assert SECRET not in (made.path / ".git/config").read_text()
     assert stat.S_IMODE((made.path / "ci").stat().st_mode) & 0o007 == 0
-    with protected_checkout(GitRepository(made.path), [], {}) as users:
+    with entered(protected_checkout(GitRepository(made.path), [], {})) as users:
         assert SECRET not in output_of(users.head, made.path, READ_ALL)
     base_tree.restore_owner([made.path], made.path)
     assert state(made) == before

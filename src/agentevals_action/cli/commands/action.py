@@ -1,12 +1,13 @@
 """`action`: the gate for the event that the runner's environment describes; the container's entry
 point."""
 
+import asyncio
 import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import click
@@ -16,7 +17,6 @@ from agentevals_action.cli.trusted_phase import Claimed
 from agentevals_action.errors import (
     AgentEvalsError,
     ExitCode,
-    Interrupted,
     InvalidInput,
     ResourceError,
 )
@@ -30,6 +30,7 @@ from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Outcome, Review
+from agentevals_action.model.shards import ShardPlan
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
@@ -68,7 +69,7 @@ _CRASHED = CheckReport(
 
 
 @click.command("action")
-def command() -> int:
+async def command() -> int:
     """Gate the event that the runner's environment describes. This is the container's entry
     point."""
     environ = os.environ
@@ -81,10 +82,10 @@ def command() -> int:
     claimed = None
     try:
         if trusted_phase.is_wanted(runner, settings):
-            claimed = trusted_phase.read(runner, settings)
+            claimed = await asyncio.to_thread(trusted_phase.read, runner, settings)
             job = claimed.job
         elif runner.event_name == run_requests.EVENT:
-            requested = requested_run.answer(runner, settings, summary)
+            requested = await asyncio.to_thread(requested_run.answer, runner, settings, summary)
             if requested is None:
                 return ExitCode.PASSED
             job = requested
@@ -102,7 +103,6 @@ def command() -> int:
     reasons = (*invalid, *refused, *conflicts)
     workspace = ReviewWorkspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
-    repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
     isolates = not obstacle and settings.isolation != "none"
     if isolates:
@@ -113,14 +113,12 @@ def command() -> int:
         print(f"isolation: none, programs of the change run as the action's user: {reason}")
     try:
         files = (outputs, summary)
-        gate = _gate_of(settings)(
-            job, workspace, repository, host, runner, *files, isolates, reasons, claimed
-        )
-        exit_code = gate.run()
+        gate = _gate_of(settings)(job, workspace, host, runner, *files, isolates, reasons, claimed)
+        exit_code = await gate.run()
         # The step reports another run. Its own status is that of the default branch.
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
-        _restore_owner(workspace)
+        await asyncio.to_thread(_restore_owner, workspace)
 
 
 def _outcome_of(error: AgentEvalsError) -> Outcome:
@@ -172,7 +170,6 @@ class _Gate:
 
     job: Job
     workspace: ReviewWorkspace
-    repository: GitRepository
     host: GitHubHost
     runner: RunnerEnvironment
     outputs: CommandFile
@@ -181,16 +178,16 @@ class _Gate:
     refused: Sequence[str] = ()
     claimed: Claimed | None = None
 
-    def run(self) -> int:
+    async def run(self) -> int:
         """Reviews, publishes, and gives the exit code."""
-        return self._report(self._review)
+        return await self._report(self._review)
 
-    def _report(self, review: Callable[[], Review]) -> int:
+    async def _report(self, review: Callable[[], Awaitable[Review]]) -> int:
         """Publishes a review, and gives the exit code."""
-        with self._writing_check():
-            view, published = self._published(review())
+        async with self._writing_check():
+            view, published = await self._published(await review())
         job_log.report_refusal(self.refused)
-        shown = self._history(view.review)
+        shown = await asyncio.to_thread(self._history, view.review)
         job_log.write_review(view, published, (*self.host.notices, *shown.notices))
         workflow_commands.append_summary(self.summary, published.summary, shown.chart)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
@@ -202,51 +199,55 @@ class _Gate:
         runner = self.runner
         return RunIdentity(runner.repository, runner.run_id, runner.run_attempt)
 
-    @contextmanager
-    def _writing_check(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _writing_check(self) -> AsyncIterator[None]:
         """Writes the check run if the block fails."""
         try:
             yield
-        except Interrupted:
-            self.host.cancel_check(_CANCELLED)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(self.host.cancel_check, _CANCELLED)
             raise
         except Exception as error:
             problem = exhausted(error)
             if problem is None:
-                self.host.write_check(_CRASHED)
+                await asyncio.to_thread(self.host.write_check, _CRASHED)
                 raise
             title = "The machine has too few resources"
-            self.host.write_check(CheckReport("failure", title, problem.sentence))
+            check = CheckReport("failure", title, problem.sentence)
+            await asyncio.to_thread(self.host.write_check, check)
             raise problem from error
 
-    def _published(self, review: Review) -> tuple[ReportView, Published]:
+    async def _published(self, review: Review) -> tuple[ReportView, Published]:
         """The published review. If the user's template fails on it, that is the outcome."""
         try:
-            return self._publish(review)
+            return await self._publish(review)
         except InvalidInput as error:
             invalid = pipeline.invalid_review(self.job, [error.sentence])
-            return self._publish(redact_record(invalid, self.workspace.redactor))
+            return await self._publish(redact_record(invalid, self.workspace.redactor))
 
-    def _publish(self, review: Review) -> tuple[ReportView, Published]:
-        view, page = publish.write(review, self._view, self.workspace)
+    async def _publish(self, review: Review) -> tuple[ReportView, Published]:
+        view, page = await asyncio.to_thread(publish.write, review, self._view, self.workspace)
         settings = self.workspace.settings
-        return view, publish.publish(
+        return view, await publish.publish(
             view, page, self.host, settings.comment, settings.annotation_limit
         )
 
-    def _review(self) -> Review:
+    async def _review(self) -> Review:
         """The review; a job that could not start or be finished is an outcome like any other."""
         if self.refused:
             invalid = pipeline.invalid_review(self.job, self.refused)
             return redact_record(invalid, self.workspace.redactor)
         try:
             if self.claimed:
-                reviewed = trusted_phase.review(self.claimed, self.workspace.settings)
+                reviewed = await asyncio.to_thread(
+                    trusted_phase.review, self.claimed, self.workspace.settings
+                )
                 return redact_record(reviewed, self.workspace.redactor)
+            repository = await self._repository()
             if self.job.merge_sha:
-                requested_run.check_out(self.repository, self.job.merge_sha, self.workspace)
-            with self._isolation() as users:
-                return self._run_review(users)
+                await requested_run.check_out(repository, self.job.merge_sha, self.workspace)
+            async with self._isolation(repository) as users:
+                return await self._run_review(self._request(repository, users))
         except Exception as error:
             problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
             if problem is None:
@@ -255,11 +256,17 @@ class _Gate:
             ended = trusted_phase.as_claims(ended) if self.claimed else ended
             return redact_record(ended, self.workspace.redactor)
 
-    def _run_review(self, users: Isolation) -> Review:
-        return pipeline.review(self._request(users))
+    async def _repository(self) -> GitRepository:
+        runner, settings = self.runner, self.workspace.settings
+        return await GitRepository.open(
+            runner.workspace, settings.github_token, runner.server_url, self.workspace.environ
+        )
 
-    def _request(self, users: Isolation = NO_ISOLATION) -> ReviewRequest:
-        return ReviewRequest(self.job, self.workspace, self.repository, self.host, self.host, users)
+    async def _run_review(self, request: ReviewRequest) -> Review:
+        return await pipeline.review(request)
+
+    def _request(self, repository: GitRepository, users: Isolation = NO_ISOLATION) -> ReviewRequest:
+        return ReviewRequest(self.job, self.workspace, repository, self.host, self.host, users)
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
@@ -269,16 +276,16 @@ class _Gate:
             return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
         return pipeline.invalid_review(self.job, reasons)
 
-    @contextmanager
-    def _isolation(self) -> Iterator[Isolation]:
+    @asynccontextmanager
+    async def _isolation(self, repository: GitRepository) -> AsyncIterator[Isolation]:
         """The users of the programs that run, which exist within the block."""
         workspace, settings = self.workspace, self.workspace.settings
         if not self.isolates:
-            warn_of_credentials(self.repository)
+            await warn_of_credentials(repository)
             yield NO_ISOLATION
             return
         folders = (workspace.folder / name for name in settings.output_folders)
-        with protected_checkout(self.repository, tuple(folders), workspace.environ) as users:
+        async with protected_checkout(repository, tuple(folders), workspace.environ) as users:
             yield users
 
     def _view(self, review: Review) -> ReportView:
@@ -296,24 +303,28 @@ class _Gate:
 class _MergeGate(_Gate):
     """Merges the results of the shards."""
 
-    def _run_review(self, users: Isolation) -> Review:
-        return merge_shards(self._request(users), self._run_identity)
+    async def _run_review(self, request: ReviewRequest) -> Review:
+        return await merge_shards(request, self._run_identity)
 
 
 class _PlanGate(_Gate):
     """Plans the shards; the merge writes the check run. If nothing can be planned, that is the
     outcome."""
 
-    def run(self) -> int:
+    async def run(self) -> int:
         """Plans, and gives the exit code."""
         ended: Review | None = None
-        with self._writing_check():
+        async with self._writing_check():
             try:
-                plan = None if self.refused else plan_shards(self._request(), self._run_identity)
+                plan = None if self.refused else await self._plan()
             except AgentEvalsError as error:
                 plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
         if plan is None:
-            return self._report(lambda: ended or self._review())
+
+            async def review() -> Review:
+                return ended or await self._review()
+
+            return await self._report(review)
         matrix = json.dumps(matrix_of(plan))
         print(f"matrix: {matrix}")
         console.print_sentences((f"notice: {one}" for one in plan.notes), sys.stdout)
@@ -322,11 +333,14 @@ class _PlanGate(_Gate):
         workflow_commands.write_outputs(self.outputs, outputs)
         return ExitCode.PASSED
 
+    async def _plan(self) -> ShardPlan:
+        return await plan_shards(self._request(await self._repository()), self._run_identity)
+
 
 class _ShardGate(_Gate):
     """Runs a shard and writes its results; it touches neither the check run nor the comment."""
 
-    def run(self) -> int:
+    async def run(self) -> int:
         """Runs the shard, and gives the exit code."""
         shard, run = self.workspace.settings.shard, self._run_identity
         if self.refused or shard is None:
@@ -336,8 +350,9 @@ class _ShardGate(_Gate):
         name = fragment_name(shard, run.attempt)
         path = f"{self.workspace.settings.report_dir}/{SHARDS}/{name}"
         workflow_commands.write_outputs(self.outputs, {"fragment-path": path})
-        with self._isolation() as users:
-            result = run_shard(self._request(users), run)
+        repository = await self._repository()
+        async with self._isolation(repository) as users:
+            result = await run_shard(self._request(repository, users), run)
         print(result.describe())
         workflow_commands.append_summary(self.summary, result.describe())
         return result.exit_code

@@ -19,13 +19,13 @@ _TIME_OUT = 60.0  # seconds
 
 @click.command("demo")
 @markdown_option
-def command(as_markdown: bool) -> int:
+async def command(as_markdown: bool) -> int:
     """Review a prepared pull request, without a key and without a network."""
     folder = Path(tempfile.mkdtemp(prefix="agentevals-demo-")).resolve()
-    _create_repository(folder)
+    await _create_repository(folder)
     print("A pull request makes a support agent friendlier. Its review:", file=sys.stderr)
     form: Form = "markdown" if as_markdown else "screen"
-    exit_code = review_folder(folder, "main", {}, os.environ, form)
+    exit_code = await review_folder(folder, "main", {}, os.environ, form)
     outcome = "blocked" if exit_code else "not blocked"
     print(
         f"The merge is {outcome} (exit code {exit_code}). "
@@ -35,24 +35,24 @@ def command(as_markdown: bool) -> int:
     return ExitCode.PASSED
 
 
-def _create_repository(folder: Path) -> None:
+async def _create_repository(folder: Path) -> None:
     """Creates a repository whose `main` is the base and whose current branch is the change."""
     steps = templating.packaged_folder("examples") / "demo"
     shutil.copytree(steps / "base", folder, dirs_exist_ok=True)
     (folder / ".gitignore").write_text("/agentevals-report/\n__pycache__/\n", encoding="utf-8")
-    _git(folder, "init", "--quiet", "--initial-branch=main")
-    _commit(folder, "The support agent and its suites")
-    _git(folder, "checkout", "--quiet", "-b", "friendlier-answers")
+    await _git(folder, "init", "--quiet", "--initial-branch=main")
+    await _commit(folder, "The support agent and its suites")
+    await _git(folder, "checkout", "--quiet", "-b", "friendlier-answers")
     shutil.copytree(steps / "head", folder, dirs_exist_ok=True)
-    _commit(folder, "Friendlier answers")
+    await _commit(folder, "Friendlier answers")
 
 
-def _commit(folder: Path, message: str) -> None:
-    _git(folder, "add", "--all")
-    _git(folder, "commit", "--quiet", "--message", message)
+async def _commit(folder: Path, message: str) -> None:
+    await _git(folder, "add", "--all")
+    await _git(folder, "commit", "--quiet", "--message", message)
 
 
-def _git(folder: Path, *arguments: str) -> None:
+async def _git(folder: Path, *arguments: str) -> None:
     """Runs git without the user's configuration, which may sign commits or run hooks."""
     environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     environment |= {
@@ -65,7 +65,7 @@ def _git(folder: Path, *arguments: str) -> None:
         environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
     command = ("git", *arguments)
     try:
-        done = process.call(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
+        done = await process.call(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
     except OSError as error:
         raise GitError(
             f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"

@@ -55,10 +55,10 @@ _TEXT = 160  # characters of a text in a line; `--json` contains all of it
     "--json", "as_json", is_flag=True, help="Print one JSON document, without shortened texts."
 )
 @input_options(*READ_INPUTS, "timeout", "watch")
-def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
+async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Explain the effective form of a test: messages, evaluators and their origins, target, judges,
     gates."""
-    loaded = load_suites(inputs, paths)
+    loaded = await load_suites(inputs, paths)
     found = _find(loaded, test)
     for suite in loaded.broken:
         path = printable(suite.path)

@@ -1,5 +1,6 @@
 """`history`: the page of the stored runs of the default branch."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -19,19 +20,22 @@ from agentevals_action.system.git import GitRepository
 @click.command("history")
 @page_options(PAGE)
 @input_options("baseline-branch")
-def command(output: Path, opens: bool, **inputs: str | None) -> int:
+async def command(output: Path, opens: bool, **inputs: str | None) -> int:
     """Write the page of the stored runs: pass rate, score, cost, time and flaky tests over the
     commits of the default branch.
 
     The results are those of the data branch of `origin`, or of the clone if there is none."""
     branch = Settings.from_environ(as_environment(inputs)).baseline_branch
-    repository = GitRepository(Path.cwd(), environ=os.environ)
-    commit = _commit(repository, branch)
+    repository = await GitRepository.open(Path.cwd(), environ=os.environ)
+    commit = await _commit(repository, branch)
+    loop = asyncio.get_running_loop()
 
     def read(name: str) -> str:
-        return (repository.show(commit, name) or b"").decode("utf-8", "replace")
+        content = asyncio.run_coroutine_threadsafe(repository.show(commit, name), loop).result()
+        return (content or b"").decode("utf-8", "replace")
 
-    trends = history_branch.all_trends(repository.files(commit), read)
+    files = await repository.files(commit)
+    trends = await asyncio.to_thread(history_branch.all_trends, files, read)
     if not trends:
         raise InvalidInput(
             f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
@@ -39,16 +43,16 @@ def command(output: Path, opens: bool, **inputs: str | None) -> int:
     return write_page("history", history_page(trends), output, opens)
 
 
-def _commit(repository: GitRepository, branch: str) -> str:
+async def _commit(repository: GitRepository, branch: str) -> str:
     """The last commit of the data branch: that of `origin`, else that of the clone."""
     try:
-        found = repository.fetch_branch(branch)
+        found = await repository.fetch_branch(branch)
     except GitError as error:
         found = None
         problem = printable(str(error), 500)
         print(f"notice: the branch of the clone is used: {problem}", file=sys.stderr)
     names = (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}")
-    commits = [found, *map(repository.resolve, names)]
+    commits = [found, *[await repository.resolve(name) for name in names]]
     if commit := next(filter(None, commits), None):
         return commit
     raise InvalidInput(

@@ -82,13 +82,13 @@ class _Agent:
 @click.option("--command", "program", help="The agent is a command: 'python3 agent.py'.")
 @click.option("--url", help="The agent is a service: https://agent.example.com/ask.")
 @click.option("--model", help="The agent is a model: gpt-4o-mini, claude-sonnet-4-5.")
-def command(program: str | None, url: str | None, model: str | None) -> int:
+async def command(program: str | None, url: str | None, model: str | None) -> int:
     """Write a first suite, its target and the workflow for your agent.
 
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
-    repository = GitRepository(Path.cwd(), environ=os.environ)
-    root, files = repository.root, repository.listing().files
+    repository = await GitRepository.open(Path.cwd(), environ=os.environ)
+    root, files = repository.root, (await repository.listing()).files
     watch = tuple(dict.fromkeys(_watched(files)))
     given = {"cli": program, "http": url, "model": model}
     agent = _agent({name: one for name, one in given.items() if one}, root, files)

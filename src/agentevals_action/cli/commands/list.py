@@ -17,6 +17,7 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
 from agentevals_action.review.change.selection import select_suites
+from agentevals_action.system.git import GitRepository
 
 
 @click.command("list")
@@ -24,12 +25,14 @@ from agentevals_action.review.change.selection import select_suites
 @click.option("--base", help="List only suites that the change since this revision affects.")
 @json_option
 @input_options(*READ_INPUTS, "select", "watch")
-def command(paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: str | None) -> int:
+async def command(
+    paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: str | None
+) -> int:
     """List suites and tests; with a base, the suites that would run and why."""
-    loaded = load_suites(inputs, paths)
+    loaded = await load_suites(inputs, paths)
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}
     if base is not None:
-        reasons = _affected(loaded, base)
+        reasons = await _affected(loaded, base)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
     if as_json:
         entries = [_entry(suite, reasons[suite.path]) for suite in listed]
@@ -43,14 +46,14 @@ def command(paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: 
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
 
 
-def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]:
+async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]:
     """The reasons of each suite that the change since the revision affects."""
-    repository = loaded.repository
-    job = events.local_job(repository.head(), revision, loaded.settings)
-    base = base_tree.resolve_base(repository, job, job.head_sha)
-    files = repository.changed_files(base.sha) if base.sha else None
+    repository = loaded.repository or await GitRepository.open(loaded.folder)
+    job = events.local_job(await repository.head(), revision, loaded.settings)
+    base = await base_tree.resolve_base(repository, job, job.head_sha)
+    files = await repository.changed_files(base.sha) if base.sha else None
     rules = loaded.settings.watch_rules
-    links = repository.links_and_submodules(job.head_sha)[0] if rules else ()
+    links = (await repository.links_and_submodules(job.head_sha))[0] if rules else ()
     change = describe_change(files, (repository.root,), links)
     imported = imported_by_judges(loaded.suites)
     change = replace(change, everything=job.select == "all", imported=imported)

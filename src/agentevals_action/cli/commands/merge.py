@@ -29,9 +29,11 @@ from agentevals_action.review.sharding.plan import RunIdentity
 @json_option
 @markdown_option
 @input_options(*REVIEW_INPUTS)
-def command(base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
+async def command(
+    base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None
+) -> int:
     """Merge the results of all shards, which are in the report folder, into one review as `review`
     makes it. Suspects are confirmed here."""
-    request = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
-    review = merge_shards(request, RunIdentity(attempt=attempt))
-    return report(review, request.workspace, form_of(as_json, as_markdown))
+    request = await open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
+    review = await merge_shards(request, RunIdentity(attempt=attempt))
+    return await report(review, request.workspace, form_of(as_json, as_markdown))

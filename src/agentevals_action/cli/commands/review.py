@@ -1,5 +1,6 @@
 """`review`: the working tree against a base, as a pull request is reviewed; without a code host."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Mapping
@@ -56,13 +57,15 @@ attempt_option = click.option(
 @json_option
 @markdown_option
 @input_options(*REVIEW_INPUTS, "shard")
-def command(base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
+async def command(
+    base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None
+) -> int:
     """Review the working tree against a base as a pull request is reviewed, and write the report
     folder. With a shard, only run its part and write the results for `merge`."""
     if inputs["shard"]:
-        return _run_shard(base, as_environment(inputs), attempt)
+        return await _run_shard(base, as_environment(inputs), attempt)
     form = form_of(as_json, as_markdown)
-    return review_folder(Path.cwd(), base, as_environment(inputs), os.environ, form)
+    return await review_folder(Path.cwd(), base, as_environment(inputs), os.environ, form)
 
 
 def form_of(as_json: bool, as_markdown: bool) -> Form:
@@ -70,26 +73,26 @@ def form_of(as_json: bool, as_markdown: bool) -> Form:
     return "json" if as_json else "markdown" if as_markdown else "screen"
 
 
-def _run_shard(base: str, inputs: Mapping[str, str], attempt: int) -> int:
-    request = open_folder(Path.cwd(), base, inputs, os.environ)
-    result = run_shard(request, RunIdentity(attempt=attempt))
+async def _run_shard(base: str, inputs: Mapping[str, str], attempt: int) -> int:
+    request = await open_folder(Path.cwd(), base, inputs, os.environ)
+    result = await run_shard(request, RunIdentity(attempt=attempt))
     print(result.describe())
     return result.exit_code
 
 
-def open_folder(
+async def open_folder(
     folder: Path, base: str, inputs: Mapping[str, str], environ: Mapping[str, str]
 ) -> ReviewRequest:
     """The review of the repository that contains a folder."""
     settings = Settings.from_environ(inputs)
-    repository = GitRepository(folder, environ=environ)
-    job = events.local_job(repository.head(), base, settings)
+    repository = await GitRepository.open(folder, environ=environ)
+    job = events.local_job(await repository.head(), base, settings)
     return ReviewRequest(
         job, ReviewWorkspace(repository.root, settings, environ), repository, Host()
     )
 
 
-def review_folder(
+async def review_folder(
     folder: Path,
     base: str,
     inputs: Mapping[str, str],
@@ -98,17 +101,18 @@ def review_folder(
 ) -> int:
     """Prints the review of the repository that contains a folder, and writes the report folder;
     gives the gate's exit code. A `screen` that is not a terminal gets the comment."""
-    request = open_folder(folder, base, inputs, environ)
-    return report(pipeline.review(request), request.workspace, form)
+    request = await open_folder(folder, base, inputs, environ)
+    return await report(await pipeline.review(request), request.workspace, form)
 
 
-def report(result: Review, workspace: ReviewWorkspace, form: Form) -> int:
+async def report(result: Review, workspace: ReviewWorkspace, form: Form) -> int:
     """Prints a review and writes the report folder; gives the gate's exit code."""
-    view, _ = publish.write(result, build_view, workspace)
+    view, _ = await asyncio.to_thread(publish.write, result, build_view, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():
         screen.print_review(view, workspace.report, sys.stdout)
         return exit_code
-    print(summary_json.review_summary(view) if form == "json" else markdown.comment(view))
+    text_of = summary_json.review_summary if form == "json" else markdown.comment
+    print(await asyncio.to_thread(text_of, view))
     print(f"report: {workspace.report}", file=sys.stderr)
     return exit_code

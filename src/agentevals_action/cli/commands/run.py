@@ -1,5 +1,6 @@
 """`run`: suites without a base: a results file, a table, an exit code."""
 
+import asyncio
 import fnmatch
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ import click
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.cli.preparation import check_targets, run_tests
-from agentevals_action.errors import ExitCode, Interrupted, InvalidInput, OutputError
+from agentevals_action.errors import ExitCode, InvalidInput, OutputError, unwrapped
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import select_tests
 from agentevals_action.execution.engine import Engine, open_engine
@@ -38,7 +39,6 @@ from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.sharding.part import divide_budget, part_of
 from agentevals_action.suites.quarantine_file import read_quarantines
-from agentevals_action.system import signals
 from agentevals_action.system.files.tree_files import write_atomically
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets.cache.store import check_cache
@@ -89,7 +89,7 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
 @click.option("--junit", "junit_path", type=Path, help="Write the results as JUnit XML, too.")
 @json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
-def command(
+async def command(
     paths: tuple[Path, ...],
     output: Path | None,
     tests: tuple[str, ...],
@@ -103,11 +103,11 @@ def command(
     """Run suites without a comparison: write the results and print a table."""
     if record is not None:
         inputs = _recording_inputs(record, inputs)
-    loaded = load_suites(inputs, paths)
+    loaded = await load_suites(inputs, paths)
     suites: Sequence[Suite] = loaded.all_valid()
     for warning in (warning for suite in suites for warning in suite.warnings):
         print(f"warning: {warning}", file=sys.stderr)
-    check_cache(loaded.settings, loaded.folder, loaded.environ)
+    await check_cache(loaded.settings, loaded.folder, loaded.environ)
     quarantines = _read_quarantines(loaded, has_all_suites=not paths)
     selection = tests
     if shard := loaded.settings.shard:
@@ -116,13 +116,14 @@ def command(
     report = loaded.folder / loaded.settings.report_dir
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
-    with open_engine(
+    async with open_engine(
         loaded.settings, loaded.environ, loaded.folder, keep, records=record is not None
     ) as engine:
-        run = _prepare(engine, loaded, output, tests, resume, quarantines.head, selection)
+        run = await _prepare(engine, loaded, output, tests, resume, quarantines.head, selection)
         try:
-            signals.run(run_tests(run.left, output, run.done, engine, loaded, run.redactor))
-        except Interrupted:
+            with unwrapped():
+                await run_tests(run.left, output, run.done, engine, loaded, run.redactor)
+        except asyncio.CancelledError:
             print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
             raise
         except OutputError as error:
@@ -194,7 +195,7 @@ class _Run:
         return TestComparison(result.eval_id, change, result, None, quarantine=held)
 
 
-def _prepare(
+async def _prepare(
     engine: Engine,
     loaded: LoadedSuites,
     output: Path,
@@ -206,7 +207,7 @@ def _prepare(
     """Checks and reads what the run needs, and prints what it will do."""
     suites, settings = loaded.valid, loaded.settings
     check_targets(engine, suites)
-    engine.load(suites)
+    await asyncio.to_thread(engine.load, suites)
     _check_output(output, suites)
     planned = _select(suites, globs)
     last_cost = attempt_cost(output)
@@ -217,7 +218,7 @@ def _prepare(
         sentences += [f"{len(done)} of {len(planned)} tests are kept from {output}"]
     console.print_sentences(sentences, sys.stderr)
     redactor = engine.redactor(suites)
-    return _Run(loaded, left, done, redactor, quarantine, *_source(loaded, output), selection)
+    return _Run(loaded, left, done, redactor, quarantine, *await _source(loaded, output), selection)
 
 
 def _report(
@@ -352,16 +353,16 @@ def _check_output(output: Path, suites: Sequence[Suite]) -> None:
         )
 
 
-def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, ...]]:
+async def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, ...]]:
     """The commit that runs, and the paths that differ from it, without the files of runs; empty
     outside a repository."""
     repository = loaded.repository
-    if loaded.checkout.files is None or (commit := repository.resolve("HEAD")) is None:
+    if repository is None or (commit := await repository.resolve("HEAD")) is None:
         return "", ()
     reports = (report_path(output, name) for name in (_SUMMARY, PAGE))
     own = (loaded.folder / loaded.settings.report_dir, output.resolve(), *reports)
     return commit, tuple(
         path
-        for path in repository.uncommitted()
+        for path in await repository.uncommitted()
         if not any((repository.root / path).is_relative_to(one.resolve()) for one in own)
     )

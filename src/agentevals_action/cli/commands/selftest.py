@@ -1,5 +1,6 @@
 """`selftest`: suites that run many times on one commit: how often two runs of it would differ."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,6 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
-from agentevals_action.system import signals
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")
@@ -36,14 +36,16 @@ _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "sampl
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 @input_options(*_INPUTS)
-def command(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None) -> int:
+async def command(
+    paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None
+) -> int:
     """Run suites many times on this commit and report how often two runs of it would differ, and
     which tests cause that."""
-    loaded = load_suites({**inputs, "samples": str(samples)}, paths)
+    loaded = await load_suites({**inputs, "samples": str(samples)}, paths)
     pairs = [(suite, test) for suite in loaded.all_valid() for test in suite.tests]
     varying = [pair for pair in pairs if not is_deterministic(*pair)]
     tests = [(index, suite, test) for index, (suite, test) in enumerate(varying)]
-    results = _run(tests, loaded) if tests else ()
+    results = await _run(tests, loaded) if tests else ()
     found = sorted(
         map(selftest.measure, results),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
@@ -57,16 +59,16 @@ def command(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str 
     return ExitCode.INCONCLUSIVE if has_unknown else ExitCode.PASSED
 
 
-def _run(tests: Sequence[IndexedTest], loaded: LoadedSuites) -> Sequence[TestResult]:
+async def _run(tests: Sequence[IndexedTest], loaded: LoadedSuites) -> Sequence[TestResult]:
     settings, folder, suites = loaded.settings, loaded.folder, loaded.valid
-    with open_engine(settings, loaded.environ, folder) as engine:
+    async with open_engine(settings, loaded.environ, folder) as engine:
         check_targets(engine, suites)
-        engine.load(suites)
+        await asyncio.to_thread(engine.load, suites)
         redactor = engine.redactor(suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         print(f"{counted(len(tests), 'test')}, {settings.samples} samples each", file=sys.stderr)
         done: dict[int, TestResult] = {}
-        signals.run(run_tests(tests, output, done, engine, loaded, redactor))
+        await run_tests(tests, output, done, engine, loaded, redactor)
         console.print_sentences(map(redactor.redact, engine.notices), sys.stderr)
     print(f"samples: {output}", file=sys.stderr)
     return [done[index] for index in sorted(done)]

@@ -18,11 +18,11 @@ from agentevals_action.settings import INPUTS
 @base_option
 @click.option("--max", "max_shards", metavar="INTEGER", help=INPUTS["max-shards"].description)
 @input_options("target-seconds", *REVIEW_INPUTS)
-def command(base: str, **inputs: str | None) -> int:
+async def command(base: str, **inputs: str | None) -> int:
     """Plan a review on several machines: write the plan into the report folder, and print the
     matrix of the jobs as JSON."""
-    request = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
-    plan, workspace = plan_shards(request, RunIdentity()), request.workspace
+    request = await open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
+    plan, workspace = await plan_shards(request, RunIdentity()), request.workspace
     console.print_sentences(plan.notes, sys.stderr)
     print(f"plan: {workspace.folder / workspace.shards.path}", file=sys.stderr)
     print(json.dumps(matrix_of(plan)))

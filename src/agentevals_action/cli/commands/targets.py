@@ -31,7 +31,6 @@ from agentevals_action.model.suite import BrokenSuite, Message, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.console import Line
 from agentevals_action.reports.progress import show_checks
-from agentevals_action.system import signals
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.variables import missing_error, read_variables
@@ -61,7 +60,7 @@ _SUITES = 2  # suites that a cell of the table names; more are counted
 )
 @json_option
 @input_options(*READ_INPUTS, "timeout")
-def command(
+async def command(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     check: bool,
@@ -70,7 +69,7 @@ def command(
 ) -> int:
     """List the targets that suites can use: origin, uses, limits and variables; with --check,
     whether each answers."""
-    loaded = load_suites(inputs, paths)
+    loaded = await load_suites(inputs, paths)
     root = loaded.checkout.root
     suites = [
         without_tests(suite, root) if isinstance(suite, BrokenSuite) else suite
@@ -88,10 +87,10 @@ def command(
         raise _nothing_found(suites, names)
     variables = _variables(loaded.environ, suites)
     listed = [list_target(one, variables) for one in found]
-    with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
+    async with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
         if check:
             is_due = [bool(names) or one.is_used for one in listed]
-            listed = signals.run(_check_all(found, listed, is_due, engine, loaded.settings.timeout))
+            listed = await _check_all(found, listed, is_due, engine, loaded.settings.timeout)
         redactor = engine.redactor(suites)
     listed = [redact_record(one, redactor) for one in listed]
     if as_json:

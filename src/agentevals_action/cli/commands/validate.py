@@ -32,13 +32,13 @@ _LINE = 2_000  # characters
 @paths_argument
 @json_option
 @input_options(*READ_INPUTS)
-def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
+async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
-    loaded = load_suites(inputs, paths)
+    loaded = await load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
     files = [
         _File(FILE, None, quarantine.errors, quarantine.warnings),
-        *(_check(suite, loaded) for suite in loaded.suites),
+        *[await _check(suite, loaded) for suite in loaded.suites],
     ]
     if as_json:
         listed = [
@@ -71,13 +71,13 @@ class _File:
         }
 
 
-def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
+async def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
     if isinstance(suite, BrokenSuite):
         return _File(suite.path, None, suite.errors)
-    return _File(suite.path, len(suite.tests), _unusable(suite, loaded), suite.warnings)
+    return _File(suite.path, len(suite.tests), await _unusable(suite, loaded), suite.warnings)
 
 
-def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
+async def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
     """The errors of targets that are not declared, and of judges whose script does not exist.
 
     A script that git ignores may be built before the tests, so that it is no error."""
@@ -85,21 +85,21 @@ def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
     found = {undeclared: None} if undeclared else {}
     for evaluator in (one for test in suite.tests for own in test.evaluators for one in walk(own)):
         script = evaluator.options.missing_script()
-        if script is not None and not _is_ignored(script, loaded):
+        if script is not None and not await _is_ignored(script, loaded):
             path = os.path.relpath(script, suite.root)
             problem = f"the judge `{evaluator.name}` runs {path}, which does not exist"
-            advice = _advice_for_script(script, evaluator.options, suite, loaded)
+            advice = await _advice_for_script(script, evaluator.options, suite, loaded)
             found[Diagnostic(evaluator.location, problem, advice)] = None
     return tuple(found)
 
 
-def _advice_for_script(
+async def _advice_for_script(
     script: Path, options: EvaluatorTraits, suite: Suite, loaded: LoadedSuites
 ) -> str:
     """What to write where AgentV is started in the root, so that paths of suites begin there."""
     from_root = suite.root / os.path.relpath(script, suite.folder)
     if from_root.is_relative_to(suite.root) and (
-        from_root.exists() or _is_ignored(from_root, loaded)
+        from_root.exists() or await _is_ignored(from_root, loaded)
     ):
         cwd = options.cwd if isinstance(options, CodeJudge) and options.cwd else ""
         start = f"`cwd: /{cwd.removeprefix('./')}`"
@@ -107,9 +107,8 @@ def _advice_for_script(
     return "correct the path, or `cwd`, where it starts"
 
 
-def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
-    is_repository = loaded.checkout.files is not None
-    return is_repository and loaded.repository.ignores(file)
+async def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
+    return loaded.repository is not None and await loaded.repository.ignores(file)
 
 
 def _print(files: Sequence[_File]) -> None:

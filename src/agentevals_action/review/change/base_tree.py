@@ -1,12 +1,13 @@
 """Head and base: the commit that the workspace must have, the commit that it is compared with, and
 the worktree of that commit."""
 
+import asyncio
 import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +47,11 @@ class Base:
     cassettes: str | None = None
 
 
-def check_head(repository: GitRepository, job: Job) -> str:
+async def check_head(repository: GitRepository, job: Job) -> str:
     """The SHA of HEAD. Raises GitError without a checkout, and InvalidInput if HEAD is not a commit
     of the job."""
-    head = repository.head()
-    if head in job.heads or _first_parent_of_merge(repository, job, head) is not None:
+    head = await repository.head()
+    if head in job.heads or await _first_parent_of_merge(repository, job, head) is not None:
         return head
     if job.pull:
         expected = f"neither the head of the pull request ({_short(job.pull.head_sha)})"
@@ -72,7 +73,7 @@ def check_head(repository: GitRepository, job: Job) -> str:
     )
 
 
-def resolve_base(
+async def resolve_base(
     repository: GitRepository,
     job: Job,
     head: str,
@@ -87,57 +88,57 @@ def resolve_base(
     rule = job.base
     if rule.kind == "none" or rule.revision is None:
         return Base(reason=rule.reason)
-    if rule.kind == "fork-point" and repository.resolve(rule.revision) is None:
+    if rule.kind == "fork-point" and await repository.resolve(rule.revision) is None:
         raise GitError(
             f"there is no revision `{rule.revision}` here",
             "name a branch, a tag or a commit; `git fetch` brings the origin's",
         )
     try:
         if rule.kind == "commit":
-            return _fetched(repository, rule.revision)
-        if rule.kind == "pull" and (parent := _first_parent_of_merge(repository, job, head)):
-            return _fetched(repository, parent)
-        return _fork_point(repository, rule.revision, head, merge_base)
+            return await _fetched(repository, rule.revision)
+        if rule.kind == "pull" and (parent := await _first_parent_of_merge(repository, job, head)):
+            return await _fetched(repository, parent)
+        return await _fork_point(repository, rule.revision, head, merge_base)
     except GitError as error:
         return Base(problem=error.sentence)
 
 
-def _first_parent_of_merge(repository: GitRepository, job: Job, head: str) -> str | None:
+async def _first_parent_of_merge(repository: GitRepository, job: Job, head: str) -> str | None:
     """The first parent if HEAD is the merge commit of the pull request, as from
     `actions/checkout`."""
     if job.pull is None or head == job.pull.head_sha:
         return None
-    parents = repository.parents(head)
+    parents = await repository.parents(head)
     return parents[0] if len(parents) == 2 and parents[1] == job.pull.head_sha else None
 
 
-def _fetched(repository: GitRepository, revision: str) -> Base:
-    if not repository.has(revision):
+async def _fetched(repository: GitRepository, revision: str) -> Base:
+    if not await repository.has(revision):
         try:
-            repository.fetch(revision)
+            await repository.fetch(revision)
         except GitError as error:
             raise GitError(
                 f"the base commit {_short(revision)} is not in the clone "
                 f"and could not be fetched ({error})",
                 "set `fetch-depth: 2` (or `fetch-depth: 0`) in actions/checkout",
             ) from error
-    sha = repository.resolve(revision)
+    sha = await repository.resolve(revision)
     if sha is None:
         raise GitError(f"{_short(revision)} names no commit")
-    return Base(sha, repository.commit_time(sha))
+    return Base(sha, await repository.commit_time(sha))
 
 
-def _fork_point(
+async def _fork_point(
     repository: GitRepository, revision: str, head: str, merge_base: Callable[[], str | None]
 ) -> Base:
-    shallow = repository.is_shallow()
+    shallow = await repository.is_shallow()
     # A common ancestor in a shallow history may not be the best one, so the host is asked first.
-    found = merge_base() if shallow else None
+    found = await asyncio.to_thread(merge_base) if shallow else None
     if found is None:
-        tip = repository.resolve(revision) or _fetched(repository, revision).sha
-        found = repository.merge_base(tip, head) if tip else None
+        tip = await repository.resolve(revision) or (await _fetched(repository, revision)).sha
+        found = await repository.merge_base(tip, head) if tip else None
     if found is not None:
-        return _fetched(repository, found)
+        return await _fetched(repository, found)
     if shallow:
         raise GitError(
             f"the clone is too shallow to find where {_short(head)} left the base branch",
@@ -147,10 +148,10 @@ def _fork_point(
     return Base(reason=f"{_short(head)} and {_short(revision)} have no commit in common")
 
 
-@contextmanager
-def base_worktree(
+@asynccontextmanager
+async def base_worktree(
     repository: GitRepository, sha: str, temp: Path | None = None, user: ChildUser | None = None
-) -> Iterator[Path]:
+) -> AsyncIterator[Path]:
     """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
     Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
@@ -163,34 +164,34 @@ def base_worktree(
             f"the folder for temporary files, {temp}, lies in the workspace",
             "set TMPDIR to a folder outside of it",
         )
-    remove_abandoned(repository, temp)
-    with temp_dirs.locked_folder(_PREFIX, temp) as folder:
+    await remove_abandoned(repository, temp)
+    async with temp_dirs.locked_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
         try:
-            repository.add_worktree(tree, sha)
-            give_worktree(tree, user)
+            await repository.add_worktree(tree, sha)
+            await asyncio.to_thread(give_worktree, tree, user)
             yield tree
         finally:
-            _forget(repository, folder.name)
+            await _forget(repository, folder.name)
 
 
-def remove_abandoned(repository: GitRepository, temp: Path) -> None:
+async def remove_abandoned(repository: GitRepository, temp: Path) -> None:
     """Removes the base worktrees of runs that were killed, and git's records of them. The lock of a
     folder shows that its run is over; a folder that is gone was in a container that is gone."""
-    temp_dirs.remove_abandoned(_PREFIX, temp)
-    for entry in (repository.metadata / "worktrees").glob(f"{_PREFIX}*"):
+    await asyncio.to_thread(temp_dirs.remove_abandoned, _PREFIX, temp)
+    for entry in (await repository.metadata() / "worktrees").glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another run may remove it at the same time
             gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
             tree = entry / gitdir.removesuffix("/.git")
             if not tree.parent.exists():
-                _forget(repository, entry.name)
+                await _forget(repository, entry.name)
 
 
-def _forget(repository: GitRepository, name: str) -> None:
+async def _forget(repository: GitRepository, name: str) -> None:
     """Removes git's record of one worktree. `git worktree prune` would also remove those of
     others that are not mounted at the moment."""
-    worktrees = repository.metadata / "worktrees"
-    temp_dirs.remove_folder(worktrees / name)
+    worktrees = await repository.metadata() / "worktrees"
+    await asyncio.to_thread(temp_dirs.remove_folder, worktrees / name)
     with contextlib.suppress(OSError):  # the folder is removed only if it is empty
         worktrees.rmdir()
 

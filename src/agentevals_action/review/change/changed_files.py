@@ -1,6 +1,7 @@
 """The change between base and head: the files that the host and git list, and what the trees show
 about their paths."""
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository
 
 
-def find_change(
+async def find_change(
     repository: GitRepository,
     host: Host,
     job: Job,
@@ -34,10 +35,38 @@ def find_change(
     """The changed files with what base knows about them (a file that only base's suites reference
     affects them, too), and notices: lists that differ, rules of `watch` that are removed or match
     nothing. `checkout` and `suites` are those of head."""
-    files, notices = _changed_files(repository, host, job, head_sha, base)
+    files, notices = await _changed_files(repository, host, job, head_sha, base)
     rules = settings.watch_rules
-    links, submodules = repository.links_and_submodules(head_sha) if rules else ((), ())
-    roots = (repository.root, *((base.root,) if base.root else ()))
+    links, submodules = await repository.links_and_submodules(head_sha) if rules else ((), ())
+    return await asyncio.to_thread(
+        _describe,
+        files,
+        notices,
+        links,
+        submodules,
+        repository.root,
+        job,
+        base,
+        checkout,
+        suites,
+        settings,
+    )
+
+
+def _describe(
+    files: Sequence[ChangedFile] | None,
+    notices: Sequence[str],
+    links: Sequence[str],
+    submodules: Sequence[str],
+    root: Path,
+    job: Job,
+    base: Base,
+    checkout: Checkout,
+    suites: Sequence[Suite | BrokenSuite],
+    settings: Settings,
+) -> tuple[Change, tuple[str, ...]]:
+    rules = settings.watch_rules
+    roots = (root, *((base.root,) if base.root else ()))
     renamed = {file.paths[1]: file.path for file in files or () if len(file.paths) > 1}
     base_suites = tuple(suite.path for suite in base.suites)
     on_base = imported_by_judges(base.suites) if files else {}
@@ -50,27 +79,28 @@ def find_change(
             for suite in base.suites
         },
         base_watch=base.watch,
-        imported=_with_cassettes(imported_by_judges(suites), files, settings, repository.root)
+        imported=_with_cassettes(imported_by_judges(suites), files, settings, root)
         if files
         else {},
     )
-    folders = (*submodules, *(link for link in links if (repository.root / link).is_dir()))
+    folders = (*submodules, *(link for link in links if (root / link).is_dir()))
     known = (*(suite.path for suite in suites), *base_suites)
     removed = describe_removed(rules, base.watch)
     useless = useless_rules(rules, checkout.files or (), folders, change, known)
     return change, (*notices, *filter(None, [removed]), *useless)
 
 
-def _changed_files(
+async def _changed_files(
     repository: GitRepository, host: Host, job: Job, head_sha: str, base: Base
 ) -> tuple[Sequence[ChangedFile] | None, tuple[str, ...]]:
     """The files that the host or git lists, None if neither can, and a notice if they differ: the
     host's list may be older than the push, and a list without the agent's file is a green check."""
-    listed = host.changed_files()
+    listed = await asyncio.to_thread(host.changed_files)
     if base.sha is None:
         return listed, ()
     try:
-        compared = repository.changed_files(base.sha, None if job.event == "local" else head_sha)
+        until = None if job.event == "local" else head_sha
+        compared = await repository.changed_files(base.sha, until)
     except GitError as error:
         if listed is None:
             raise

@@ -4,6 +4,7 @@ Attack: a pull request edits the template, or a program of the pull request rewr
 run, and the comment states a pass or mentions people in the name of the bot. The template is read
 before the first program runs, and is that of the base."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,22 +22,22 @@ _MAX_BYTES = 1_000_000
 _TRUSTED = frozenset({"push", "local"})
 
 
-def choose_template(
+async def choose_template(
     settings: Settings, folder: Path, job: Job, repository: GitRepository, base: Base
 ) -> tuple[CommentTemplate | None, Sequence[str]]:
     """The template that renders the comment, None for the packaged one, and notices about the
     choice. Raises InvalidInput when head's template is missing or cannot make a comment."""
     if settings.comment_template is None:
         return None, ()
-    head = _head_template(settings.comment_template, folder)
-    markdown.check_template(head)
+    head = await asyncio.to_thread(_head_template, settings.comment_template, folder)
+    await asyncio.to_thread(markdown.check_template, head)
     if job.event in _TRUSTED or not (base.sha or base.problem):
         return head, ()
     default = "this comment has the default template"
     try:
-        template = _base_template(head.name, repository, base)
+        template = await _base_template(head.name, repository, base)
         if template and template != head:
-            markdown.check_template(template)
+            await asyncio.to_thread(markdown.check_template, template)
     except (GitError, InvalidInput) as error:  # a change that repairs it must be able to pass
         return None, (f"the base's comment template cannot be used, so {default}: {error}",)
     if template == head:
@@ -47,8 +48,10 @@ def choose_template(
     return template, (f"{change} is changed: the change takes effect after the merge",)
 
 
-def _base_template(name: str, repository: GitRepository, base: Base) -> CommentTemplate | None:
-    content = repository.show(base.sha, name) if base.sha else None
+async def _base_template(
+    name: str, repository: GitRepository, base: Base
+) -> CommentTemplate | None:
+    content = await repository.show(base.sha, name) if base.sha else None
     if content is None:
         return None
     return CommentTemplate(name, content.decode("utf-8", "replace"))

@@ -1,5 +1,6 @@
 """The merge of the results of all shards into one review, as if one machine had run the tests."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +33,7 @@ from agentevals_action.review.sharding.plan import (
 from agentevals_action.settings import Settings
 
 
-def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
+async def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
     """Reviews a change by the results of its shards.
 
     What needs the results of all tests happens here, in one process with the targets: answers are
@@ -41,13 +42,13 @@ def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
     each unusable fragment makes a pass inconclusive. All files are read before the first program of
     the change starts. Raises AgentEvalsError when nothing can be reviewed."""
     workspace = request.workspace
-    refuse_committed(workspace, request.repository)
-    files = _find_files(request)
-    plan, digest = read_plan(files)
-    recorded = read_base_results(files, plan)
-    fragments = read_fragments(files, plan, digest, run.attempt)
+    await refuse_committed(workspace, request.repository)
+    files = await asyncio.to_thread(_find_files, request)
+    plan, digest = await asyncio.to_thread(read_plan, files)
+    recorded = await asyncio.to_thread(read_base_results, files, plan)
+    fragments = await asyncio.to_thread(read_fragments, files, plan, digest, run.attempt)
     workspace = replace(workspace, settings=_remaining_budget(workspace.settings, fragments))
-    with open_change(replace(request, workspace=workspace)) as change:
+    async with open_change(replace(request, workspace=workspace)) as change:
         check_plan(plan, change, run)
         check_tests(_tests_on_head(fragments), change)
         results = _Results(plan, fragments, change.engine.fingerprints)
@@ -61,8 +62,9 @@ def merge_shards(request: ReviewRequest, run: RunIdentity) -> Review:
             suites = change.decisive.plan.head
             return {path: results.suite_run("head", path, one) for path, one in suites.items()}
 
-        runs = change.run(compare_sides(change, change.find_baseline(around), run_head))
-        reviewed = change.decide(runs, _problems(fragments))
+        baseline = await change.find_baseline(around)
+        runs = await change.run(compare_sides(change, baseline, run_head))
+        reviewed = await asyncio.to_thread(change.decide, runs, _problems(fragments))
     of_shards = (notice for one in fragments.by_shard.values() for notice in one.end.notices)
     return replace(reviewed, notices=tuple(dict.fromkeys((*reviewed.notices, *of_shards))))
 

@@ -1,5 +1,6 @@
 """The plan of the shards of a review."""
 
+import asyncio
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,20 +46,23 @@ class RunIdentity:
     attempt: int = 1
 
 
-def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
+async def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
     """Plans the shards of a review and writes the plan into the report folder. No program of the
     change runs. Raises AgentEvalsError when nothing can be planned."""
     workspace = request.workspace
-    refuse_committed(workspace, request.repository)
-    earlier = _earlier_results(workspace)
+    await refuse_committed(workspace, request.repository)
+    earlier = await asyncio.to_thread(_earlier_results, workspace)
     # The plan calls no target: the variables of targets may be unset.
     job = replace(request.job, without_secrets="a plan of shards needs no secrets")
-    with open_change(replace(request, job=job)) as change:
+    async with open_change(replace(request, job=job)) as change:
         sources = _Sources()
         plan, settings = change.decisive.plan, change.request.settings
-        found = change.run(change.find_baseline(sources.around).results(plan.selections))
+        baseline = await change.find_baseline(sources.around)
+        found = await change.run(baseline.results(plan.selections))
         stored = [result for suite in found.suites.values() for result in suite.results]
-        histories, problem = _read_histories(request.github, settings, plan.selections)
+        histories, problem = await asyncio.to_thread(
+            _read_histories, request.github, settings, plan.selections
+        )
         durations = collect_durations(histories, (*stored, *earlier))
         suites = [
             PlannedSuite(
@@ -83,7 +87,7 @@ def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
             shards=tuple(map(_tests_by_suite, assignment.shards)),
             notes=(*_errors(change), *assignment.notes, *filter(None, [note, problem])),
         )
-        write_plan(workspace.shards, shard_plan, base_results)
+        await asyncio.to_thread(write_plan, workspace.shards, shard_plan, base_results)
         return shard_plan
 
 
@@ -160,14 +164,14 @@ def _describe(origin: Origin) -> str:
     return f"{origin.head_sha[:12]}{base}{run}"
 
 
-def refuse_committed(workspace: ReviewWorkspace, repository: GitRepository) -> None:
+async def refuse_committed(workspace: ReviewWorkspace, repository: GitRepository) -> None:
     """Raises InvalidInput if the repository itself contains the folder of the shards, or a link
     that leads to it.
 
     Attacks: a change commits a plan or fragments with results that nobody measured. It commits a
     link as the report folder, which leads to a folder that programs of the change may write."""
     folders = (f"{workspace.shards.path}/", f"{workspace.settings.report_dir}/{SHARDS}/")
-    for path in repository.listing().tracked:
+    for path in (await repository.listing()).tracked:
         name = f"{path}/"
         if any(name.startswith(folder) or folder.startswith(name) for folder in folders):
             raise InvalidInput(

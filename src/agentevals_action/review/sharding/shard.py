@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
+from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.shards import (
@@ -64,7 +64,7 @@ class _Part:
     base: Mapping[str, Suite]
 
 
-def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
+async def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
     """Runs the part of the input `shard` on head and base, and writes the fragment. If the shard
     cannot run, or a signal ends it, the fragment states the reason. Nothing is compared or
     confirmed: the merge does that over all shards. Raises AgentEvalsError."""
@@ -72,8 +72,9 @@ def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
     shard = workspace.settings.shard
     if shard is None:
         raise ValueError("the settings name no shard")
-    refuse_committed(workspace, request.repository)
-    plan, digest = read_plan(ShardFolder(workspace.report.resolve() / SHARDS))
+    await refuse_committed(workspace, request.repository)
+    folder = ShardFolder(workspace.report.resolve() / SHARDS)
+    plan, digest = await asyncio.to_thread(read_plan, folder)
     total = len(plan.shards)
     if shard.total != total:
         raise InvalidInput(
@@ -97,16 +98,16 @@ def run_shard(request: ReviewRequest, run: RunIdentity) -> ShardResult:
         return f"{workspace.shards.path}/{name}"
 
     try:
-        with open_change(replace(request, workspace=workspace)) as change:
+        async with open_change(replace(request, workspace=workspace)) as change:
             check_plan(plan, change, run)
             if missing := change.decisive.plan.missing:
                 raise InvalidInput("; ".join(map(str, missing)))
             check_tests(plan.shards[shard.number - 1], change, plan.reruns)
             part = _part_of(plan, plan.shards[shard.number - 1], change)
             try:
-                base_problem = change.run(_run(change, part))
-            except Interrupted as error:
-                write(_results(change, part), problem=f"it was interrupted by {error}")
+                base_problem = await change.run(_run(change, part))
+            except asyncio.CancelledError:
+                write(_results(change, part), problem="it was interrupted by a signal")
                 raise
             results = _results(change, part)
             redact = change.sides.redactor.redact

@@ -65,7 +65,7 @@ class CacheLimits:
     patience: float = 5.0
 
 
-def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+async def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
     """InvalidInput if the folder of the cache leads out of the workspace or comes with the change,
     or if there are no cassettes to replay."""
     if settings.cache == "replay" and settings.cassettes is None:
@@ -76,7 +76,8 @@ def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) ->
         return
     workspace = folder.resolve()
     try:
-        tracked = GitRepository(folder, environ=environ).tracks(workspace / settings.cache_dir)
+        repository = await GitRepository.open(folder, environ=environ)
+        tracked = await repository.tracks(workspace / settings.cache_dir)
     except GitError:  # without a repository there is no change
         tracked = False
     check_folder(workspace / settings.cache_dir, workspace, tracked)

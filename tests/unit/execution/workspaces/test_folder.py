@@ -2,7 +2,6 @@
 around them."""
 
 import asyncio
-import contextlib
 import json
 import os
 import shutil
@@ -504,21 +503,12 @@ def test_keep__names_cannot_lead_out(tmp_path: Path) -> None:
     ]
 
 
-def bury(folder: Path) -> None:
-    """Folders in folders, deeper than Python's recursion goes."""
-    with contextlib.chdir(folder):
-        for _ in range(1200):
-            Path("deeper").mkdir()
-            os.chdir("deeper")
-
-
 def test_remove__whatever_an_agent_left(tmp_path: Path) -> None:
     job = made(tmp_path, "  template: start")
 
     async def work() -> None:
         attempt = await job.enter()
         (attempt.path / "sub").chmod(0)
-        bury(attempt.path)
         await attempt.leave(failed=True)
         await job.workspaces.close()
 

@@ -1,5 +1,6 @@
 """What the workspace must be at, and which commit it is compared with."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from agentevals_action.review.change import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import PullRequest, Repository, pull_request
+from tests.support.waiting import Waiting, entered
 
 GONE = "9" * 40
+WAITING = Waiting(base_tree)
 
 
 @pytest.fixture
@@ -52,12 +55,12 @@ def test_merge_commit__its_first_parent_at_any_depth(
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge, depth).path)
     job = job_of(request_)
-    assert base_tree.check_head(workspace, job) == request_.merge
-    base = base_tree.resolve_base(workspace, job, request_.merge, never)
+    assert WAITING.check_head(workspace, job) == request_.merge
+    base = WAITING.resolve_base(workspace, job, request_.merge, never)
     assert base == base_tree.Base(request_.main, "2026-01-02T02:04:05Z")
-    assert [file.path for file in workspace.changed_files(request_.main, request_.merge)] == [
-        "EVAL.yaml"
-    ]
+    assert [
+        file.path for file in Waiting(workspace).changed_files(request_.main, request_.merge)
+    ] == ["EVAL.yaml"]
 
 
 def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(
@@ -66,7 +69,7 @@ def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(
     """The runner's GITHUB_SHA may be an earlier merge commit than the one that `refs/pull/1/merge`
     is at now."""
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
-    assert base_tree.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
+    assert WAITING.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
 
 
 def test_head_commit__the_merge_base_in_a_complete_clone(
@@ -74,17 +77,17 @@ def test_head_commit__the_merge_base_in_a_complete_clone(
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head, 0).path)
     job = job_of(request_)
-    assert base_tree.check_head(workspace, job) == request_.head
-    assert base_tree.resolve_base(workspace, job, request_.head, never).sha == request_.base
+    assert WAITING.check_head(workspace, job) == request_.head
+    assert WAITING.resolve_base(workspace, job, request_.head, never).sha == request_.base
 
 
 def test_head_commit__the_hosts_merge_base_at_depth_one(
     tmp_path: Path, request_: PullRequest
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head).path)
-    base = base_tree.resolve_base(workspace, job_of(request_), request_.head, lambda: request_.base)
+    base = WAITING.resolve_base(workspace, job_of(request_), request_.head, lambda: request_.base)
     assert base.sha == request_.base
-    assert workspace.has(request_.base)
+    assert Waiting(workspace).has(request_.base)
 
 
 def test_head_commit__that_is_a_merge_itself_is_compared_where_it_left_main(
@@ -95,14 +98,14 @@ def test_head_commit__that_is_a_merge_itself_is_compared_where_it_left_main(
     origin.git("merge", "--quiet", "--no-edit", "main")
     merged = PullRequest(origin, request_.base, request_.main, origin.head(), request_.merge)
     workspace = GitRepository(merged.checkout(tmp_path / "workspace", merged.head, 0).path)
-    assert base_tree.resolve_base(workspace, job_of(merged), merged.head, never).sha == merged.main
+    assert WAITING.resolve_base(workspace, job_of(merged), merged.head, never).sha == merged.main
 
 
 def test_head_commit__too_shallow_to_tell_is_a_problem_and_never_nothing(
     tmp_path: Path, request_: PullRequest
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head).path)
-    base = base_tree.resolve_base(workspace, job_of(request_), request_.head, lambda: None)
+    base = WAITING.resolve_base(workspace, job_of(request_), request_.head, lambda: None)
     assert (base.sha, base.reason) == (None, "")
     assert "too shallow" in base.problem
     assert "fetch-depth: 0" in base.problem
@@ -113,7 +116,7 @@ def test_merge_commit__a_base_that_cannot_be_fetched_says_what_to_set(
 ) -> None:
     made = request_.checkout(tmp_path / "workspace", request_.merge)
     made.git("remote", "set-url", "origin", (tmp_path / "nowhere").as_uri())
-    base = base_tree.resolve_base(GitRepository(made.path), job_of(request_), request_.merge, never)
+    base = WAITING.resolve_base(GitRepository(made.path), job_of(request_), request_.merge, never)
     assert (base.sha, base.reason) == (None, "")
     assert "could not be fetched" in base.problem
     assert "fetch-depth: 2" in base.problem
@@ -128,7 +131,7 @@ def test_unrelated_histories__have_nothing_to_compare_with(
         origin, request_.base, request_.main, origin.commit("alone"), request_.merge
     )
     workspace = GitRepository(alone.checkout(tmp_path / "workspace", alone.head, 0).path)
-    base = base_tree.resolve_base(workspace, job_of(alone), alone.head, never)
+    base = WAITING.resolve_base(workspace, job_of(alone), alone.head, never)
     assert (base.sha, base.problem) == (None, "")
     assert "no commit in common" in base.reason
 
@@ -136,17 +139,15 @@ def test_unrelated_histories__have_nothing_to_compare_with(
 def test_push__before_is_fetched(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
     job = push(request_.base, request_.main)
-    assert base_tree.check_head(workspace, job) == request_.main
-    assert base_tree.resolve_base(workspace, job, request_.main, never).sha == request_.base
+    assert WAITING.check_head(workspace, job) == request_.main
+    assert WAITING.resolve_base(workspace, job, request_.main, never).sha == request_.base
 
 
 def test_push__before_that_is_gone_is_a_problem(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
     assert (
         "could not be fetched"
-        in base_tree.resolve_base(
-            workspace, push(GONE, request_.main), request_.main, never
-        ).problem
+        in WAITING.resolve_base(workspace, push(GONE, request_.main), request_.main, never).problem
     )
 
 
@@ -154,7 +155,7 @@ def test_push__of_a_new_branch_has_nothing_to_compare_with(
     tmp_path: Path, request_: PullRequest
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
-    base = base_tree.resolve_base(workspace, push("0" * 40, request_.main), request_.main, never)
+    base = WAITING.resolve_base(workspace, push("0" * 40, request_.main), request_.main, never)
     assert (base.sha, base.problem) == (None, "")
     assert "nothing to compare with" in base.reason
 
@@ -163,8 +164,8 @@ def test_merge_group__its_base(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
     group = {"merge_group": {"head_sha": request_.merge, "base_sha": request_.main}}
     job = job_for(Event("merge_group", group, request_.merge), Settings())
-    assert base_tree.check_head(workspace, job) == request_.merge
-    assert base_tree.resolve_base(workspace, job, request_.merge, never).sha == request_.main
+    assert WAITING.check_head(workspace, job) == request_.merge
+    assert WAITING.resolve_base(workspace, job, request_.merge, never).sha == request_.main
 
 
 def test_check_head__at_another_commit_is_refused_with_what_to_write(
@@ -174,10 +175,10 @@ def test_check_head__at_another_commit_is_refused_with_what_to_write(
     with pytest.raises(
         InvalidInput, match=f"the workspace is at {request_.main[:12]}, which is neither"
     ) as caught:
-        base_tree.check_head(workspace, job_of(request_))
+        WAITING.check_head(workspace, job_of(request_))
     assert "ref: ${{ github.event.pull_request.head.sha }}" in caught.value.hint
     with pytest.raises(InvalidInput, match="which is not the event's commit"):
-        base_tree.check_head(workspace, push(request_.base, request_.head))
+        WAITING.check_head(workspace, push(request_.base, request_.head))
 
 
 def test_check_head__the_base_in_pull_request_target_is_refused(
@@ -186,16 +187,16 @@ def test_check_head__the_base_in_pull_request_target_is_refused(
     """The event's own commit is the base there, which compared with itself is always green."""
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
     with pytest.raises(InvalidInput, match="which is neither"):
-        base_tree.check_head(
+        WAITING.check_head(
             workspace, job_of(request_, "pull_request_target", request_.main, unsafe=True)
         )
 
 
-def test_check_head__without_a_checkout(tmp_path: Path, request_: PullRequest) -> None:
+def test_open__without_a_checkout(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    in_actions = GitRepository(tmp_path / "empty", environ={"GITHUB_ACTIONS": "true"})
+    opening = GitRepository.open(tmp_path / "empty", environ={"GITHUB_ACTIONS": "true"})
     with pytest.raises(GitError) as caught:
-        base_tree.check_head(in_actions, job_of(request_))
+        asyncio.run(opening)
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
 
@@ -205,18 +206,16 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
     made.git("checkout", "--quiet", "feature")
     made.write({"EVAL.yaml": "c\n", "x": "2"})
     repository = GitRepository(made.path)
-    base = base_tree.resolve_base(
-        repository, local_job(repository.head(), "main", Settings()), repository.head()
-    )
+    base = WAITING.resolve_base(repository, local_job(made.head(), "main", Settings()), made.head())
     assert base.sha == request_.base
-    assert {file.path for file in repository.changed_files(base.sha)} == {"EVAL.yaml", "x"}
+    assert {file.path for file in Waiting(repository).changed_files(base.sha)} == {"EVAL.yaml", "x"}
 
 
 @pytest.mark.parametrize("revision", ["nothing", "--output=x", "main..feature"])
 def test_local__a_revision_that_is_none_is_an_error(request_: PullRequest, revision: str) -> None:
     repository = GitRepository(request_.origin.path)
     with pytest.raises(GitError, match="there is no revision"):
-        base_tree.resolve_base(
+        WAITING.resolve_base(
             repository, local_job(request_.main, revision, Settings()), request_.main
         )
 
@@ -227,8 +226,8 @@ def test_base_worktree__has_the_bases_files_and_is_gone_after(
     made = Repository(request_.origin.path)
     before = made.snapshot()
     (tmp_path / "temp").mkdir()
-    with base_tree.base_worktree(
-        GitRepository(made.path), request_.base, tmp_path / "temp"
+    with entered(
+        base_tree.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp")
     ) as tree:
         assert (tree / "EVAL.yaml").read_text() == "a\n"
         assert not tree.is_relative_to(made.path)
@@ -244,7 +243,9 @@ def test_base_worktree__of_a_commit_that_is_not_here(tmp_path: Path, request_: P
     (tmp_path / "temp").mkdir()
     with (
         pytest.raises(GitError, match="`git worktree` failed"),
-        base_tree.base_worktree(GitRepository(request_.origin.path), GONE, tmp_path / "temp"),
+        entered(
+            base_tree.base_worktree(GitRepository(request_.origin.path), GONE, tmp_path / "temp")
+        ),
     ):
         raise AssertionError("there is no such tree")
     assert not list((tmp_path / "temp").iterdir())
@@ -254,7 +255,7 @@ def test_base_worktree__never_inside_the_workspace(request_: PullRequest) -> Non
     path = request_.origin.path
     with (
         pytest.raises(GitError, match="lies in the workspace"),
-        base_tree.base_worktree(GitRepository(path), request_.base, path),
+        entered(base_tree.base_worktree(GitRepository(path), request_.base, path)),
     ):
         raise AssertionError("this folder must not be used")
 
@@ -264,7 +265,9 @@ def test_base_worktree__leaves_the_users_own_alone(tmp_path: Path, request_: Pul
     made.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "own"), request_.head)
     (tmp_path / "own").rename(tmp_path / "unmounted")
     (tmp_path / "temp").mkdir()
-    with base_tree.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp"):
+    with entered(
+        base_tree.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp")
+    ):
         pass
     assert [entry.name for entry in (made.path / ".git" / "worktrees").iterdir()] == ["own"]
 
@@ -273,8 +276,8 @@ def test_base_worktree__two_at_a_time(tmp_path: Path, request_: PullRequest) -> 
     (tmp_path / "temp").mkdir()
     repository = GitRepository(request_.origin.path)
     with (
-        base_tree.base_worktree(repository, request_.base, tmp_path / "temp") as one,
-        base_tree.base_worktree(repository, request_.main, tmp_path / "temp") as other,
+        entered(base_tree.base_worktree(repository, request_.base, tmp_path / "temp")) as one,
+        entered(base_tree.base_worktree(repository, request_.main, tmp_path / "temp")) as other,
     ):
         assert (one / "EVAL.yaml").exists()
         assert (other / "main.txt").exists()
