@@ -10,17 +10,14 @@ from agentevals_action.model.validation.file_model import TargetModel
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per million tokens. Where a price of cached input is None, that of `input` applies
-    (for an hour, that of `cache_write`). Calls with more than `long_above` input tokens have the
-    price `long`."""
+    """US dollars per million tokens. Where a price of cached input is None, that of `input`
+    applies. Calls with more than `max_prompt` input tokens have other prices, which are unknown."""
 
     input: float
     output: float
     cached_input: float | None = None
     cache_write: float | None = None
-    cache_write_1h: float | None = None
-    long_above: int | None = None
-    long: "Price | None" = None
+    max_prompt: int | None = None
 
 
 class TargetTraits(TargetModel):

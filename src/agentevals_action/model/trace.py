@@ -23,11 +23,10 @@ class Trace:
     are among them. `hidden_tools` are the names of tools whose calls the agent does not show
     (`Read`, of an agent that reads files through its shell). Tokens are counts, `cost_usd` US
     dollars, `duration_ms` milliseconds. Of the input tokens, `cached_tokens` were read from the
-    vendor's cache and `cache_write_tokens` written to it, of these `cache_write_1h_tokens` for an
-    hour. `model` is the name that the reply gives. `cost_source` is where the cost is from,
-    `cost_hint` what to write so that an unknown one is known. `warnings` are sentences about the
-    reply. `cached`: the reply comes from the cache, and the figures are those of the original
-    call."""
+    vendor's cache and `cache_write_tokens` written to it. `model` is the name that the reply gives.
+    `cost_source` is where the cost is from, `cost_hint` what to write so that an unknown one is
+    known. `warnings` are sentences about the reply. `cached`: the reply comes from the cache, and
+    the figures are those of the original call."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None
@@ -41,7 +40,6 @@ class Trace:
     hidden_tools: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     cache_write_tokens: int | None = None
-    cache_write_1h_tokens: int | None = None
     model: str | None = None
     cost_source: str = ""
     cost_hint: str = ""

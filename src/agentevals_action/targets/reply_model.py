@@ -90,7 +90,6 @@ class ModelReply(ReplyModel):
     output_tokens: Tokens = None
     cached_tokens: Tokens = None
     cache_write_tokens: Tokens = None
-    cache_write_1h_tokens: Tokens = None
     router_usage: IfValid[RouterUsage] = at("usage")
 
     def trace(self, messages: Sequence[Message]) -> Trace:
@@ -103,7 +102,6 @@ class ModelReply(ReplyModel):
             output_tokens=self.output_tokens,
             cached_tokens=self.cached_tokens,
             cache_write_tokens=self.cache_write_tokens,
-            cache_write_1h_tokens=self.cache_write_1h_tokens,
             model=self.model,
             cost_usd=None if self.router_usage is None else self.router_usage.cost_usd,
         )

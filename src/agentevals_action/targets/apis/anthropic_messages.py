@@ -66,7 +66,6 @@ class AssistantMessage(ModelReply):
     output_tokens: Tokens = at("usage", "output_tokens")
     cached_tokens: Tokens = at("usage", "cache_read_input_tokens")
     cache_write_tokens: Tokens = at("usage", "cache_creation_input_tokens")
-    cache_write_1h_tokens: Tokens = at("usage", "cache_creation", "ephemeral_1h_input_tokens")
 
     @property
     def text(self) -> str:

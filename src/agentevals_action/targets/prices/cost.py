@@ -11,10 +11,7 @@ from agentevals_action.targets.prices.table import find_price, price_table
 
 _NO_TOKENS = "the reply states neither tokens nor its cost"
 _NO_MODEL = "write the target's `price`: the model is unknown"
-_NO_CALLS = (
-    "write the target's `price`: the number of model calls is unknown, and long prompts have "
-    "their own price"
-)
+_LONG = "write the target's `price`: long prompts of this model have another one"
 
 
 def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
@@ -32,7 +29,7 @@ def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
     if trace.input_tokens is None or trace.output_tokens is None:
         hint = _NO_TOKENS
     elif price is not None:
-        hint = _NO_CALLS
+        hint = _LONG
     elif names:
         hint = f"write the target's `price`: that of {quoted(names[0])} is unknown"
     else:
@@ -50,25 +47,18 @@ def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, st
 
 
 def cost_of(trace: Trace, price: Price) -> float | None:
-    """The cost of a trace in US dollars; None if its tokens are unknown, or the calls
-    that would show whether a total above `long_above` is of long prompts.
-
-    How the input of several calls is distributed is unknown: their mean decides about `long`."""
+    """The cost of a trace in US dollars; None if its tokens are unknown, or if the mean prompt of
+    its calls is longer than `max_prompt`."""
     total, written = trace.input_tokens, trace.cache_write_tokens or 0
     if total is None or trace.output_tokens is None:
         return None
-    if price.long and price.long_above is not None and total > price.long_above:
-        if not trace.llm_call_count:
-            return None
-        if total > price.long_above * trace.llm_call_count:
-            price = price.long
-    read, hour = trace.cached_tokens or 0, min(trace.cache_write_1h_tokens or 0, written)
-    write = price.input if price.cache_write is None else price.cache_write
+    if price.max_prompt is not None and total > price.max_prompt * (trace.llm_call_count or 1):
+        return None
+    read = trace.cached_tokens or 0
     millionths = (
         max(total - read - written, 0) * price.input
         + read * (price.input if price.cached_input is None else price.cached_input)
-        + (written - hour) * write
-        + hour * (write if price.cache_write_1h is None else price.cache_write_1h)
+        + written * (price.input if price.cache_write is None else price.cache_write)
         + trace.output_tokens * price.output
     )
     return millionths / 1_000_000

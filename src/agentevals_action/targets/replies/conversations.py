@@ -47,7 +47,6 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
         output_tokens=_sum([reply.output_tokens for reply in replies]),
         cached_tokens=_sum([reply.cached_tokens for reply in replies]),
         cache_write_tokens=_sum([reply.cache_write_tokens for reply in replies]),
-        cache_write_1h_tokens=_sum([reply.cache_write_1h_tokens for reply in replies]),
         cost_usd=_sum([reply.cost_usd for reply in replies]),
         model=models.pop() if len(models) == 1 else None,
     )

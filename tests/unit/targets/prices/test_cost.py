@@ -20,7 +20,6 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.stand_in import Sent
 
 TABLE = f"price table {price_table().date}"
-EVENTS = "text/event-stream"
 SPENT = (Message("assistant", "hi"),)
 
 
@@ -60,13 +59,12 @@ def test_complete__what_anthropic_writes_to_its_cache_has_its_own_price() -> Non
         "input_tokens": 100,
         "cache_read_input_tokens": 2000,
         "cache_creation_input_tokens": 500,
-        "cache_creation": {"ephemeral_5m_input_tokens": 300, "ephemeral_1h_input_tokens": 200},
         "output_tokens": 40,
     }
     with AnthropicServer(script=[Sent(message("hi", usage=usage))]) as server:
         definition = {"provider": "anthropic", "model": "claude-sonnet-4-5", "api_key": "k"}
         trace = ask(targets.target({**definition, "base_url": server.url}))
-    by_hand = (100 * 3 + 2000 * 0.3 + 300 * 3.75 + 200 * 6 + 40 * 15) / 1e6
+    by_hand = (100 * 3 + 2000 * 0.3 + 500 * 3.75 + 40 * 15) / 1e6
     assert trace.input_tokens == 2600
     assert trace.cost_usd == pytest.approx(by_hand)
 
@@ -152,45 +150,26 @@ def test_complete__an_unknown_cost_states_what_to_write() -> None:
     assert uncounted.cost_hint == text.cost_hint == "the reply states neither tokens nor its cost"
 
 
-def test_cost_of__a_long_prompt_has_its_own_price() -> None:
-    price = Price(1, 10, cached_input=0.5, long_above=1000, long=Price(2, 20, cached_input=1))
-    spent = Trace(SPENT, input_tokens=1001, cached_tokens=1, output_tokens=10, llm_call_count=1)
-    assert cost_of(spent, price) == pytest.approx((1000 * 2 + 1 + 10 * 20) / 1e6)
-    at_limit = Trace(SPENT, input_tokens=1000, output_tokens=10, llm_call_count=1)
-    assert cost_of(at_limit, price) == pytest.approx((1000 + 100) / 1e6)
+@pytest.mark.parametrize(
+    ("tokens", "calls", "cost"),
+    [(1000, 1, 0.001), (1001, 1, None), (2000, 2, 0.002), (1000, None, 0.001), (1001, None, None)],
+)
+def test_cost_of__longer_prompts_than_the_table_knows_have_no_cost(
+    tokens: int, calls: int | None, cost: float | None
+) -> None:
+    spent = Trace(SPENT, input_tokens=tokens, output_tokens=0, llm_call_count=calls)
+    assert cost_of(spent, Price(1, 10, max_prompt=1000)) == cost
+    assert cost_of(spent, Price(1, 10)) == tokens / 1e6
 
 
-def test_cost_of__the_mean_prompt_of_several_calls_decides() -> None:
-    price = Price(1, 10, long_above=1000, long=Price(2, 20))
-    for calls, rate in ((2, 2), (3, 1)):
-        spent = Trace(SPENT, input_tokens=2400, output_tokens=0, llm_call_count=calls)
-        assert cost_of(spent, price) == pytest.approx(2400 * rate / 1e6)
-
-
-def test_cost_of__without_the_number_of_calls_only_a_total_below_the_limit_has_a_cost() -> None:
-    price = Price(1, 10, long_above=1000, long=Price(2, 20))
-    for tokens, cost in ((1000, 0.001), (1001, None)):
-        assert cost_of(Trace(SPENT, input_tokens=tokens, output_tokens=0), price) == cost
-    flat = Trace(SPENT, input_tokens=1001, output_tokens=0)
-    assert cost_of(flat, Price(1, 10)) == pytest.approx(0.001001)
-
-
-def test_complete__a_cost_that_depends_on_an_unknown_number_of_calls_is_unknown() -> None:
+def test_complete__a_long_prompt_needs_the_price_of_the_target() -> None:
     usage = {"prompt_tokens": 900_000, "completion_tokens": 1}
-    chunk = {
-        "model": "gpt-5.6-sol",
-        "choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}],
-        "usage": usage,
-    }
-    stream = Answer(f"data: {json.dumps(chunk)}\n\n", headers={"Content-Type": EVENTS})
-    with AgentServer(stream) as server:
-        definition = {"provider": "http", "url": server.url}
-        trace = ask(targets.target(definition))
-        priced = ask(targets.target(definition, price=Price(2, 10)))
+    with OpenAIServer(otherwise=Reply(text="hi", usage=usage)) as server:
+        trace = ask(model(server.url, "gpt-5.6-sol"))
+        priced = ask(model(server.url, "gpt-5.6-sol", Price(2, 10)))
     assert (trace.output, trace.cost_usd) == ("hi", None)
     assert trace.cost_hint == (
-        "write the target's `price`: the number of model calls is unknown, and long prompts have "
-        "their own price"
+        "write the target's `price`: long prompts of this model have another one"
     )
     assert priced.cost_usd == pytest.approx((900_000 * 2 + 10) / 1e6)
 

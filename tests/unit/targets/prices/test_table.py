@@ -16,10 +16,9 @@ from agentevals_action.targets.prices.table import (
     normalized,
     price_table,
 )
-from agentevals_action.targets.prices.update import make_table
 
 GPT_5 = Price(1.25, 10, cached_input=0.125)
-SONNET = Price(3, 15, cached_input=0.3, cache_write=3.75, cache_write_1h=6)
+SONNET = Price(3, 15, cached_input=0.3, cache_write=3.75)
 
 
 @pytest.mark.parametrize(
@@ -69,70 +68,42 @@ def test_price_table__states_its_date_and_source_and_finds_each_of_its_models() 
         assert find_price(name) == price
         # The cheapest are a few cents, the dearest a few hundred dollars: never per token.
         assert 0.01 <= price.input <= price.output <= 500
-        assert (price.long is None) == (price.long_above is None)
 
 
-def listed(**prices: Any) -> dict[str, Any]:
-    return {"litellm_provider": "openai", "mode": "chat", **prices}
+def entry(given: float, taken: float, **fields: Any) -> dict[str, Any]:
+    prices = {"input_cost_per_token": given / 1e6, "output_cost_per_token": taken / 1e6}
+    return {"litellm_provider": "openai", "mode": "chat", **prices, **fields}
 
 
-def tokens(given: float, taken: float, **prices: Any) -> dict[str, Any]:
-    return listed(input_cost_per_token=given / 1e6, output_cost_per_token=taken / 1e6, **prices)
-
-
-def test_make_table__has_the_fields_that_a_cost_needs_in_dollars_per_million() -> None:
-    text = make_table(
-        {
-            "gemini/new": tokens(
-                1.25,
-                10,
-                cache_read_input_token_cost=1.25e-07,
-                cache_creation_input_token_cost=2e-06,
-                cache_creation_input_token_cost_above_1hr=4e-06,
-                input_cost_per_token_above_200k_tokens=2.5e-06,
-                output_cost_per_token_above_200k_tokens=1.5e-05,
-                input_cost_per_token_batches=1e-09,
-                max_tokens=9,
-            )
-        },
-        "a list",
-        "2030-01-02",
-    )
-    table = PriceTable.model_validate_json(text)
-    assert (table.source, table.date) == ("a list", "2030-01-02")
-    assert table.models == {"new": Price(1.25, 10, 0.125, 2, 4, 200_000, Price(2.5, 15))}
-    assert json.loads(text)["unit"] == "US dollars per million tokens"
-
-
-def test_make_table__leaves_out_what_needs_no_entry() -> None:
+def test_update__has_what_a_cost_needs_and_no_more(tmp_path: Path) -> None:
     models = {
-        "new": tokens(1, 2),
-        "new-2029-01-02": tokens(1, 2),
-        "new-2028-01-02": tokens(3, 4),
-        "openai/new": tokens(1, 2),
-        "old": tokens(1, 2, deprecation_date="2030-01-01"),
-        "new-2027-01-02": tokens(5, 6, deprecation_date="2030-01-01"),
-        "new-audio": tokens(1, 2),
-        "free": tokens(0, 0),
-        "embed": tokens(1, 2, mode="embedding"),
-        "elsewhere": tokens(1, 2, litellm_provider="somebody"),
-        "sample_spec": {"litellm_provider": "one of them"},
+        "gemini/other": entry(
+            1.25,
+            10,
+            cache_read_input_token_cost=1.25e-07,
+            cache_creation_input_token_cost=2e-06,
+            input_cost_per_token_above_200k_tokens=2.5e-06,
+        ),
+        "new": entry(1, 2),
+        "new-2029-01-02": entry(1, 2),
+        "new-2028-01-02": entry(3, 4),
+        "openai/new": entry(1, 2),
+        "old": entry(1, 2, deprecation_date="2020-01-01"),
+        "new-2027-01-02": entry(5, 6, deprecation_date="2020-01-01"),
+        "new-audio": entry(1, 2),
+        "free": entry(0, 0),
+        "embed": entry(1, 2, mode="embedding"),
+        "elsewhere": entry(1, 2, litellm_provider="somebody"),
     }
-    table = PriceTable.model_validate_json(make_table(models, "a list", "2030-01-02"))
-    assert table.models == {
+    listing, table = tmp_path / "list.json", tmp_path / "table.json"
+    listing.write_text(json.dumps(models))
+    program = Path(__file__).parents[4] / ".ci/update_prices.py"
+    subprocess.run([sys.executable, str(program), str(listing), str(table)], check=True)
+    written = PriceTable.model_validate_json(table.read_text())
+    assert written.source == "list.json"
+    assert written.models == {
+        "other": Price(1.25, 10, 0.125, 2, 200_000),
         "new": Price(1, 2),
         "new-2027-01-02": Price(5, 6),
         "new-2028-01-02": Price(3, 4),
     }
-
-
-def test_update__reads_a_copy_of_the_list(tmp_path: Path) -> None:
-    listing, table = tmp_path / "list.json", tmp_path / "table.json"
-    listing.write_text(json.dumps({"new": tokens(1, 2)}))
-    words = [sys.executable, "-m", "agentevals_action.cli.update_prices", "--to", str(table)]
-    subprocess.run([*words, str(listing)], check=True)
-    written = PriceTable.model_validate_json(table.read_text())
-    assert (written.source, written.models) == ("list.json", {"new": Price(1, 2)})
-    missing = subprocess.run([*words, str(tmp_path / "other")], capture_output=True, text=True)
-    assert missing.returncode == 1
-    assert "other cannot be read" in missing.stderr

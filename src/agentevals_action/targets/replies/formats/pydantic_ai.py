@@ -35,7 +35,6 @@ class _Entry(ModelReply):
     output_tokens: Tokens = at("usage", "output_tokens")
     cached_tokens: Tokens = at("usage", "cache_read_tokens")
     cache_write_tokens: Tokens = at("usage", "cache_write_tokens")
-    cache_write_1h_tokens: Tokens = at("usage", "cache_write_1h_tokens")
 
 
 def read(items: Sequence[Item]) -> Sequence[Turn] | None:

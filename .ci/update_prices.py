@@ -1,14 +1,25 @@
-"""The table of prices from the list that LiteLLM maintains
-(`model_prices_and_context_window.json`)."""
+"""Writes the table of prices anew, from the list that LiteLLM maintains:
+
+uv run --with litellm python .ci/update_prices.py [LIST [TABLE]]
+
+LIST is a copy of LiteLLM's model_prices_and_context_window.json; by default that of the installed
+package litellm, which is not imported."""
 
 import json
 import re
+import sys
 from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.target import Price
+from agentevals_action.targets.prices import table
 from agentevals_action.targets.prices.table import find_price, normalized
 
+_PACKAGED = "litellm/model_prices_and_context_window_backup.json"
 _VENDORS = ("anthropic", "cohere", "cohere_chat", "deepseek", "gemini", "mistral", "openai", "xai")
 #: Models that have other prices than those of text, or are no versions to rely on.
 _LEFT_OUT = re.compile(
@@ -19,13 +30,12 @@ _FIELDS = {
     "output": "output_cost_per_token",
     "cached_input": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
-    "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
 }
 _LONG = re.compile(r"input_cost_per_token_above_([0-9]+)k_tokens")
 
 
 def make_table(listed: Mapping[str, Any], source: str, date: str) -> str:
-    """The text of the table with the prices of well-known vendors' chat models in LiteLLM's list.
+    """The text of the table with the prices of well-known vendors' chat models.
 
     A model that the search finds without an entry of its own has none, and one that the vendor
     retired before `date` has one only if the search would find another price for it."""
@@ -56,24 +66,33 @@ def _price(name: str, entry: Mapping[str, Any]) -> Price | None:
     is_chat = entry.get("mode") in ("chat", "responses")
     if not is_chat or entry.get("litellm_provider") not in _VENDORS or _LEFT_OUT.search(name):
         return None
-    limit = next((found for key in entry if (found := _LONG.fullmatch(key))), None)
-    long = None if limit is None else _read(entry, f"_above_{limit[1]}k_tokens")
-    price = _read(entry, "")
-    if price is None or long is None or limit is None:
-        return price
-    return Price(**_row(price), long_above=int(limit[1]) * 1000, long=long)
-
-
-def _read(entry: Mapping[str, Any], ending: str) -> Price | None:
-    """The prices in the fields with this ending; None without those of input and output."""
     found = {
-        name: round(value * 1_000_000, 6)
-        for name, field in _FIELDS.items()
-        if (value := entry.get(f"{field}{ending}"))
+        price: round(value * 1_000_000, 6)
+        for price, field in _FIELDS.items()
+        if (value := entry.get(field))
     }
-    return Price(**found) if {"input", "output"} <= found.keys() else None
+    if not {"input", "output"} <= found.keys():
+        return None
+    limit = next((match for key in entry if (match := _LONG.fullmatch(key))), None)
+    return Price(**found, max_prompt=int(limit[1]) * 1000 if limit else None)
 
 
 def _row(price: Price) -> dict[str, Any]:
-    row = {name: value for name, value in vars(price).items() if value is not None}
-    return {**row, "long": _row(price.long)} if price.long else row
+    return {name: value for name, value in asdict(price).items() if value is not None}
+
+
+def main(path: str = "", to: str = "") -> None:
+    """Writes the table of the package, or another file."""
+    source, listing = Path(path).name, Path(path)
+    if not path:
+        package = distribution("litellm")
+        source = f"litellm {package.version}"
+        listing = Path(str(package.locate_file(_PACKAGED)))
+    listed = json.loads(listing.read_bytes())
+    text = make_table(listed, source, datetime.now(UTC).date().isoformat())
+    written = Path(to) if to else Path(table.__file__).with_name("table.json")
+    written.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
