@@ -64,16 +64,15 @@ async def run(
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
-    done: asyncio.Event | None = None,
     user: ChildUser | None = None,
 ) -> Completed:
-    """Runs a child until it ends, `timeout` seconds pass or the caller sets `done`, and keeps the
-    complete lines in the first `limit` bytes of each stream: the rest of a line could be part of a
-    secret. It runs as `user`, or as the user of this process.
+    """Runs a child until it ends or `timeout` seconds pass, and keeps the complete lines in the
+    first `limit` bytes of each stream: the rest of a line could be part of a secret. It runs as
+    `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
-    child = _Collector(limit, on_output, done or asyncio.Event())
+    child = _Collector(limit, on_output, asyncio.Event())
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))

@@ -53,10 +53,10 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
     denials = (result or StreamEvent(None)).objects("permission_denials")
     results = _results(events, {denial.text("tool_use_id") for denial in denials})
     spoken = stream.add_results(_messages(events), results)
-    doing = stream.activity(events, stream.calls_of(spoken), results, _retry(events))
     if result is None:
         trace = Trace(spoken, stream.calls_of(spoken))
-        return StreamContent(trace, ended=False, failure=_refusal(events), activity=doing)
+        failure = _refusal(events) or _failed_retry(events)
+        return StreamContent(trace, ended=False, failure=failure)
     messages = stream.add_answer(spoken, result.text("result"))
     trace = Trace(
         messages=messages,
@@ -65,31 +65,19 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
         duration_ms=result.amount("duration_ms"),
     )
     trace = _with_usage(trace, result, events)
-    return StreamContent(trace, ended=True, failure=_failure(result, events), activity=doing)
+    return StreamContent(trace, ended=True, failure=_failure(result, events))
 
 
-def fatal(event: StreamEvent) -> Failure | None:
-    """The failure in an event after which the CLI tries in vain again; None if it is not one."""
-    if event.type != "system" or event.text("subtype") != "api_retry":
+def _failed_retry(events: Sequence[StreamEvent]) -> Failure | None:
+    """The failure for which the CLI tries again in vain at the end of the events."""
+    event = stream.last(events, "system", "assistant", "user")
+    if event is None or event.text("subtype") != "api_retry":
         return None
     status, error = event.count("error_status"), event.text("error")
     if status not in (401, 403) and _REFUSALS.get(error) != "dead":
         return None
-    return stream.failure(f"the API refused the call ({_cause(event)})", severity="dead")
-
-
-def _cause(retry: StreamEvent) -> str:
-    status = retry.count("error_status")
-    return " ".join(filter(None, (str(status or ""), retry.text("error"))))
-
-
-def _retry(events: Sequence[StreamEvent]) -> str:
-    """The retry that the CLI waits for at the end of the events; empty if there is none."""
-    latest = stream.last(events, "system", "assistant", "user", "result")
-    if latest is None or latest.text("subtype") != "api_retry":
-        return ""
-    attempt, most = latest.count("attempt"), latest.count("max_retries")
-    return f"it was trying the model again after {_cause(latest)} (attempt {attempt} of {most})"
+    cause = " ".join(filter(None, (str(status or ""), error)))
+    return stream.failure(f"the API refused the call ({cause})", severity="dead")
 
 
 def _with_usage(trace: Trace, result: StreamEvent, events: Sequence[StreamEvent]) -> Trace:

@@ -30,7 +30,6 @@ _LIMITED = re.compile(r"rate limit", re.IGNORECASE)
 _TRANSIENT = re.compile(
     r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
 )
-_RECONNECTING = "Reconnecting"
 #: What the CLI writes to standard error in place of an item of the stream.
 REFUSED = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')
 
@@ -65,18 +64,7 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
         trace,
         ended=completed is not None or failed is not None,
         failure=failed,
-        activity=_activity(events, started, ended),
     )
-
-
-def fatal(event: StreamEvent) -> Failure | None:
-    """The failure in an event after which the CLI tries in vain to reconnect; None if it is not
-    one."""
-    message = event.text("message")
-    if event.type != "error" or not message.startswith(_RECONNECTING):
-        return None
-    found = _classify(message)
-    return found if found.severity == "dead" else None
 
 
 def _messages(event: StreamEvent, started: StreamEvent | None) -> Iterator[Message]:
@@ -125,17 +113,6 @@ def _unwrapped(command: Any) -> Any:
         words = []
     is_shell = len(words) == 3 and _SHELLS.fullmatch(words[0]) and words[1] in ("-c", "-lc")
     return words[2] if is_shell else command
-
-
-def _activity(
-    events: Sequence[StreamEvent], started: Mapping[str, StreamEvent], ended: Sequence[StreamEvent]
-) -> str:
-    calls = [call for event in started.values() for call in _calls(event.object("item"))]
-    finished = {call.id for event in ended for call in _calls(event.object("item")) if call.id}
-    retry = events[-1].text("message") if events and events[-1].type == "error" else ""
-    return stream.activity(
-        events, calls, finished, f"it was waiting for the model: {retry}" * bool(retry)
-    )
 
 
 def _failure(events: Sequence[StreamEvent]) -> Failure | None:

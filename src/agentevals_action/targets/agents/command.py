@@ -1,6 +1,5 @@
 """The command of an agent: its variables, its working folder, its files and its error messages."""
 
-import asyncio
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -71,10 +70,8 @@ class CommandRunner:
         variables: Mapping[str, str] | None = None,
         limit: int = process.OUTPUT_LIMIT,
         on_output: process.OnOutput | None = None,
-        done: asyncio.Event | None = None,
     ) -> process.Completed:
-        """Runs a command in a folder, `timeout` in seconds, until it ends or `done` is set; OSError
-        if it cannot be started."""
+        """Runs a command in a folder, `timeout` in seconds; OSError if it cannot be started."""
         return await process.run(
             words,
             cwd=folder,
@@ -83,7 +80,6 @@ class CommandRunner:
             stdin=stdin,
             limit=limit,
             on_output=on_output,
-            done=done,
             user=self.user_of(request),
         )
 

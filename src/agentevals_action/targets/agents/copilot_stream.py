@@ -69,7 +69,6 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
         trace,
         ended=result is not None or shut_down,
         failure=_failure(events, result),
-        activity=stream.activity(events, trace.tool_calls or (), results, _retry(events)),
     )
 
 
@@ -79,16 +78,6 @@ def _model_calls(events: Sequence[StreamEvent]) -> int | None:
     if finished:
         return sum(event.object("data").text("outcome") == "success" for event in finished)
     return sum(event.type == "assistant.usage" for event in events) or None
-
-
-def _retry(events: Sequence[StreamEvent]) -> str:
-    """The retry in which the events end; empty if there is none."""
-    latest = stream.last(
-        events, "assistant.turn_retry", "assistant.message", "tool.execution_start"
-    )
-    if latest is None or latest.type != "assistant.turn_retry":
-        return ""
-    return f"it was trying the model again after {latest.object('data').text('reason')}"
 
 
 def _messages(events: Sequence[StreamEvent]) -> Iterator[Message]:

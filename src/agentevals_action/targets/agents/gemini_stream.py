@@ -41,8 +41,6 @@ _DEAD = re.compile(
 )
 _DROPPED = re.compile(r"fetch failed|socket hang up|ECONNRESET|network", re.IGNORECASE)
 _NOTHING = StreamEvent(None)
-#: A line on standard error while the CLI waits to call the model again.
-RETRYING = re.compile(r"^Attempt \d+ failed with status \d+", re.MULTILINE)
 
 
 def read(events: Sequence[StreamEvent]) -> StreamContent:
@@ -63,7 +61,6 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
         trace,
         ended=result is not None,
         failure=_failure(result) if result else None,
-        activity=stream.activity(events, trace.tool_calls or (), results),
     )
 
 

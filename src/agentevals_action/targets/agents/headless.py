@@ -1,11 +1,9 @@
 """Command-line agents without a person: one run of the program for each call, with the prompt on
 standard input and a JSON stream on standard output, which is read as it arrives."""
 
-import asyncio
 import re
 import shlex
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -87,9 +85,8 @@ class Telemetry:
 class Product:
     """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
     login, `read` converts its events. On its command line `words` follow the program, `last` are at
-    the end. `fatal` is the failure in an event after which the agent goes on in vain. `retrying`
-    finds the lines on standard error in which it says that it calls the model again, `refused` the
-    calls that it refused, which are not in its stream."""
+    the end. `refused` finds the calls on standard error that it refused, which are not in its
+    stream."""
 
     name: str
     package: str
@@ -97,8 +94,6 @@ class Product:
     read: Callable[[Sequence[StreamEvent]], StreamContent]
     words: tuple[str, ...]
     last: tuple[str, ...] = ()
-    fatal: Callable[[StreamEvent], Failure | None] = lambda _: None
-    retrying: re.Pattern[str] | None = None
     refused: re.Pattern[str] | None = None
     telemetry: Telemetry | None = None
 
@@ -187,15 +182,11 @@ class _Agent(Provider):
         self, run: "_Run", outcome: StreamContent, timeout: float
     ) -> AttemptError | None:
         done, reader, name = run.done, run.reader, self._product.name
-        if run.fatal:
-            return self._stream_error(run.fatal)
         if done.timed_out:
-            # Signals make an agent write more: that it stopped its tools.
-            before = [event for event in reader.events if (event.arrived or 0) <= run.deadline]
-            doing = self._product.read(before).activity
-            if retrying := self._product.retrying and self._product.retrying.findall(done.stderr):
-                doing = f"it was trying the model again ({retrying[-1]})"
-            problem = f"no answer within {timeout:g} s: {name} did not end, {doing}"
+            # With a wrong key, some try again until the end of their time.
+            if outcome.failure and outcome.failure.severity == "dead":
+                return self._stream_error(outcome.failure)
+            problem = f"no answer within {timeout:g} s: {name} did not end"
             return self._runner.error(problem, done.stderr, "timeout")
         if done.truncated:
             problem = f"{name} wrote more than {STREAM_LIMIT // 1024**2} MB"
@@ -213,19 +204,15 @@ class _Agent(Provider):
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         folder, words = self._locate(request, system)
-        reader, done, failures = StreamReader(), asyncio.Event(), list[Failure]()
+        reader = StreamReader()
 
         def read(stream: int, data: bytes) -> None:
-            if stream != 1:
-                return
-            failures.extend(filter(None, map(self._product.fatal, reader.add(data))))
-            if failures:
-                done.set()
+            if stream == 1:
+                reader.add(data)
 
         product, variables = self._product, {}
         if telemetry is not None and product.telemetry is not None:
             variables[product.telemetry.variable] = str(telemetry)
-        deadline = (time.monotonic() + request.timeout) * 1000
         try:
             completed = await self._runner.run(
                 words,
@@ -236,7 +223,6 @@ class _Agent(Provider):
                 variables=variables,
                 limit=STREAM_LIMIT,
                 on_output=read,
-                done=done,
             )
         except OSError as error:
             if self._runner.finds(words[0], folder):
@@ -246,7 +232,7 @@ class _Agent(Provider):
                 f"install it in the input `setup` (`{product.package}`), or name it in the "
                 "target's `command`",
             ) from None
-        return _Run(completed, reader, failures[0] if failures else None, deadline)
+        return _Run(completed, reader)
 
     @contextmanager
     def _telemetry_file(self, request: Request) -> Iterator[Path | None]:
@@ -308,13 +294,10 @@ class _Agent(Provider):
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of the program; `fatal` is the failure for which it was ended. Its time was over at
-    `deadline`, on the clock of `Event.arrived`."""
+    """A run of the program, and the stream that it wrote."""
 
     done: process.Completed
     reader: StreamReader
-    fatal: Failure | None
-    deadline: float
 
 
 def _read_telemetry(path: Path) -> bytes:

@@ -6,12 +6,12 @@ All agents use one name and one form of arguments for a tool, those of Claude Co
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from agentevals_action.formatting import cut_line, quoted
+from agentevals_action.formatting import cut_line
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.model.validation import json_values
@@ -86,13 +86,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class StreamContent:
-    """The content of a stream; `ended`: it contains the agent's own end of the run. `activity` is
-    what the agent was doing at the end of the stream (`it was waiting for the model`)."""
+    """The content of a stream; `ended`: it contains the agent's own end of the run."""
 
     trace: Trace
     ended: bool
     failure: Failure | None = None
-    activity: str = ""
 
 
 class StreamReader:
@@ -107,17 +105,15 @@ class StreamReader:
         self._numbered = 0
         self._partial = bytearray()
 
-    def add(self, data: bytes) -> Sequence[StreamEvent]:
-        """Takes the next bytes; the events of the lines that they complete."""
+    def add(self, data: bytes) -> None:
+        """Takes the next bytes."""
         *complete, rest = data.split(b"\n")
         if complete:
             complete[0] = bytes(self._partial) + complete[0]
             self._partial.clear()
         self._partial += rest
-        known = len(self.events)
         for line in complete:
             self._add_line(line)
-        return self.events[known:]
 
     def end(self) -> None:
         """Takes the last line, which may have no end."""
@@ -224,21 +220,6 @@ def add_results(
 def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The tool calls of messages, in order."""
     return tuple(call for message in messages for call in message.tool_calls)
-
-
-def activity(
-    events: Sequence[StreamEvent],
-    calls: Sequence[ToolCall],
-    finished: Collection[str],
-    retry: str = "",
-) -> str:
-    """What an agent is doing after these events: `retry` if it is given, else the first of its
-    calls whose id is not among the finished ones."""
-    if not events:
-        return "it had written nothing"
-    running = (call.name for call in calls if call.id and call.id not in finished)
-    name = next(running, "")
-    return retry or (f"it was running {quoted(name)}" if name else "it was waiting for the model")
 
 
 def renamed(arguments: Any, names: Mapping[str, str]) -> Any:

@@ -22,7 +22,6 @@ class ClaudeCli(AgentOptions):
         "`env`, and check `model`",
         read=claude_stream.read,
         words=("-p", "--output-format", "stream-json", "--verbose"),  # refused without --verbose
-        fatal=claude_stream.fatal,
     )
 
     command: Command = "claude"

@@ -25,7 +25,6 @@ class CodexCli(AgentOptions):
         # unless `args` says otherwise.
         words=("exec", "--json", "--color", "never", "--skip-git-repo-check"),
         last=("-",),
-        fatal=codex_stream.fatal,
         refused=codex_stream.REFUSED,
     )
 

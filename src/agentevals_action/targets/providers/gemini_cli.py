@@ -17,7 +17,6 @@ class GeminiCli(AgentOptions):
         read=gemini_stream.read,
         # Without a person it refuses a folder that nobody trusted before.
         words=("--output-format", "stream-json", "--skip-trust"),
-        retrying=gemini_stream.RETRYING,
     )
 
     command: Command = "gemini"

@@ -132,7 +132,7 @@ ANSWERED = {
 #: The class of the error, whether it is a rate limit, and a part of its message.
 FAILED: dict[str, tuple[type[AttemptError], bool, str]] = {
     "raw-claude-E400": (AttemptError, False, "Prompt is too long"),
-    "raw-claude-E401": (TargetDead, False, "the API refused the call (401 authentication_failed)"),
+    "raw-claude-E401": (TargetDead, False, "Invalid API key"),
     "raw-claude-E403": (TargetDead, False, "API Error: 403 forbidden"),
     "raw-claude-E404": (TargetDead, False, "There's an issue with the selected model"),
     "raw-claude-E429": (TransientError, True, "Request rejected (429) · rate limited"),

@@ -30,13 +30,9 @@ def test_stream_reader__a_line_without_end_of_brackets_is_broken_and_no_crash() 
 def test_stream_reader__lines_may_arrive_in_pieces(size: int) -> None:
     data = 'text\n{"type": "a", "x": "é€"}\n\n{"type": "b"}'.encode()
     reader = agent_stream.StreamReader()
-    early = [
-        event.type
-        for start in range(0, len(data), size)
-        for event in reader.add(data[start : start + size])
-    ]
+    for start in range(0, len(data), size):
+        reader.add(data[start : start + size])
     reader.end()
-    assert early == ["a"]
     assert [event.type for event in reader.events] == ["a", "b"]
     assert (reader.events[0].text("x"), reader.text, reader.broken) == ("é€", ["text"], "")
     assert reader.events[0].arrived is not None

@@ -83,17 +83,6 @@ def test_command__claudes_own_words(tmp_path: Path) -> None:
     ]
 
 
-def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
-    trace = AgentRun("claude", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == (
-        "hello",
-        (Message("assistant", "hello"),),
-        (),
-    )
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (123, 100, 7)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (0.0125, 1234, 1)
-
-
 def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path) -> None:
     trace = claude(
         tmp_path,
@@ -134,27 +123,6 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
         4000,
         250,
     )
-
-
-def test_stream__a_sub_agents_calls_are_told_apart(tmp_path: Path) -> None:
-    trace = claude(
-        tmp_path,
-        said("m1", use("t1", "Task", prompt="look")),
-        said("s1", text("looking"), use("t2", "Grep", pattern="x"), parent="t1"),
-        result_of("t2", "hit"),
-        result_of("t1", "found"),
-        said("m2", text("done")),
-        ended(),
-    ).answer()
-    assert [(message.name, message.content) for message in trace.messages] == [
-        (None, ""),
-        ("subagent", "looking"),
-        (None, "done"),
-    ]
-    assert [(call.name, call.output) for call in trace.tool_calls or ()] == [
-        ("Agent", "found"),
-        ("Grep", "hit"),
-    ]
 
 
 def test_stream__the_reported_answer_counts(tmp_path: Path) -> None:
@@ -201,42 +169,6 @@ def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
         {"type": "result", "usage": [], "errors": "x"},
     ]
     assert claude(tmp_path, *odd, said("m", text("done")), ended()).answer().output == "done"
-
-
-REFUSED: list[tuple[str, str, int | None, type[AttemptError], bool]] = [
-    ("Invalid API key · Fix external API key", "authentication_failed", 401, TargetDead, False),
-    ("Not logged in · Please run /login", "authentication_failed", None, TargetDead, False),
-    ("Credit balance is too low", "billing_error", 400, TargetDead, False),
-    (
-        "There's an issue with the selected model (x). It may not exist",
-        "model_not_found",
-        404,
-        TargetDead,
-        False,
-    ),
-    ("API Error: 429 rate limited", "rate_limit", 429, TransientError, True),
-    ("API Error: 529 Overloaded", "overloaded", 529, TransientError, False),
-    ("API Error: 500 Internal server error", "server_error", 500, TransientError, False),
-    ("Prompt is too long", "invalid_request", 400, AttemptError, False),
-]
-
-
-@pytest.mark.parametrize(("words", "error", "status", "kind", "limited"), REFUSED)
-def test_refusal__is_told_in_its_words_and_weighed(
-    tmp_path: Path,
-    words: str,
-    error: str,
-    status: int | None,
-    kind: type[AttemptError],
-    limited: bool,
-) -> None:
-    caught = (
-        AgentRun("claude", tmp_path)
-        .printing(claude_refused(words, error, status), code=1)
-        .refused()
-    )
-    assert (type(caught), str(caught)) == (kind, f"Claude Code: {words}")
-    assert getattr(caught, "limited", False) is limited
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Message, ToolCall
-from tests.support.agent_programs import codex_failed, lines
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.suite import ToolCall
+from tests.support.agent_programs import lines
 from tests.support.agent_runs import AgentRun
 
 Event = dict[str, Any]
@@ -42,17 +41,6 @@ def test_command__codexs_own_words(tmp_path: Path) -> None:
         "read-only",
         "-",
     ]
-
-
-def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
-    trace = AgentRun("codex", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == (
-        "hello",
-        (Message("assistant", "hello"),),
-        (),
-    )
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (24763, 24448, 122)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, None)
 
 
 def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
@@ -198,86 +186,6 @@ def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
         {"type": "item.completed"},
     ]
     assert codex(tmp_path, *odd, item("agent_message", text="done"), DONE).answer().output == "done"
-
-
-def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
-    again = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"}
-    assert (
-        codex(tmp_path, again, item("agent_message", text="done"), DONE).answer().output == "done"
-    )
-
-
-BODY = {
-    "type": "error",
-    "status": 429,
-    "error": {"type": "rate_limit_error", "message": "Rate limit reached"},
-}
-SPENT = {
-    **BODY,
-    "error": {
-        "type": "rate_limit_error",
-        "message": "You've hit your usage limit. Try again at 5:26 PM.",
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("message", "words", "kind", "limited"),
-    [
-        (
-            "unexpected status 401 Unauthorized: Missing bearer",
-            "unexpected status 401 Unauthorized: Missing bearer",
-            TargetDead,
-            False,
-        ),
-        (
-            "The model `x` does not exist or you do not have access",
-            "The model `x` does not exist or you do not have access",
-            TargetDead,
-            False,
-        ),
-        (
-            json.dumps(SPENT),
-            "You've hit your usage limit. Try again at 5:26 PM.",
-            TargetDead,
-            False,
-        ),
-        (json.dumps(BODY), "Rate limit reached", TransientError, True),
-        (
-            "exceeded retry limit, last status: 429 Too Many Requests",
-            "exceeded retry limit, last status: 429 Too Many",
-            TransientError,
-            True,
-        ),
-        (
-            "unexpected status 503 Service Unavailable",
-            "unexpected status 503 Service Unavailable",
-            TransientError,
-            False,
-        ),
-        (
-            "We're currently experiencing high demand",
-            "We're currently experiencing high demand",
-            TransientError,
-            False,
-        ),
-        (
-            "stream disconnected before completion",
-            "stream disconnected before completion",
-            TransientError,
-            False,
-        ),
-        ("context window exceeded", "context window exceeded", AttemptError, False),
-        ("", "the agent gave no reason", AttemptError, False),
-    ],
-)
-def test_failure__is_told_in_its_words_and_weighed(
-    tmp_path: Path, message: str, words: str, kind: type[AttemptError], limited: bool
-) -> None:
-    caught = AgentRun("codex", tmp_path).printing(codex_failed(message), code=1).refused()
-    assert type(caught) is kind
-    assert str(caught).startswith(f"Codex: {words}")
-    assert getattr(caught, "limited", False) is limited
 
 
 def test_failure__of_the_stream_alone(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message, ToolCall
-from tests.support.agent_programs import copilot_ended, copilot_failed, lines
+from tests.support.agent_programs import copilot_ended, lines
 from tests.support.agent_programs import copilot_event as event
 from tests.support.agent_runs import AgentRun
 
@@ -31,17 +30,6 @@ def test_command__copilots_own_words(tmp_path: Path) -> None:
         "--allow-tool",
         "write",
     ]
-
-
-def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
-    trace = AgentRun("copilot", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == (
-        "hello",
-        (Message("assistant", "hello"),),
-        (),
-    )
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (None, None, 12)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 9876, None)
 
 
 def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path) -> None:
@@ -93,30 +81,6 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
         Message("assistant", "", tool_calls=calls[3:]),
         Message("assistant", "done"),
     )
-
-
-def test_stream__a_sub_agents_messages_are_told_apart(tmp_path: Path) -> None:
-    trace = copilot(
-        tmp_path,
-        event(
-            "assistant.message",
-            content="",
-            toolRequests=[asked("c1", "task", {"prompt": "look"})],
-            outputTokens=48,
-        ),
-        event("assistant.message", content="notes", parentToolCallId="c1", outputTokens=30),
-        event(
-            "tool.execution_complete", toolCallId="c1", success=True, result={"content": "notes"}
-        ),
-        event("assistant.message", content="done", outputTokens=212),
-        copilot_ended(),
-    ).answer()
-    assert [(message.name, message.content) for message in trace.messages] == [
-        (None, ""),
-        ("subagent", "notes"),
-        (None, "done"),
-    ]
-    assert (trace.output_tokens, trace.llm_call_count) == (290, None)
 
 
 def usage(tokens_in: int, tokens_out: int, cached: int | None = None) -> dict[str, Any]:
@@ -184,30 +148,6 @@ def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
         .output
         == "done"
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "status", "expected", "limited"),
-    [
-        ("authentication", None, TargetDead, False),
-        ("authorization", 403, TargetDead, False),
-        ("quota", 402, TargetDead, False),
-        ("rate_limit", 429, TransientError, True),
-        ("query", 500, TransientError, False),
-        ("query", 400, AttemptError, False),
-        ("context_limit", None, AttemptError, False),
-    ],
-)
-def test_failure__is_told_in_its_words_and_weighed(
-    tmp_path: Path, kind: str, status: int | None, expected: type[AttemptError], limited: bool
-) -> None:
-    caught = (
-        AgentRun("copilot", tmp_path)
-        .printing(copilot_failed(kind, "it went wrong", status), code=1)
-        .refused()
-    )
-    assert (type(caught), str(caught)) == (expected, "Copilot: it went wrong")
-    assert getattr(caught, "limited", False) is limited
 
 
 def test_failure__an_error_after_which_nothing_came(tmp_path: Path) -> None:
