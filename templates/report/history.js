@@ -3,7 +3,7 @@ const HEIGHT = 170; // of a chart, in pixels
 const MARGIN = { top: 18, right: 8, bottom: 20, left: 52 };
 const DOTS = 60; // runs up to which each has a dot
 const RATE = ["time", "commit", "passed", "scored", "low", "high"];
-const POINT = [...RATE, "errored", "score", "cost", "p50", "p95", "question", "grading", "agent", "quarantined"];
+const POINT = [...RATE, "errored", "cost", "question", "grading", "agent"];
 
 const named = (names, rows) => rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
 const suites = data.suites.map((suite) => ({ path: suite.path, points: named(POINT, suite.points) }));
@@ -27,10 +27,8 @@ const changeWords = (point) => changesOf(point).map(([key, , word]) => `${word} 
 // --- charts
 
 const CHARTS = [
-  { title: "Pass rate", top: 1, ticks: percent, lines: [rateOf], band: (point) => (point.scored ? [point.low, point.high] : null), words: (point) => rateWords(point) },
-  { title: "Mean score", top: 1, ticks: score, lines: [(point) => point.score], words: (point) => score(point.score) },
-  { title: "Cost of the agent for one sample", ticks: cost, lines: [(point) => point.cost], words: (point) => cost(point.cost) },
-  { title: "Time of the agent for one sample: median, and 95th percentile (dashed)", ticks: time, lines: [(point) => point.p50, (point) => point.p95], words: (point) => `median ${time(point.p50)}, 95th percentile ${time(point.p95)}` },
+  { title: "Pass rate", top: 1, ticks: percent, value: rateOf, band: (point) => (point.scored ? [point.low, point.high] : null), words: (point) => rateWords(point) },
+  { title: "Cost of the agent for one sample", ticks: cost, value: (point) => point.cost, words: (point) => cost(point.cost) },
 ];
 
 function drawn(name, attributes = {}, ...children) {
@@ -57,7 +55,7 @@ class Chart {
     this.chart = chart;
     this.points = points;
     this.move = move;
-    const values = points.flatMap((point) => chart.lines.map((line) => line(point))).filter((value) => !unknown(value));
+    const values = points.map(chart.value).filter((value) => !unknown(value));
     this.top = chart.top ?? (Math.max(...values, 0) || 1);
     this.svg = drawn("svg", { height: HEIGHT, tabindex: "0", role: "slider", "aria-label": chart.title, "aria-valuemin": "1", "aria-valuemax": String(points.length) });
     this.caption = element("figcaption", {});
@@ -81,12 +79,10 @@ class Chart {
     const shown = this.points.length > 1 ? [[0, "start"], [last, "end"]] : [[0, "middle"]];
     parts.push(...shown.map(([index, anchor]) => drawn("text", { x: this.x(index), y: HEIGHT - 5, "text-anchor": anchor }, day(this.points[index]))));
     parts.push(...this.changes(), ...this.bands());
-    this.chart.lines.forEach((line, number) => {
-      const name = number ? " second" : "";
-      parts.push(drawn("path", { class: `line${name}`, d: pathOf(this.points, this.x, this.y, line) }));
-      this.points.forEach((point, index) => {
-        if ((this.points.length <= DOTS || index === last) && !unknown(line(point))) parts.push(drawn("circle", { class: `dot${name}`, cx: this.x(index), cy: this.y(line(point)), r: "2.5" }));
-      });
+    parts.push(drawn("path", { class: "line", d: pathOf(this.points, this.x, this.y, this.chart.value) }));
+    this.points.forEach((point, index) => {
+      const value = this.chart.value(point);
+      if ((this.points.length <= DOTS || index === last) && !unknown(value)) parts.push(drawn("circle", { class: "dot", cx: this.x(index), cy: this.y(value), r: "2.5" }));
     });
     this.cursor = drawn("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom });
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
@@ -159,7 +155,7 @@ function runsTable(points) {
   const body = element("tbody");
   let shown = 0;
   const more = element("button", { onclick: () => add(points.length) }, "Show all runs");
-  const cells = (point) => [commitNode(point), rateWords(point) + (point.errored ? `, ${plural(point.errored, "error")}` : ""), score(point.score), cost(point.cost), `${time(point.p50)}, ${time(point.p95)}`, [...changeWords(point), ...(point.quarantined ? [`${plural(point.quarantined, "test")} in quarantine`] : [])].join("; ") || "–"];
+  const cells = (point) => [commitNode(point), rateWords(point) + (point.errored ? `, ${plural(point.errored, "error")}` : ""), cost(point.cost), changeWords(point).join("; ") || "–"];
   function add(number) {
     const newest = [...points].reverse().slice(shown, shown + number);
     body.append(...newest.map((point) => element("tr", {}, element("th", { scope: "row" }, minute(point)), cells(point).map((cell) => element("td", {}, cell)))));
@@ -167,7 +163,7 @@ function runsTable(points) {
     more.hidden = shown === points.length;
   }
   add(ROWS);
-  const titles = ["Run", "Commit", "Pass rate", "Mean score", "Cost", "Time (median, 95th percentile)", "Changed"];
+  const titles = ["Run", "Commit", "Pass rate", "Cost", "Changed"];
   return element("details", {}, element("summary", {}, `All ${plural(points.length, "run")} as a table`),
     element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "runs" },
       element("table", {}, element("thead", {}, element("tr", {}, titles.map((word) => element("th", { scope: "col" }, word)))), body)), more);
@@ -193,7 +189,7 @@ function show() {
   const points = suite ? suite.points : overall;
   select.value = suite ? suite.path : "";
   for (const row of document.querySelectorAll("tr[data-suite]")) row.hidden = Boolean(suite) && Number(row.dataset.suite) !== number;
-  const wanted = suite ? CHARTS.filter((chart) => points.some((point) => chart.lines.some((line) => !unknown(line(point))))) : points.length ? [{ ...CHARTS[0], title: "Pass rate of all suites" }] : [];
+  const wanted = suite ? CHARTS.filter((chart) => points.some((point) => !unknown(chart.value(point)))) : points.length ? [{ ...CHARTS[0], title: "Pass rate of all suites" }] : [];
   charts = wanted.map((chart) => new Chart(chart, points, move));
   list.className = suite ? "" : "one";
   list.replaceChildren(...charts.map((chart) => chart.node));

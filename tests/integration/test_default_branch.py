@@ -1,17 +1,28 @@
-"""What the default branch came to is remembered, and pull requests start from it instead of running
-the base again."""
+"""The results of the default branch are stored on a branch, and pull requests start from them in place
+of running the base again."""
 
+import asyncio
+import gzip
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import payloads
+from agentevals_action.baselines import run_files
+from agentevals_action.baselines.data_branch import DataBranch
+from agentevals_action.baselines.run_files import file_name, write_run
+from agentevals_action.errors import GitError
+from agentevals_action.system.git import GitRepository
+from tests.support import payloads, results
+from tests.support.git_http import served
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.job import Finished, Job
-from tests.support.repositories import Files, PullRequest, pull_request
+from tests.support.repositories import ENVIRONMENT, Files, PullRequest, Repository, pull_request
+from tests.support.trends import BRANCH, START, store
 
 SUITE = """\
 name: greeter
@@ -29,9 +40,11 @@ class Workflow:
     """A repository whose workflow runs on pushes and on pull requests. `calls` notes where each
     call of the agent was made."""
 
-    def __init__(self, folder: Path, server: GitHubServer, change: Files) -> None:
+    def __init__(
+        self, folder: Path, server: GitHubServer, change: Files, meanwhile: Files | None = None
+    ) -> None:
         self.folder, self.server, self.runs = folder, server, 1000
-        self.pull: PullRequest = pull_request(folder / "origin", BASE, change)
+        self.pull: PullRequest = pull_request(folder / "origin", BASE, change, meanwhile)
         self.calls = folder / "calls"
         server.add_pull(7, self.pull.head, self.pull.main, [file(path) for path in change])
 
@@ -70,11 +83,23 @@ class Workflow:
         event = payloads.pull_request_event(self.pull.head, self.pull.main, 7)
         return self.job("pull_request", self.pull.merge, event, **inputs)
 
+    def stored(self) -> list[str]:
+        """The names of the files on the data branch."""
+        return names_on(self.pull.origin)
+
     def called(self) -> tuple[int, int]:
         """How often the agent was called in the workspace, and elsewhere: in the base's tree."""
         folders = self.calls.read_text().split()
         here = sum(f"/{self.runs}/workspace" in folder for folder in folders)
         return here, len(folders) - here
+
+
+def names_on(origin: Repository) -> list[str]:
+    return origin.git("ls-tree", "-r", "--name-only", BRANCH).splitlines()
+
+
+def data_branch(repository: Repository, name: str = BRANCH) -> DataBranch:
+    return DataBranch(partial(GitRepository.open, repository.path, environ=ENVIRONMENT), name)
 
 
 @pytest.fixture
@@ -94,12 +119,38 @@ def test_push__its_results_spare_the_pull_request_the_base(
     assert flow.called() == (2, 0), done.summary
 
 
+def test_push__its_file_has_a_row_of_each_test(tmp_path: Path, server: GitHubServer) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
+    assert flow.push().code == 0
+    (name,) = flow.stored()
+    assert name.endswith(f"-{flow.pull.main}-{flow.runs}.jsonl.gz")
+    origin = flow.pull.origin
+    origin.git("checkout", "--quiet", BRANCH)
+    rows = gzip.decompress((origin.path / name).read_bytes()).decode().splitlines()
+    assert ["Good day, Ada." in rows[0], "Good day, Bob." in rows[1]] == [True, True]
+    assert not any('"evaluatorResults":[{' in row for row in rows)
+
+
 def test_push__a_token_that_may_not_write_is_a_notice_and_no_failure(
     tmp_path: Path, server: GitHubServer
 ) -> None:
-    server.permissions["contents"] = "read"
-    done = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"}).push()
-    assert done.code == 0
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
+    workspace = flow.pull.checkout(tmp_path / "workspace", flow.pull.main)
+    with served(flow.pull.origin) as url:  # it gives files, and takes none
+        workspace.git("remote", "set-url", "origin", url)
+        event = payloads.push_event("0" * 40, flow.pull.main)
+        folder, env = tmp_path / "runner", {"CALLS": str(flow.calls)}
+        done = Job(
+            workspace.path,
+            server,
+            event,
+            flow.pull.main,
+            folder,
+            "push",
+            inputs={"env": "CALLS"},
+            env=env,
+        ).finish()
+    assert done.code == 0, done.log
     assert "Add `contents: write`" in done.log
 
 
@@ -143,7 +194,65 @@ def test_review__a_named_branch_that_has_nothing_is_no_pass(
     assert "could not be obtained" in done.summary
 
 
-def test_history__is_on_the_branch_in_the_push_and_in_the_summary(
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"agent.sh": GOOD + "# another agent\n"},
+        {"lib/tools.py": "# a file that `watch` names\n"},
+        {"evals/EVAL.yaml": SUITE.replace("Bob", "Rob")},
+    ],
+)
+def test_review__of_another_base_runs_it(
+    tmp_path: Path, server: GitHubServer, meanwhile: Files
+) -> None:
+    flow = Workflow(tmp_path, server, {"docs.md": "x"}, meanwhile)
+    watch = {"watch": "agent.sh\nlib/**", "select": "all"}
+    old = flow.pull.base
+    assert flow.job("push", old, payloads.push_event("0" * 40, old), **watch).code == 0
+    done = flow.review(**watch)
+    assert done.code == 0, done.log
+    assert flow.called() == (2, 2)
+    assert "than the base has" in done.summary
+
+
+def test_review__with_another_watch_runs_base(tmp_path: Path, server: GitHubServer) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
+    assert flow.push().code == 0
+    assert flow.review(watch="agent.*").code == 0
+    assert flow.called() == (2, 2)
+
+
+def test_review__results_of_an_unrelated_commit_hold_if_nothing_differs(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"}, {"docs.md": "x"})
+    old = flow.pull.base
+    assert flow.job("push", old, payloads.push_event("0" * 40, old)).code == 0
+    done = flow.review()
+    assert done.code == 0, done.log
+    assert flow.called() == (2, 0)
+    assert f"stored results of [`{old[:7]}`]" in done.summary
+    assert "the clone is too shallow to show it" in done.summary
+
+
+@pytest.mark.parametrize("source", ["auto", "branch"])
+def test_review__a_damaged_file_is_named_and_never_makes_green(
+    tmp_path: Path, server: GitHubServer, source: str
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
+    assert flow.push().code == 0
+    origin = flow.pull.origin
+    origin.git("checkout", "--quiet", BRANCH)
+    (name,) = flow.stored()
+    origin.commit("damage", {name: b"\x1f\x8b damaged"})
+    origin.git("checkout", "--quiet", "main")
+    done = flow.review(baseline=source)
+    assert done.code == (1 if source == "auto" else 3), done.log
+    assert bool(flow.called()[1]) is (source == "auto")
+    assert f"`{name}` is damaged and does not count" in done.summary
+
+
+def test_history__is_in_the_folder_of_a_push_and_in_the_summary(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
@@ -154,7 +263,6 @@ def test_history__is_on_the_branch_in_the_push_and_in_the_summary(
     assert pushed.code == 0, pushed.log
     report = tmp_path / str(flow.runs) / "workspace" / "agentevals-report"
     page = (report / "history.html").read_text(encoding="utf-8")
-    assert page == server.git.files("agentevals-data")["history.html"]
     for words in ("evals/EVAL.yaml", flow.pull.main[:12], head[:12]):
         assert words in page
     done = flow.review()
@@ -164,3 +272,45 @@ def test_history__is_on_the_branch_in_the_push_and_in_the_summary(
         assert f'x-axis ["{flow.pull.main[:7]}", "{head[:7]}"]' in summary
         assert "line [100.0, 100.0]" in summary
     assert not (tmp_path / str(flow.runs) / "workspace/agentevals-report/history.html").exists()
+
+
+# The branch itself
+
+
+def test_branch__runs_at_once_lose_nothing(tmp_path: Path) -> None:
+    origin = Repository.create(tmp_path / "origin", {"a": "1"})
+    origin.git("clone", "--quiet", origin.path.as_uri(), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone")
+    names = [file_name(START, f"{number:040x}", number) for number in range(4)]
+
+    async def add(name: str) -> None:
+        await data_branch(clone).add(name, write_run([results.result()]), ["a"], "Results")
+
+    async def add_all() -> None:
+        await asyncio.gather(*map(add, names))
+
+    asyncio.run(add_all())
+    assert names_on(origin) == sorted(names)
+    assert origin.git("rev-list", "--count", BRANCH) == "4"
+
+
+def test_branch__files_before_the_last_runs_go(tmp_path: Path) -> None:
+    origin = Repository.create(tmp_path / "origin", {"a": "1"})
+    store(origin, run_files.RUNS)
+    before = names_on(origin)
+    origin.git("clone", "--quiet", "--depth=1", origin.path.as_uri(), str(tmp_path / "clone"))
+    name = file_name(START + timedelta(days=99), "c" * 40, 99)
+    branch = data_branch(Repository(tmp_path / "clone"))
+    added = branch.add(name, write_run([results.result()]), ["evals/EVAL.yaml"], "Results")
+    files = asyncio.run(added)
+    assert names_on(origin) == [*before[1:], name]
+    assert asyncio.run(data_branch(Repository(tmp_path / "clone")).read()) == files
+
+
+def test_branch__with_something_else_is_left_alone(tmp_path: Path) -> None:
+    origin = Repository.create(tmp_path / "origin", {"runs/a": "1", "code.py": ""})
+    origin.git("clone", "--quiet", origin.path.as_uri(), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone")
+    with pytest.raises(GitError, match="`main` contains something else than results"):
+        asyncio.run(data_branch(clone, "main").read())
+    assert asyncio.run(data_branch(clone, "missing").read()) is None

@@ -2,12 +2,11 @@
 results."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.baselines.base import BaseTree, Freshness, Lineage
+from agentevals_action.baselines.base import BaseTree, Freshness
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import Fingerprint, TestResult
@@ -35,20 +34,6 @@ NOW = datetime(2026, 1, 10, tzinfo=UTC)
 FRESH = Freshness(NOW, 14.0)
 
 
-@dataclass(frozen=True)
-class KnownHistory:
-    """A history that is known from the start; the changes are not."""
-
-    known: Lineage
-
-    def lineage(self, commit: str) -> Lineage:
-        assert self.known.distances.get(commit, 0) == 0
-        return self.known
-
-    def changes(self, ancestor: str, commit: str) -> str:
-        return f"unknown from {ancestor} to {commit}"
-
-
 def fingerprints(suite: Suite) -> dict[str, Fingerprint]:
     made = Fingerprints()
     return {test.id: made.of(suite, test) for test in suite.tests}
@@ -56,7 +41,8 @@ def fingerprints(suite: Suite) -> dict[str, Fingerprint]:
 
 def tree(*found: Suite | BrokenSuite, commit: str = BASE) -> BaseTree:
     info = BaselineInfo("auto", wanted=True, commit=commit, commit_time="2026-01-09T00:00:00Z")
-    return BaseTree(info, {suite.path: suite for suite in found}, fingerprints)
+    of = Fingerprints().of
+    return BaseTree(info, {suite.path: suite for suite in found}, of, of)
 
 
 def at(root: Path, *paths: str, commit: str = BASE) -> BaseTree:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tests.support.github_git import GitData
 from tests.support.github_history import History
 from tests.support.github_http import Answer, InjectedFailure, Request, handler
 from tests.support.github_world import (
@@ -58,7 +57,6 @@ class GitHubServer(LoopbackServer):
         self._lock = threading.RLock()
         super().__init__(handler(self.answer))
         self.graphql_url = f"{self.url}/graphql"
-        self.git = GitData(f"{self.url}/repos/{owner}/{repo}", self._need)
         self.history = History(self.world, self.url, self._need, self._page)
         self.enterprise_url = f"{self.url}/api/v3"
         self.enterprise_graphql_url = f"{self.url}/api/graphql"
@@ -179,7 +177,6 @@ class GitHubServer(LoopbackServer):
             ("GET", rf"{root}/compare/(.+?)\.\.\.(.+)", self._compare),
             ("GET", rf"{root}/actions/runs/(\d+)", self._workflow_run),
             *self.history.routes(root),
-            *self.git.routes(root),
         )
 
     def _need(self, level: str, *names: str) -> None:

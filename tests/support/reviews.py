@@ -404,7 +404,7 @@ def hostile() -> Review:
                 ),
             ),
         ),
-        origin=BaselineOrigin(line, line, 2, line, 3, stale=True),
+        origin=BaselineOrigin(line, line, True, line, 3, stale=True),
     )
     other = compared(
         (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, None, line)
@@ -556,7 +556,7 @@ def believable() -> Review:
         ),
     }
     ancestor = BaselineOrigin(
-        "branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True
+        "branch", "0ddba11" + "0" * 33, True, "2025-12-15T09:30:00Z", 2, stale=True
     )
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
     calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
@@ -576,18 +576,16 @@ def believable() -> Review:
         date(2026, 3, 1),
     )
     tone = waived(
-        compared(worse, were, path=path, origin=BaselineOrigin("rerun", BASE, 0)),
+        compared(worse, were, path=path, origin=BaselineOrigin("rerun", BASE)),
         {"german": held, "french": held},
         {"upsells": "ada"},
     )
     tried = (
         IncompleteSource(
             "branch",
-            f"`{path}`: the results on `agentevals-data` of 0ddba1100000: 2 tests were run with another agent than the base has",
+            f"`{path}`: `agentevals-data`: the results of 0ddba1100000: 2 tests were run with another agent than the base has",
         ),
-        IncompleteSource(
-            "artifact", "the artifacts of earlier runs cannot be read; grant `actions: read`"
-        ),
+        IncompleteSource("file", "there is no `base.jsonl` on base"),
     )
     return review(support, tone, baseline=replace(BASELINE, source="auto", incomplete=tried))
 
@@ -611,7 +609,7 @@ def waived_alone() -> Review:
         "greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6),
         "sums-up": open_,
     }
-    stored = BaselineOrigin("branch", BASE, 0, "2025-12-31T06:00:00Z", 30)
+    stored = BaselineOrigin("branch", BASE, True, "2025-12-31T06:00:00Z", 30)
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=stored)
     return review(
         support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")

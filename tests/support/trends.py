@@ -4,8 +4,8 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agentevals_action.baselines import history_branch
-from agentevals_action.baselines.trends import FlakyTest, Point, QuarantinedTest, SuiteTrend
+from agentevals_action.baselines.run_files import file_name, write_run
+from agentevals_action.baselines.trends import FlakyTest, Point, SuiteTrend
 from tests.support import results
 from tests.support.repositories import Repository
 
@@ -13,15 +13,14 @@ BRANCH = "agentevals-data"
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
 
 
-def time_of(number: int) -> str:
+def time_of(number: int) -> datetime:
     """The time of a run: one every six hours."""
-    moment = START + timedelta(hours=6 * number)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return START + timedelta(hours=6 * number)
 
 
 def point(number: int, passed: int = 18, tests: int = 20, **fields: Any) -> Point:
     return Point(
-        time=time_of(number),
+        time=time_of(number).isoformat(timespec="milliseconds"),
         commit=f"{(number + 1) * 7919:08x}{number:032x}",
         tests=tests,
         passed=passed,
@@ -29,7 +28,9 @@ def point(number: int, passed: int = 18, tests: int = 20, **fields: Any) -> Poin
     )
 
 
-def trend(path: str = "evals/EVAL.yaml", runs: int = 40, **fields: Any) -> SuiteTrend:
+def trend(
+    path: str = "evals/EVAL.yaml", runs: int = 40, flaky: str = "refund-window"
+) -> SuiteTrend:
     """A suite whose agent changes at a third of its runs, and gets worse; its questions and grading
     change later, and one of its runs has errors."""
     points = []
@@ -41,37 +42,22 @@ def trend(path: str = "evals/EVAL.yaml", runs: int = 40, **fields: Any) -> Suite
                 number,
                 passed=round((16 if worse else 18) + 1.4 * wave),
                 errored=int(number == runs // 2),
-                score=round((0.82 if worse else 0.91) + 0.03 * wave, 4),
                 cost=round((0.004 if worse else 0.0025) * (1 + 0.2 * wave), 6),
-                p50=round(1800 + 300 * wave, 1),
-                p95=round(4200 + 900 * wave, 1),
                 agent=20 if number == runs // 3 else 0,
                 question=2 if number == runs * 2 // 3 else 0,
                 grading=3 if number == runs * 2 // 3 else 0,
-                quarantined=int(number > runs // 2),
             )
         )
-    flaky = FlakyTest(id="refund-window", passed=31, samples=50, flips=17)
-    held = QuarantinedTest(
-        id="refund-window", owner="@ada", reason="the model changed", expires="2027-01-31"
-    )
-    made = {"flaky": 1, "tests": (flaky,), "quarantine": (held,), **fields}
-    return SuiteTrend(path=path, name="suite", points=tuple(points), **made)
+    return SuiteTrend(path, tuple(points), (FlakyTest(flaky, passed=31, samples=50, flips=17),))
 
 
 def store(repository: Repository, runs: int) -> None:
     """Writes the data branch with this number of runs."""
-    files: dict[str, str] = {}
-    for number in range(runs):
-        update = history_branch.update_files(
-            files.keys(),
-            files.__getitem__,
-            [results.run(results.result("a"), results.result("b", "fail"))],
-            f"{number + 1:040x}",
-            time_of(number),
-            {},
-        )
-        files |= update.files
+    rows = [results.result("a"), results.result("b", "fail")]
+    files = {
+        file_name(time_of(number), f"{number + 1:040x}", number): write_run(rows)
+        for number in range(runs)
+    }
     repository.git("checkout", "--quiet", "--orphan", "new")
     repository.git("rm", "-rfq", ".")
     repository.commit("results", files)

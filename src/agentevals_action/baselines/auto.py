@@ -2,7 +2,7 @@
 give."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from agentevals_action.baselines.base import Baseline
@@ -24,74 +24,38 @@ class AutoBaseline:
     reruns: ClassVar[bool] = True
 
     async def results(self, selections: Sequence[Selection]) -> BaseRun:
-        """Results by the suite's path on head.
-
-        A suite that no source gives has a problem: that of the rerun if there was one, else of the
-        last source; it never counts as new. A rerun in which a suite scored nothing is used only if
-        no later source has the suite."""
-        search = _Search(tuple(selections))
-        for name, baseline in self.sources:
-            if search.open:
-                search.add(name, await baseline.results(search.open))
-        return search.result(self.info)
-
-
-@dataclass
-class _Search:
-    open: tuple[Selection, ...]
-    runs: dict[str, SuiteRun] = field(default_factory=dict)
-    origins: dict[str, BaselineOrigin] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
-    rerun_problems: dict[str, str] = field(default_factory=dict)
-    incomplete: list[IncompleteSource] = field(default_factory=list)
-    unscored: dict[str, tuple[SuiteRun, BaselineOrigin]] = field(default_factory=dict)
-
-    def add(self, source: str, given: BaseRun) -> None:
-        reasons: dict[str, str] = {}
-        for path in (selection.path for selection in self.open):
-            run = given.suites.get(path)
-            origin = given.origins.get(path) or BaselineOrigin(source)
-            if run is None and path in given.missing:
-                self.missing[path] = given.missing[path]
-            elif run is None:
-                reasons[path] = (
-                    given.problems.get(path)
-                    or given.info.problem
-                    or given.info.reason
-                    or "it does not have the suite"
-                )
-            elif run.summary.total == run.summary.errored:
-                reasons[path] = "all its tests ended in errors"
-                self.unscored.setdefault(path, (run, origin))
-            else:
-                self.runs[path], self.origins[path] = run, origin
-        self.open = tuple(selection for selection in self.open if selection.path in reasons)
-        if reasons:
-            self.incomplete.append(IncompleteSource(source, _summary(reasons)))
-        if source == "rerun":
-            self.rerun_problems = reasons
-        self.problems |= reasons
-
-    def result(self, info: BaselineInfo) -> BaseRun:
-        """All results; a problem that all suites share is the problem of the base."""
-        problems: dict[str, str] = {}
-        for path in (selection.path for selection in self.open):
-            if path in self.unscored:
-                self.runs[path], self.origins[path] = self.unscored[path]
-            else:
-                known = self.problems | self.rerun_problems
-                problems[path] = known.get(path, "there is no source of results")
-        sources = {origin.source for origin in self.origins.values()}
+        """Results by the suite's path on head. A suite that no source gives has the problem of the
+        last source; it never counts as new."""
+        runs: dict[str, SuiteRun] = {}
+        origins: dict[str, BaselineOrigin] = {}
+        missing: dict[str, str] = {}
+        problems = {selection.path: "there is no source of results" for selection in selections}
+        incomplete = []
+        for name, source in self.sources:
+            wanted = [selection for selection in selections if selection.path in problems]
+            if not wanted:
+                break
+            given = await source.results(wanted)
+            runs |= given.suites
+            origins |= given.origins
+            missing |= given.missing
+            problems = {
+                path: given.problems.get(path) or given.info.problem
+                for path in problems
+                if path not in runs and path not in missing
+            }
+            if problems:
+                incomplete.append(IncompleteSource(name, _summary(problems)))
+        sources = {origin.source for origin in origins.values()}
         info = replace(
-            info,
-            source=sources.pop() if len(sources) == 1 else info.source,
-            incomplete=tuple(self.incomplete),
+            self.info,
+            source=sources.pop() if len(sources) == 1 else self.info.source,
+            incomplete=tuple(incomplete),
         )
         different = set(problems.values())
-        if len(different) == 1 and not self.runs and not self.missing:
+        if len(different) == 1 and not runs and not missing:
             return BaseRun(replace(info, problem=different.pop()))
-        return BaseRun(info, self.runs, self.missing, problems, self.origins)
+        return BaseRun(info, runs, missing, problems, origins)
 
 
 def _summary(reasons: Mapping[str, str]) -> str:

@@ -36,5 +36,5 @@ class RerunBaseline:
             return BaseRun(replace(self.info, problem=error.sentence), missing=missing)
         by_path = {run.path: run for run in await self.run(tuple(suites.values()))}
         runs = {path: by_path[suite.path] for path, suite in suites.items()}
-        origins = {path: origin_of("rerun", run, self.info.commit, 0) for path, run in runs.items()}
+        origins = {path: origin_of("rerun", run, self.info.commit) for path, run in runs.items()}
         return BaseRun(self.info, runs, missing, origins=origins)

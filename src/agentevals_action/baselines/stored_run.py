@@ -12,12 +12,16 @@ from agentevals_action.results.summary import suite_run
 
 
 def complete_run(
-    suite: Suite, results: Sequence[TestResult], expected: Mapping[str, Fingerprint]
+    suite: Suite,
+    results: Sequence[TestResult],
+    expected: Mapping[str, Fingerprint],
+    compared: Mapping[str, Fingerprint],
 ) -> SuiteRun | str:
     """The stored results of a suite as a run of the base, or the reason why they are not one.
 
-    Every test of the suite must have one scored result with the three digests of the base's tree: a
-    missing test would count as new on head, and hide its regression. Only the samples of a result
+    Every test of the suite must have one scored result with the three digests of the base's tree
+    (`expected`): a missing test would count as new on head, and hide its regression. The run has
+    the fingerprints to compare it with head by (`compared`). Only the samples of a result
     are used (without those of a confirmation); everything else follows from them and from the
     suite."""
     by_id = {result.eval_id: result for result in results}
@@ -25,7 +29,7 @@ def complete_run(
     problem = _missing(tests, by_id, len(results)) or _different(tests, by_id, expected)
     if problem:
         return problem
-    found = {test.id: _result(suite, test, by_id[test.id], expected[test.id]) for test in tests}
+    found = {test.id: _result(suite, test, by_id[test.id], compared[test.id]) for test in tests}
     scored = tuple(result for result in found.values() if result is not None)
     if len(scored) < len(found):
         errored = [name for name, result in found.items() if result is None]
@@ -33,7 +37,7 @@ def complete_run(
     return suite_run(suite.path, suite.name, scored)
 
 
-def sound_samples(result: TestResult) -> tuple[SampleResult, ...]:
+def _sound_samples(result: TestResult) -> tuple[SampleResult, ...]:
     """The scored samples of the run itself, without those of a confirmation."""
     return tuple(
         sample for sample in result.main_samples if sample.error is None and _is_sound(sample)
@@ -51,7 +55,7 @@ def _is_sound(sample: SampleResult) -> bool:
 def _result(
     suite: Suite, test: Test, stored: TestResult, fingerprint: Fingerprint
 ) -> TestResult | None:
-    samples = sound_samples(stored)
+    samples = _sound_samples(stored)
     if not samples:
         return None
     result = replace(

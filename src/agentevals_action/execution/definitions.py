@@ -8,7 +8,6 @@ from typing import Any
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.execution.fingerprint import NAMING, Fingerprints
 from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
-from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
 from agentevals_action.model.target import Target
 
@@ -37,7 +36,6 @@ class Definitions:
 
     def __init__(self, fingerprints: Fingerprints) -> None:
         self._fingerprints = fingerprints
-        self._imported: dict[tuple[Path, str, tuple[Path, ...], CodeJudge], Sequence[Path]] = {}
 
     def differing(
         self, head: Suite, base: Suite
@@ -45,11 +43,11 @@ class Definitions:
         """The tests of both sides that differ, as pairs of head and base."""
         if self._sources(head) == self._sources(base):
             return ()  # without a look at the tests, which may be thousands of rows
-        before = {test.id: self._digests(base, test) for test in base.tests}
+        before = {test.id: self._fingerprints.of(base, test) for test in base.tests}
         ids = {
             test.id
             for test in head.tests
-            if test.id in before and before[test.id] != self._digests(head, test)
+            if test.id in before and before[test.id] != self._fingerprints.of(head, test)
         }
         on_base = {test.id: self._define(base, test) for test in base.tests if test.id in ids}
         return tuple(
@@ -64,19 +62,10 @@ class Definitions:
             if file.role != "target's command"  # the agent itself
         }
         for program in code_judges(suite):
-            files |= self._imports(suite, program)
+            files |= self._fingerprints.imports(suite, program)
         return files, {
             name: self._define_target(suite, suite.targets.get(name)) for name in suite.used_targets
         }
-
-    def _digests(self, suite: Suite, test: Test) -> tuple[Fingerprint, tuple[str, ...]]:
-        """Digests of all that a definition contains."""
-        imported = {
-            path: digest
-            for _, evaluator in _walk(test.evaluators)
-            for path, digest in self._imports(suite, evaluator).items()
-        }
-        return self._fingerprints.of(suite, test), tuple(sorted(imported.values()))
 
     def _define(self, suite: Suite, test: Test) -> TestDefinition:
         agent = suite.agent_of(test)
@@ -121,7 +110,7 @@ class Definitions:
         return EvaluatorDefinition(
             path=path,
             fields={name: _json(value, suite.root) for name, value in fields.items()},
-            files={**named, **self._imports(suite, evaluator)},
+            files={**named, **self._fingerprints.imports(suite, evaluator)},
             location=evaluator.location,
             judge=self._define_target(suite, judge),
         )
@@ -140,20 +129,6 @@ class Definitions:
             {name: _json(value, suite.root) for name, value in fields.items()},
             target.location,
         )
-
-    def _imports(self, suite: Suite, evaluator: Evaluator) -> Mapping[str, str]:
-        """The digests of the files that the evaluator's program imports, by path."""
-        options = evaluator.options
-        if not isinstance(options, CodeJudge):
-            return {}
-        files = _absolute_files(suite, evaluator)
-        key = (suite.root, evaluator.location.path, files, options)
-        if key not in self._imported:
-            self._imported[key] = options.imported_files(files, suite.root)
-        return {
-            path.relative_to(suite.root).as_posix(): self._fingerprints.content(path)
-            for path in self._imported[key]
-        }
 
 
 def _absolute_files(suite: Suite, evaluator: Evaluator) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.messages import wire_message
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
@@ -38,13 +39,31 @@ class Fingerprints:
         watch: Sequence[WatchRule] = (),
         variables: Callable[[Path, Path], Mapping[str, str]] | None = None,
     ) -> None:
-        self._watch = watch
+        self._watch = tuple(watch)
         self._variables = variables
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
         #: Evaluators that a suite declares for all its tests. The options are kept, because a key
         #: has their id.
         self._suite_evaluators: dict[tuple[Path, str, int, str, str], tuple[object, Any]] = {}
+        self._imported: dict[tuple[Path, str, tuple[Path, ...], CodeJudge], Sequence[Path]] = {}
+        #: The ids of the tracked files of each tree, and of each suite what `watch` matches.
+        self._tracked: dict[Path, Mapping[str, str]] = {}
+        self._watched: dict[tuple[Path, str], str] = {}
+
+    def add_tree(self, root: Path, blobs: Mapping[str, str]) -> None:
+        """Records the ids of the contents of the tracked files of a tree, by path: those that
+        `watch` matches are part of the agent."""
+        self._tracked[root] = blobs
+
+    def with_rules(self, watch: Sequence[WatchRule]) -> "Fingerprints":
+        """The fingerprints of the same trees by other rules of `watch`."""
+        if tuple(watch) == self._watch:
+            return self
+        other = Fingerprints(watch, self._variables)
+        other._tracked, other._contents = self._tracked, self._contents
+        other._imported = self._imported
+        return other
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
@@ -120,6 +139,7 @@ class Fingerprints:
         named: set[str] = set()
         options = _without_paths(evaluator.options.model_dump(), contents, named, suite.root)
         judge = self.judge(suite, evaluator, agent)
+        imported = self.imports(suite, evaluator)
         return {
             "name": evaluator.name,
             "type": evaluator.type,
@@ -133,10 +153,29 @@ class Fingerprints:
                 for path, digest in contents.items()
                 if path not in named
             ),
+            "imports": sorted(
+                [PurePosixPath(path).name, digest]
+                for path, digest in imported.items()
+                if not self._is_watched(suite, path)
+            ),
             "judge": self._target(suite, judge) if judge else None,
             "evaluators": [
                 self._evaluator(suite, child, agent) for child in evaluator.options.children()
             ],
+        }
+
+    def imports(self, suite: Suite, evaluator: Evaluator) -> Mapping[str, str]:
+        """The digests of the files that the evaluator's program imports or names, by path."""
+        options = evaluator.options
+        if not isinstance(options, CodeJudge):
+            return {}
+        files = tuple(suite.root / file.path for file in evaluator.files)
+        key = (suite.root, evaluator.location.path, files, options)
+        if key not in self._imported:
+            self._imported[key] = options.imported_files(files, suite.root)
+        return {
+            path.relative_to(suite.root).as_posix(): self.content(path)
+            for path in self._imported[key]
         }
 
     def judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
@@ -161,12 +200,25 @@ class Fingerprints:
             *(agent.files if agent else ()),
         }
         system = [message for message in test.input if message.role == "system"]
-        watched = [path for path in sorted(named) if self._is_watched(suite, path)]
+        tracked = self._tracked.get(suite.root, {})
+        others = [path for path in sorted(named - tracked.keys()) if self._is_watched(suite, path)]
         return {
             "system": [self._message(suite, message) for message in system],
-            "watched": [self.content(suite.root / path) for path in watched],
+            "watched": self._watched_files(suite),
+            "untracked": [self.content(suite.root / path) for path in others],
             "target": self._target(suite, agent) if agent else None,
         }
+
+    def _watched_files(self, suite: Suite) -> str:
+        """The digest of a suite's rules of `watch` and of the tracked files that they match."""
+        key = suite.root, suite.path
+        if key not in self._watched:
+            tracked = self._tracked.get(suite.root, {}) if self._watch else {}
+            rules = [str(rule) for rule in self._watch if rule.affects(suite.path)]
+            paths = sorted(path for path in tracked if self._is_watched(suite, path))
+            files = [[path, tracked[path]] for path in paths]
+            self._watched[key] = _digest([rules, files])
+        return self._watched[key]
 
     def _target(self, suite: Suite, target: Target) -> str:
         # Once for each suite: the answers of a mock may be as long as the suite.
@@ -214,6 +266,10 @@ class Fingerprints:
         """Reads all files of a suite, before a program can change them."""
         for file in suite.files:
             self.content(suite.root / file.path)
+        for test in suite.tests:
+            for evaluator in test.evaluators:
+                for inside in base.walk(evaluator):
+                    self.imports(suite, inside)
 
     def content(self, path: Path) -> str:
         """The digest of a file's content."""

@@ -12,7 +12,6 @@ from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext
 from agentevals_action.github.client.replies import CommitComparison, File, PullReply
 from agentevals_action.github.client.retry import LAST_SECONDS
 from agentevals_action.github.comment import CommentWriter
-from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.labels import AcceptLabel
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
@@ -41,10 +40,6 @@ class GitHubHost(Host):
     def shard_artifacts(self) -> ShardArtifacts:
         """What the jobs of this run uploaded. HostError, InvalidInput."""
         return read_shard_artifacts(self._api)
-
-    def data_branch(self, branch: str) -> DataBranch:
-        """The results that are stored on a branch of the repository."""
-        return DataBranch(self._api, branch)
 
     @property
     def notices(self) -> Sequence[str]:

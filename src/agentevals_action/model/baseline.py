@@ -3,10 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentevals_action.model.result import SuiteRun
+from agentevals_action.model.result import SuiteRun, TestResult
 
 #: The values of the input `baseline`.
 SOURCES = ("auto", "branch", "file", "rerun", "none")
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """The results of an earlier run; its `commit` (SHA) and `time` (UTC, ISO 8601) are unknown for
+    a committed file."""
+
+    results: tuple[TestResult, ...]
+    commit: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,13 +45,13 @@ class BaselineInfo:
 @dataclass(frozen=True)
 class BaselineOrigin:
     """The origin of one suite's base results: `source` as in the input `baseline`, `commit` the one
-    that was run (`distance` commits before the base, 0 for the base itself, None if unknown),
-    `time` of its latest sample (ISO 8601), `samples` of the test with the fewest, `stale` whether
+    that was run, `is_ancestor` whether that is the base or a commit before it (None if unknown),
+    `time` of its latest result (ISO 8601), `samples` of the test with the fewest, `stale` whether
     they are older than `baseline-max-age`."""
 
     source: str
     commit: str | None = None
-    distance: int | None = None
+    is_ancestor: bool | None = None
     time: str | None = None
     samples: int = 1
     stale: bool = False

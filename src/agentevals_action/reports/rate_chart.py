@@ -13,11 +13,11 @@ def rate_chart(trends: Sequence[SuiteTrend]) -> str:
     """The section of the job summary; empty with fewer than two commits, which make no line.
 
     https://mermaid.js.org/syntax/xyChart.html. The names of the commits are hexadecimal digits."""
-    rates = overall(trends, _COMMITS)
+    rates = overall(trends)[-_COMMITS:]
     if len(rates) < 2:
         return ""
     commits = [
-        {"name": one.commit[:_SHA], "percent": f"{100 * one.passed / one.scored:.1f}"}
-        for one in rates
+        {"name": rate.commit[:_SHA], "percent": f"{100 * rate.passed / rate.scored:.1f}"}
+        for rate in rates
     ]
     return "\n" + templating.render_report("rate_chart.md.j2", {"commits": commits})

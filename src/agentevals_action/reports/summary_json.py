@@ -132,7 +132,9 @@ def _suite(suite: SuiteComparison) -> _Json:
         "base": _totals(suite.base),
         "problem": suite.problem,
         "note": suite.note,
-        "origin": _record(suite.origin, "source", "commit", "distance", "time", "samples", "stale"),
+        "origin": _record(
+            suite.origin, "source", "commit", "is_ancestor", "time", "samples", "stale"
+        ),
         "score": _difference(suite.score),
         "costUsd": _difference(suite.cost),
         "durationMs": _difference(suite.duration),

@@ -138,7 +138,7 @@ def encode_row(result: TestResult) -> bytes:
     except (TypeError, ValueError):
         # Text of an agent with a lone surrogate, or details of a judge that JSON cannot hold.
         data = _storable(RESULT.dump_python(result))
-        return json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _storable(value: Any) -> Any:

@@ -1,7 +1,6 @@
-"""Rates with their uncertainty, and percentiles."""
+"""Rates with their uncertainty."""
 
 import math
-from collections.abc import Sequence
 from statistics import NormalDist
 
 _Z95 = NormalDist().inv_cdf(0.975)
@@ -18,9 +17,3 @@ def interval(successes: int, trials: int) -> tuple[float, float]:
     low = 0.0 if not successes else max(middle - half, 0.0)
     high = 1.0 if successes == trials else min(middle + half, 1.0)
     return low, high
-
-
-def percentile(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least this share (over 0, up to 1) of the values does not exceed;
-    None without values."""
-    return sorted(values)[math.ceil(share * len(values)) - 1] if values else None

@@ -34,6 +34,7 @@ from agentevals_action.suites.checkout import (
     no_suite,
 )
 from agentevals_action.suites.quarantine_file import read_quarantines
+from agentevals_action.system.git import GitRepository
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
         for path in await repository.uncommitted(filters=request.isolation.head is None)
         if not workspace.writes(repository.root / path)
     )
+    await _record_watched(engine, repository, uncommitted, base, settings)
     change, change_notices = await find_change(
         repository, request.host, job, head.sha, base, checkout, head.suites, settings
     )
@@ -125,6 +127,22 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
             *template_notices,
         ),
     )
+
+
+async def _record_watched(
+    engine: Engine,
+    repository: GitRepository,
+    uncommitted: Sequence[str],
+    base: Base,
+    settings: Settings,
+) -> None:
+    """Gives the fingerprints what git knows of the files that `watch` may match on both sides."""
+    if not settings.watch_rules and not base.watch:
+        return
+    engine.fingerprints.add_tree(repository.root, await repository.blobs(uncommitted))
+    if base.root is not None:
+        tree = await GitRepository.open(base.root, environ=repository.environ)
+        engine.fingerprints.add_tree(tree.root, await tree.blobs(()))
 
 
 def _select(

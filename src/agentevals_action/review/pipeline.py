@@ -86,7 +86,7 @@ class OpenChange:
             self.decisive.base,
             self.sides,
             request.repository,
-            request.github,
+            request.data_branch,
             around,
         )
 
@@ -275,12 +275,6 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
     """Runs head and base, and compares them."""
     plan, sides = change.decisive.plan, change.sides
 
-    async def run_head() -> Mapping[str, SuiteRun]:
-        # When what base's results are is known or can no longer be influenced: a program of head
-        # could change what the host answers.
-        await sides.stored_results_read.wait()
-        return await sides.run_head(plan.head)
-
     if plan.head:
         on_base = plan.base if baseline.reruns else {}
         settings = change.request.settings
@@ -289,7 +283,7 @@ async def _run(change: OpenChange, baseline: Baseline) -> Runs:
         )
         sentence = estimate(attempts, change.last_cost, settings.max_cost_usd)
         console.print_sentences([sentence], sys.stderr)
-    return await compare_sides(change, baseline, run_head)
+    return await compare_sides(change, baseline, partial(sides.run_head, plan.head))
 
 
 async def compare_sides(
@@ -303,7 +297,6 @@ async def compare_sides(
     settings, fail_on = change.request.settings, change.request.fail_on
     async with asyncio.TaskGroup() as tasks:
         base = tasks.create_task(baseline.results(plan.selections))
-        base.add_done_callback(lambda _: sides.stored_results_read.set())
         head = tasks.create_task(run_head())
     runs = Runs(head.result(), base.result())
     to_regrade = compare_runs.tests_to_regrade(runs)

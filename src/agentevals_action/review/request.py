@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
@@ -17,14 +18,16 @@ Suites = Sequence[Suite | BrokenSuite]
 
 @dataclass(frozen=True)
 class ReviewRequest:
-    """What is reviewed, and where. `github` is the host if it is GitHub; `isolation` gives the
-    users of the programs that run."""
+    """What is reviewed, and where. `github` is the host if it is GitHub, `data_branch` the results
+    of the default branch, None in a local run; `isolation` gives the users of the programs that
+    run."""
 
     job: Job
     workspace: ReviewWorkspace
     repository: GitRepository
     host: Host
     github: GitHubHost | None = None
+    data_branch: DataBranch | None = None
     isolation: Isolation = NO_ISOLATION
 
     @property

@@ -52,8 +52,6 @@ class Sides:
     redactor: Redactor
     progress: Progress
     setup_log: LogSection
-    #: Set when no stored results of base are being read any more.
-    stored_results_read: asyncio.Event = field(default_factory=asyncio.Event)
     #: The results so far of each results file, by the index of the test in its run.
     _results: dict[str, dict[int, TestResult]] = field(default_factory=dict)
 
@@ -77,7 +75,6 @@ class Sides:
 
     async def prepare_base(self, root: Path) -> None:
         """Prepares the tree of base. Raises InvalidInput."""
-        self.stored_results_read.set()
         try:
             await self.engine.prepare(root, self.setup_log)
         except AttemptError as error:

@@ -2,9 +2,10 @@
 of the workspace, which contains an untrusted change."""
 
 import base64
+import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,6 @@ _NETWORK_SECONDS = 300.0
 _RENAME_LIMIT = 3000
 #: Objects that one command names, which must fit on a command line.
 _OBJECTS_PER_FETCH = 1000
-#: Commits that `ancestry` reads at most, those of merged branches included.
-_ANCESTRY_LIMIT = 2_000
 
 #: The PATH if the caller has none.
 _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -42,7 +41,12 @@ _CONFIG = (
     ("core.fsmonitor", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
+    # The author of the action's own commits.
+    ("user.name", "github-actions[bot]"),
+    ("user.email", "41898282+github-actions[bot]@users.noreply.github.com"),
 )
+#: The commands that ask the origin.
+_REMOTE = ("fetch", "ls-remote", "push")
 
 _STATUSES = {
     "A": "added",
@@ -68,8 +72,8 @@ class TreeListing:
 
 class GitRepository:
     """A git repository; `root` is the top folder of its working tree, absolute and free of symbolic
-    links. `token` is sent to `server_url` alone, in a header; only calls that fetch get it, and no
-    other call uses the network; these take up to `seconds`.
+    links. `token` is sent to `server_url` alone, in a header; only calls that ask the
+    origin get it. No other call uses the network; these take up to `seconds`.
 
     Every method raises GitError if git is missing or fails."""
 
@@ -181,11 +185,15 @@ class GitRepository:
         reply = await self._read("rev-parse", "--is-shallow-repository")
         return reply.strip() == b"true"
 
-    async def ancestry(self, sha: str) -> dict[str, tuple[str, ...]]:
-        """The parents, by SHA, of a commit and of the latest commits before it."""
-        output = await self._read("rev-list", "--parents", f"--max-count={_ANCESTRY_LIMIT}", sha)
-        lines = output.decode("ascii").splitlines()
-        return {commit: tuple(parents) for commit, *parents in map(str.split, lines)}
+    async def is_ancestor(self, one: str, other: str) -> bool | None:
+        """Whether a commit is the other one or before it; None if the clone is too shallow to
+        show it."""
+        if one == other:
+            return True
+        done = await self._call("merge-base", "--is-ancestor", one, other)
+        if done.returncode == 0:
+            return True
+        return False if done.returncode == 1 and not await self.is_shallow() else None
 
     async def merge_base(self, one: str, other: str) -> str | None:
         """SHA of the best common ancestor; None if the repository contains none."""
@@ -201,14 +209,45 @@ class GitRepository:
         depth = ["--depth=1"] if await self.is_shallow() else []
         await self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
+    async def origin(self) -> str:
+        """The URL of `origin`."""
+        return os.fsdecode(await self._read("remote", "get-url", "origin")).strip()
+
+    async def create(self, folder: Path) -> "GitRepository":
+        """A new repository in an empty folder, with the same origin and token."""
+        created = GitRepository(folder, self.token, self.server_url, self.environ, self.seconds)
+        await created._read("init", "--quiet", "--template=")
+        await created._read("remote", "add", "origin", await self.origin())
+        return created
+
     async def fetch_branch(self, name: str) -> str | None:
-        """Fetches the last commit of a branch of `origin`, and gives its SHA; None if there is no
-        such branch."""
+        """Fetches the last commit of a branch of `origin`, without its history, and gives its SHA;
+        None if there is no such branch."""
         reply = await self._read("ls-remote", "--", "origin", f"refs/heads/{name}", network=True)
         sha = reply.decode("ascii", "replace").partition("\t")[0]
         if sha and not await self.has(sha):
-            await self.fetch(sha)
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
+            await self._read("fetch", *options, "--", "origin", sha, network=True)
         return sha or None
+
+    async def commit_all(self, message: str) -> None:
+        """Commits everything in the working tree, in the name of GitHub's bot."""
+        await self._read("add", "--all", "--force")
+        await self._read("commit", "--quiet", "--no-gpg-sign", "--message", message)
+
+    async def push(self, branch: str) -> None:
+        """Pushes HEAD to a branch of `origin`, never by force."""
+        await self._read("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}", network=True)
+
+    async def blobs(self, differing: Collection[str]) -> dict[str, str]:
+        """The ids of the contents of all tracked files by path: those of git, and for the paths
+        that are `differing` from the commit, of the file on disk."""
+        found = {}
+        for entry in (await self._read("ls-files", "-s", "-z")).split(b"\0"):
+            about, _, name = entry.partition(b"\t")
+            if name:
+                found[os.fsdecode(name)] = about.split()[1].decode("ascii")
+        return found | {path: _id_on_disk(self.root / path) for path in differing if path in found}
 
     async def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
         """The files that changed from `base` to `head`, with renames; without `head`, to the
@@ -254,11 +293,6 @@ class GitRepository:
                 found[mode].append(os.fsdecode(name))
         links, submodules = found.values()
         return tuple(links), tuple(submodules)
-
-    async def files(self, sha: str) -> tuple[str, ...]:
-        """Paths of all files of a commit, relative to the root."""
-        await self._need_tree(sha)
-        return await self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
 
     async def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
@@ -354,7 +388,7 @@ class GitRepository:
     async def _call(self, *arguments: str, network: bool = False) -> process.CompletedBytes:
         timeout = _NETWORK_SECONDS if network else self.seconds
         # Git with a token in its environment is a target for other programs of its user.
-        sends_token = network and (arguments[0] == "fetch" or await self._lacks_objects())
+        sends_token = network and (arguments[0] in _REMOTE or await self._lacks_objects())
         environment = self._environment(network, sends_token)
         try:
             return await process.call(
@@ -414,6 +448,15 @@ def _parse_name_status(output: bytes) -> tuple[ChangedFile, ...]:
             status, previous = "added", None
         found.append(ChangedFile(path, status, previous))
     return tuple(found)
+
+
+def _id_on_disk(path: Path) -> str:
+    """The id that git gives the content of a file; for anything else a text that is no id."""
+    try:
+        content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+    except OSError as error:
+        return type(error).__name__
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _failure(command: str, done: process.CompletedBytes) -> GitError:

@@ -1,13 +1,14 @@
 """When stored results are a base's run, and when not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.baselines.stored_run import complete_run, sound_samples
-from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun
+from agentevals_action.baselines import stored_run
+from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results
 
@@ -17,8 +18,13 @@ def suite(tmp_path: Path) -> Suite:
     return base_tree.greeter(tmp_path)
 
 
+def complete_run(suite: Suite, rows: Sequence[TestResult]) -> SuiteRun | str:
+    fingerprints = base_tree.fingerprints(suite)
+    return stored_run.complete_run(suite, rows, fingerprints, fingerprints)
+
+
 def read(suite: Suite, **changes: dict[str, Any]) -> SuiteRun | str:
-    return complete_run(suite, base_tree.results_of(suite, changes), base_tree.fingerprints(suite))
+    return complete_run(suite, base_tree.results_of(suite, changes))
 
 
 def sample(score: float | None = 1.0, verdict: Any = "pass", **fields: Any) -> SampleResult:
@@ -29,7 +35,7 @@ def test_whole_run__is_the_suites_own_in_its_order(suite: Suite) -> None:
     rows = base_tree.results_of(
         suite, {"greets": {"verdict": "fail", "failed": ("by-name",), "line": 99}}
     )
-    run = complete_run(suite, rows[::-1], base_tree.fingerprints(suite))
+    run = complete_run(suite, rows[::-1])
     assert isinstance(run, SuiteRun)
     assert [(one.eval_id, one.verdict, one.gates_failed) for one in run.results] == [
         ("greets", "fail", ("by-name",)),
@@ -48,29 +54,23 @@ def test_whole_run__is_the_suites_own_in_its_order(suite: Suite) -> None:
 
 def test_whole_run__tests_that_the_suite_no_longer_has_are_left_out(suite: Suite) -> None:
     rows = (*base_tree.results_of(suite), results.result("gone", path=suite.path))
-    run = complete_run(suite, rows, base_tree.fingerprints(suite))
+    run = complete_run(suite, rows)
     assert isinstance(run, SuiteRun)
     assert len(run.results) == 2
 
 
 def test_whole_run__nothing_of_the_suite(suite: Suite) -> None:
-    assert complete_run(suite, (), base_tree.fingerprints(suite)) == "there are no results of it"
+    assert complete_run(suite, ()) == "there are no results of it"
 
 
 def test_whole_run__a_missing_test_would_count_as_new(suite: Suite) -> None:
     rows = base_tree.results_of(suite)[:1]
-    assert (
-        complete_run(suite, rows, base_tree.fingerprints(suite))
-        == "the test `short` of 2 is not in it"
-    )
+    assert complete_run(suite, rows) == "the test `short` of 2 is not in it"
 
 
 def test_whole_run__a_test_twice(suite: Suite) -> None:
     rows = base_tree.results_of(suite)
-    assert (
-        complete_run(suite, (*rows, rows[0]), base_tree.fingerprints(suite))
-        == "a test has more than one result there"
-    )
+    assert complete_run(suite, (*rows, rows[0])) == "a test has more than one result there"
 
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
@@ -93,7 +93,7 @@ def test_whole_run__several_digests_of_several_tests(suite: Suite) -> None:
 
 def test_whole_run__without_a_fingerprint(suite: Suite) -> None:
     rows = [replace(row, fingerprint=None) for row in base_tree.results_of(suite)]
-    assert "were run with another" in str(complete_run(suite, rows, base_tree.fingerprints(suite)))
+    assert "were run with another" in str(complete_run(suite, rows))
 
 
 def test_whole_run__an_error_is_no_result(suite: Suite) -> None:
@@ -106,24 +106,14 @@ def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
     forged = replace(
         rows[0], samples=(sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail"))
     )
-    words = complete_run(suite, (forged, rows[1]), base_tree.fingerprints(suite))
+    words = complete_run(suite, (forged, rows[1]))
     assert words == "the test `greets` ended in an error there"
+    fresh = (sample(), sample(None, None, error=ErrorInfo(kind="target", message="down")), sample())
+    confirmed = replace(rows[0], samples=fresh, confirming=1)
+    run = complete_run(suite, (confirmed, rows[1]))
+    assert isinstance(run, SuiteRun)
+    assert run.results[0].samples == (sample(),)
     lying = replace(rows[0], verdict="pass", samples=(sample(0.1, "fail"),))
-    run = complete_run(suite, (lying, rows[1]), base_tree.fingerprints(suite))
+    run = complete_run(suite, (lying, rows[1]))
     assert isinstance(run, SuiteRun)
     assert run.results[0].verdict == "fail"
-
-
-def test_sound_samples__without_those_that_confirmed_and_errors() -> None:
-    told = replace(
-        results.result(),
-        samples=(
-            sample(),
-            sample(None, None, error=ErrorInfo(kind="target", message="down")),
-            sample(0.2, "fail"),
-            sample(),
-        ),
-        confirming=1,
-    )
-    assert sound_samples(told) == (sample(), sample(0.2, "fail"))
-    assert sound_samples(replace(told, confirming=9)) == ()

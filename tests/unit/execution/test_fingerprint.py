@@ -244,6 +244,42 @@ def test_of__a_judge_that_is_watched_still_grades(tmp_path: Path) -> None:
     assert [rules.of(suite, test) for test in suite.tests] == found[1:]
 
 
+def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) -> None:
+    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+    (test,) = suite.tests
+    blobs = {"agent/lib/tools.py": "1" * 40, "agent/prompt.md": "2" * 40, "docs.md": "3" * 40}
+
+    def of(changes: Mapping[str, str], rule: str = "agent/**") -> Fingerprint:
+        known = Fingerprints(WATCH)
+        known.add_tree(suite.root, {**blobs, **changes})
+        return known.with_rules([read_rule(rule)]).of(suite, test)
+
+    before = of({})
+    assert of({"docs.md": "4" * 40}) == before
+    for other in (
+        of({"agent/lib/tools.py": "4" * 40}),
+        of({"agent/more.py": "4" * 40}),
+        of({}, "agent/* => evals/*"),
+        of({}, "agent/l*/**"),
+    ):
+        assert other.agent != before.agent
+        assert other.grading == before.grading
+    assert of({}, "agent/* => other/*").question != before.question
+
+
+def test_of__what_a_judge_imports_grades(tmp_path: Path) -> None:
+    judge = {"evals/judges/check.py": "import helper\n"}
+
+    def of(text: str, *rules: str) -> Fingerprint:
+        files = {**FILES, **judge, "evals/helper.py": text}
+        suite = suites.load_valid(suites.write(tmp_path, files), "evals/EVAL.yaml")
+        (test,) = suite.tests
+        return Fingerprints([read_rule(rule) for rule in rules]).of(suite, test)
+
+    assert of("A = 1\n").grading != of("A = 2\n").grading
+    assert of("A = 1\n", "evals/helper.py").grading == of("A = 2\n", "evals/helper.py").grading
+
+
 def test_question_files__those_whose_change_makes_another_question(tmp_path: Path) -> None:
     suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests

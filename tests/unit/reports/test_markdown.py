@@ -410,7 +410,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
             tests=tuple(
                 one for test in suite.tests for one in _every_way(test, held, word, unsure)
             ),
-            origin=BaselineOrigin(word, word, 1, word),
+            origin=BaselineOrigin(word, word, False, word),
         )
         for suite in compared
     ]

@@ -87,11 +87,11 @@ def test_summary_json__what_is_believed_and_what_does_not_count() -> None:
         data["changes"]["flaky"],
         data["changes"]["inconclusive"],
     ) == (1, 2, 1, 3)
-    assert [rung["source"] for rung in data["baseline"]["tried"]] == ["branch", "artifact"]
+    assert [rung["source"] for rung in data["baseline"]["tried"]] == ["branch", "file"]
     assert support["origin"] == {
         "source": "branch",
         "commit": "0ddba11" + "0" * 33,
-        "distance": 3,
+        "isAncestor": True,
         "time": "2025-12-15T09:30:00Z",
         "samples": 2,
         "stale": True,

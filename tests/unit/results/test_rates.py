@@ -1,4 +1,4 @@
-"""Rates and percentiles."""
+"""Rates with their intervals."""
 
 import pytest
 from hypothesis import given
@@ -21,13 +21,3 @@ def test_interval__holds_the_rate_and_stays_within_0_and_1(counted: tuple[int, i
 def test_interval__known_values() -> None:
     assert rates.interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
     assert rates.interval(0, 0) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("values", "share", "found"),
-    [([], 0.5, None), ([7], 0.95, 7), ([3, 1, 2], 0.5, 2), (list(range(1, 101)), 0.95, 95)],
-)
-def test_percentile__is_one_of_the_values(
-    values: list[float], share: float, found: float | None
-) -> None:
-    assert rates.percentile(values, share) == found

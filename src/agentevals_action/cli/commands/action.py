@@ -9,9 +9,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import click
 
+from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.cli import requested_run, trusted_phase
 from agentevals_action.cli.trusted_phase import Claimed
 from agentevals_action.errors import (
@@ -187,7 +189,7 @@ class _Gate:
         async with self._writing_check():
             view, published = await self._published(await review())
         job_log.report_refusal(self.refused)
-        shown = await asyncio.to_thread(self._history, view.review)
+        shown = await self._history(view.review)
         job_log.write_review(view, published, (*self.host.notices, *shown.notices))
         workflow_commands.append_summary(self.summary, published.summary, shown.chart)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
@@ -266,7 +268,10 @@ class _Gate:
         return await pipeline.review(request)
 
     def _request(self, repository: GitRepository, users: Isolation = NO_ISOLATION) -> ReviewRequest:
-        return ReviewRequest(self.job, self.workspace, repository, self.host, self.host, users)
+        host = self.host
+        return ReviewRequest(
+            self.job, self.workspace, repository, host, host, self._data_branch, users
+        )
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
@@ -295,9 +300,18 @@ class _Gate:
         )
         return build_view(review, links)
 
-    def _history(self, review: Review) -> ShownHistory:
-        branch = self.host.data_branch(self.workspace.settings.baseline_branch)
-        return store_and_show(review, self.job, self.workspace, branch)
+    async def _history(self, review: Review) -> ShownHistory:
+        if self.claimed:  # there is no clone
+            return ShownHistory()
+        runner = self.runner
+        commits = f"{runner.server_url}/{runner.repository}/commit/"
+        return await store_and_show(
+            review, self.job, self.workspace, self._data_branch, runner.run_id, commits
+        )
+
+    @cached_property
+    def _data_branch(self) -> DataBranch:
+        return DataBranch(self._repository, self.workspace.settings.baseline_branch)
 
 
 class _MergeGate(_Gate):

@@ -208,6 +208,8 @@ async def _prepare(
     suites, settings = loaded.valid, loaded.settings
     check_targets(engine, suites)
     await asyncio.to_thread(engine.load, suites)
+    commit, uncommitted = await _source(loaded, output)
+    await _record_watched(engine, loaded, uncommitted)
     _check_output(output, suites)
     planned = _select(suites, globs)
     last_cost = attempt_cost(output)
@@ -218,7 +220,7 @@ async def _prepare(
         sentences += [f"{len(done)} of {len(planned)} tests are kept from {output}"]
     console.print_sentences(sentences, sys.stderr)
     redactor = engine.redactor(suites)
-    return _Run(loaded, left, done, redactor, quarantine, *await _source(loaded, output), selection)
+    return _Run(loaded, left, done, redactor, quarantine, commit, uncommitted, selection)
 
 
 def _report(
@@ -366,3 +368,10 @@ async def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, .
         for path in await repository.uncommitted()
         if not any((repository.root / path).is_relative_to(one.resolve()) for one in own)
     )
+
+
+async def _record_watched(engine: Engine, loaded: LoadedSuites, uncommitted: Sequence[str]) -> None:
+    """Gives the fingerprints what git knows of the files that `watch` may match."""
+    repository = loaded.repository
+    if loaded.settings.watch_rules and repository:
+        engine.fingerprints.add_tree(repository.root, await repository.blobs(uncommitted))

@@ -128,39 +128,6 @@ class CommitComparison(Reply):
     merge_base: str = Field(validation_alias=AliasPath("merge_base_commit", "sha"))
 
 
-class GitCommit(GitObject):
-    """A commit of the Git Data API."""
-
-    tree: GitObject
-
-
-class GitRef(Reply):
-    """A branch."""
-
-    object: GitObject
-
-
-class GitTreeEntry(GitObject):
-    """An object in a tree; folders have no size."""
-
-    path: str
-    type: str
-    size: int | None = None
-
-
-class Tree(GitObject):
-    """A listing of a tree; `truncated` if GitHub left entries out."""
-
-    tree: Annotated[tuple[GitTreeEntry, ...], _list]
-    truncated: bool
-
-
-class Blob(Reply):
-    """The content of a file in base64."""
-
-    content: str
-
-
 class WorkflowRun(Reply):
     """A run of a workflow; `head_repository` is None when the repository is gone."""
 

@@ -18,6 +18,11 @@ _SOURCES = {
     "branch": "stored results",
     "file": "the baseline file",
 }
+_ANCESTRY = {
+    True: "an ancestor of the base",
+    False: "no ancestor of the base",
+    None: "an ancestor of the base or not: the clone is too shallow to show it",
+}
 _NOISE_NOTE = (
     "Mean differences per sample with their 95 % intervals. "
     "A difference whose interval contains 0 is not a change."
@@ -110,7 +115,7 @@ class BaselineText:
     def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""
         alike = {
-            (one.source, one.commit, one.distance, one.time, one.stale) for one in self._origins
+            (one.source, one.commit, one.is_ancestor, one.time, one.stale) for one in self._origins
         }
         return min(self._origins, key=lambda one: one.samples) if len(alike) == 1 else None
 
@@ -128,12 +133,11 @@ class BaselineText:
         return ", ".join(facts)
 
     def _commit_of(self, origin: BaselineOrigin) -> str:
-        if origin.distance == 0 or (origin.commit and origin.commit == self._review.base_sha):
-            return " of that commit"
         if not origin.commit:
             return ""
-        far = f", {counted(origin.distance, 'commit')} before the base" if origin.distance else ""
-        return f" of {self.commit(origin.commit)}{far}"
+        if origin.commit == self._review.base_sha:
+            return " of that commit"
+        return f" of {self.commit(origin.commit)}, {_ANCESTRY[origin.is_ancestor]}"
 
     def _age(self, time: str) -> str:
         """The age at the time of head's latest result, because a report has no clock."""

@@ -6,7 +6,6 @@ from statistics import median
 from typing import TypeGuard
 
 from agentevals_action.formatting import counted, time
-from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.shards import TestKey
 
@@ -40,26 +39,15 @@ class Durations:
         )
 
 
-def collect_durations(
-    histories: Iterable[SuiteHistory], results: Iterable[TestResult]
-) -> Durations:
-    """The median duration of the samples of each test, by the path of its suite and its id.
-    `results` count for tests that no history has; cached answers do not count.
+def collect_durations(results: Iterable[TestResult]) -> Durations:
+    """The median duration of the samples of each test, by the path of its suite and its id; cached
+    answers do not count.
 
     Accident: an agent reports a time that makes the sum of all times infinite, and every plan
     fails."""
     samples: dict[TestKey, list[float]] = {}
     for key, milliseconds in _of_results(results):
         samples.setdefault(key, []).append(milliseconds)
-    for history in histories:
-        for name, several in history.tests.items():
-            past = [
-                sample.duration_ms
-                for sample in several[0].samples
-                if _is_possible(sample.duration_ms) and not sample.cached
-            ]
-            if past:
-                samples[history.path, name] = past
     known = {key: median(values) / 1000 for key, values in samples.items()}
     return Durations(known, median(known.values()) if known else _UNKNOWN_SECONDS)
 

@@ -215,5 +215,5 @@ class _ShardedRerun:
         if suites and (problem := self.shards.base_problem()):
             return BaseRun(replace(info, problem=problem), missing=missing)
         runs = {path: self.shards.suite_run("base", path, one) for path, one in suites.items()}
-        origins = {path: origin_of("rerun", run, info.commit, 0) for path, run in runs.items()}
+        origins = {path: origin_of("rerun", run, info.commit) for path, run in runs.items()}
         return BaseRun(info, runs, missing, origins=origins)

@@ -16,7 +16,7 @@ from agentevals_action.settings import Settings
 def part_of(suites: Sequence[Suite], shard: Shard, samples: int) -> tuple[Suite, ...]:
     """The suites of this part of a run without a plan: every machine makes the same parts by
     itself, and all tests count as equally long. InvalidInput for a part without tests."""
-    durations = collect_durations((), ())
+    durations = collect_durations(())
     items = [
         item
         for suite in suites

@@ -8,11 +8,9 @@ from typing import ClassVar
 
 from agentevals_action.baselines.base import Baseline, split_selections
 from agentevals_action.baselines.rerun import RerunBaseline
-from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, list_paths
-from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaseRun
-from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.model.shards import Origin, Shard, ShardPlan
@@ -60,10 +58,7 @@ async def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
         baseline = await change.find_baseline(sources.around)
         found = await change.run(baseline.results(plan.selections))
         stored = [result for suite in found.suites.values() for result in suite.results]
-        histories, problem = await asyncio.to_thread(
-            _read_histories, request.github, settings, plan.selections
-        )
-        durations = collect_durations(histories, (*stored, *earlier))
+        durations = collect_durations((*stored, *earlier))
         suites = [
             PlannedSuite(
                 one.path,
@@ -85,7 +80,7 @@ async def plan_shards(request: ReviewRequest, run: RunIdentity) -> ShardPlan:
             reruns=tuple(sources.reruns),
             base_results=digest_of(base_results),
             shards=tuple(map(_tests_by_suite, assignment.shards)),
-            notes=(*_errors(change), *assignment.notes, *filter(None, [note, problem])),
+            notes=(*_errors(change), *assignment.notes, *filter(None, [note])),
         )
         await asyncio.to_thread(write_plan, workspace.shards, shard_plan, base_results)
         return shard_plan
@@ -215,20 +210,6 @@ def _earlier_results(workspace: ReviewWorkspace) -> Sequence[TestResult]:
         return tuple(read_results(path)) if path.is_file() else ()
     except (InvalidInput, OSError):  # used for an estimate only
         return ()
-
-
-def _read_histories(
-    github: GitHubHost | None, settings: Settings, selections: Sequence[Selection]
-) -> tuple[Sequence[SuiteHistory], str]:
-    """The stored histories of the suites, and the reason if they cannot be read."""
-    if github is None or settings.baseline not in ("auto", "branch") or not selections:
-        return (), ""
-    paths = {path for one in selections for path in (one.path, one.base_path or one.path)}
-    try:
-        remembered = github.data_branch(settings.baseline_branch).read(sorted(paths))
-    except HostError as error:
-        return (), f"the durations of earlier runs are unknown: {error}"
-    return tuple(remembered.histories.values()), ""
 
 
 @dataclass

@@ -138,8 +138,6 @@ def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenCh
 
 async def _run(change: OpenChange, part: _Part) -> str:
     """Runs both sides; the reason if base cannot run."""
-    # Only the plan reads stored results: no program of this job can influence what it read.
-    change.sides.stored_results_read.set()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(change.sides.run_head(part.head))
         base = tasks.create_task(_run_base(change, part))

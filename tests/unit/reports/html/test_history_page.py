@@ -6,8 +6,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.baselines import trends
-from agentevals_action.baselines.trends import FlakyTest, QuarantinedTest, SuiteTrend
 from agentevals_action.reports.html.history_page import history_page
 from tests.conftest import Golden
 from tests.support.html_page import HtmlPage
@@ -19,13 +17,6 @@ COMMITS = "https://github.com/acme/agent/commit/"
 def _data(text: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(HtmlPage(text).texts["data"])
     return data
-
-
-def _named(text: str) -> SuiteTrend:
-    """A suite whose names are all this text."""
-    flaky = FlakyTest(id=text, passed=1, samples=3, flips=2)
-    held = QuarantinedTest(id=text, owner=text, reason=text, expires=text)
-    return trend(text or "x", runs=3, tests=(flaky,), quarantine=(held,))
 
 
 def test_policy__is_that_of_the_report_page_and_nothing_is_loaded() -> None:
@@ -44,7 +35,8 @@ def test_policy__is_that_of_the_report_page_and_nothing_is_loaded() -> None:
 @given(st.text(max_size=40))
 def test_names__are_neither_markup_nor_the_end_of_the_data(text: str) -> None:
     plain = "".join(char for char in text if not "\ud800" <= char <= "\udfff")
-    page = history_page([_named(f"{plain}</script><img src=x onerror=alert(1)>")])
+    hostile = f"{plain}</script><img src=x onerror=alert(1)>"
+    page = history_page([trend(hostile, runs=3, flaky=hostile)])
     tags = [tag for tag, _ in HtmlPage(page).elements]
     assert tags.count("script") == 2
     assert "img" not in tags
@@ -61,14 +53,3 @@ def test_page__of_no_suite_says_so() -> None:
     text = history_page([])
     assert "No run of the default branch is stored yet." in text
     assert _data(text)["suites"] == []
-
-
-def test_page__states_its_bounds_and_keeps_them() -> None:
-    many = [
-        trend(f"suite-{number}", runs=trends.POINTS)
-        for number in range(trends.ALL_POINTS // trends.POINTS)
-    ]
-    text = history_page(trends.bounded(many), COMMITS)
-    assert "at most the last 500 runs of a suite and 10,000 runs of all suites" in text
-    assert sum(len(one["points"]) for one in _data(text)["suites"]) == trends.ALL_POINTS
-    assert len(text.encode()) < 2_000_000

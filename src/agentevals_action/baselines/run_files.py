@@ -1,0 +1,167 @@
+"""The files of the data branch: one for each run of the default branch, gzipped rows of a results
+file. A file is never changed; the commit that adds one removes those that nothing needs."""
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from io import BytesIO
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from agentevals_action.model.baseline import StoredRun
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.results.jsonl import RESULT, encode_row, parse_results
+from agentevals_action.results.trace_summary import stored_work
+
+FOLDER = "runs"
+#: Runs of a suite whose files are kept.
+RUNS = 50
+#: Bytes of JSON of the answer that a row keeps, at most.
+ANSWER_BYTES = 64 * 1024
+#: Bytes of the rows of a file, at most, and those above which rows get no answer.
+_FILE_BYTES = 256 * 1024 * 1024
+_BYTES_WITH_ANSWERS = _FILE_BYTES // 2
+_NAME = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{9}})Z-([0-9a-f]{{40}}|[0-9a-f]{{64}})-\d+\.jsonl\.gz")
+_TIME = "%Y%m%dT%H%M%S%f"
+
+
+def file_name(time: datetime, commit: str, run_id: int) -> str:
+    """The name of the file of a run at a time (with a zone); names sort by time."""
+    moment = time.astimezone(UTC).strftime(_TIME)[:-3]  # microseconds to milliseconds
+    return f"{FOLDER}/{moment}Z-{commit}-{run_id}.jsonl.gz"
+
+
+def write_run(results: Iterable[TestResult]) -> bytes:
+    """The content of the file of a run: its rows without the results of evaluators, each with one
+    answer that is small enough to be scored again."""
+    rows = BytesIO()
+    for result in results:
+        answer = _latest_answer(result) if rows.tell() < _BYTES_WITH_ANSWERS else None
+        rows.write(_row(result, answer) + b"\n")
+    return gzip.compress(rows.getvalue(), mtime=0)
+
+
+def _latest_answer(result: TestResult) -> int | None:
+    """The index of the latest answer that can be stored, a cached one only if there is no other."""
+    samples = result.main_samples
+    storable = [index for index, sample in enumerate(samples) if _is_storable(sample)]
+    return max(storable, key=lambda index: (not samples[index].cached, index), default=None)
+
+
+def _is_storable(sample: SampleResult) -> bool:
+    if not sample.output_messages:
+        return False
+    try:
+        return len(to_json([sample.output_messages, sample.file_changes])) <= ANSWER_BYTES
+    except ValueError:  # data of an agent that JSON cannot hold
+        return False
+
+
+def _row(result: TestResult, answer: int | None) -> bytes:
+    row = encode_row(_reduced(result, answer))
+    if answer is None:
+        return row
+    try:
+        RESULT.validate_json(row)
+    except ValidationError:  # an answer that is nested too deeply to be read
+        return _row(result, None)
+    return row
+
+
+def without_messages(sample: SampleResult) -> SampleResult:
+    """A sample without its answer."""
+    return replace(sample, candidate_answer="", output_messages=(), file_changes=None)
+
+
+def _reduced(result: TestResult, keep: int | None) -> TestResult:
+    """A result without its answers and the results of its evaluators; `keep` is the index of the
+    sample whose answer stays."""
+    samples = (
+        sample if index == keep else without_messages(sample)
+        for index, sample in enumerate(result.samples)
+    )
+    return replace(
+        result,
+        candidate_answer="",
+        evaluator_results=(),
+        samples=tuple(
+            replace(sample, candidate_answer="", evaluator_results=()) for sample in samples
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The contents of the files of a data branch, by name."""
+
+    contents: Mapping[str, bytes]
+
+    def runs(
+        self, problems: list[str], suites: Collection[str] | None = None
+    ) -> Iterator[tuple[str, StoredRun]]:
+        """The runs with the names of their files, newest first, each read when it is asked for;
+        only the results of `suites` (paths) if these are given. A damaged file is skipped;
+        `problems` gets a sentence about it."""
+        for name in sorted(self.contents, reverse=True):
+            try:
+                yield name, read_run(name, self.contents[name], suites)
+            except ValueError as error:
+                problems.append(f"`{name}` is damaged and does not count: {error}")
+
+    def obsolete(self, added: Iterable[str]) -> Sequence[str]:
+        """The names of the files in which no suite has one of its last runs, when a file with a run
+        of the suites `added` (paths) comes. A damaged file goes when it is older than those."""
+        counts, kept, readable = Counter(set(added)), set[str](), set[str]()
+        for name, run in self.runs([]):
+            readable.add(name)
+            suites = {result.eval_path for result in run.results}
+            if any(counts[suite] < RUNS for suite in suites):
+                kept.add(name)
+            counts.update(suites)
+        damaged = self.contents.keys() - readable
+        oldest = min(kept, default="")
+        return [*(readable - kept), *(name for name in damaged if name < oldest)]
+
+
+def read_run(name: str, content: bytes, suites: Collection[str] | None = None) -> StoredRun:
+    """The run in a file, or its results of `suites`. ValueError for a damaged one."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError("its name is not that of a run")
+    time = datetime.strptime(f"{found[1]}000", _TIME).replace(tzinfo=UTC)
+    rows = _unpacked(content)
+    if suites is not None:  # other rows need not be read
+        keys = [b'"evalPath":' + to_json(suite) for suite in suites]
+        lines = rows.split(b"\n")
+        rows = b"\n".join(line for line in lines if any(key in line for key in keys))
+    results = tuple(map(_with_answers, parse_results(rows)))
+    return StoredRun(results, found[2], time.isoformat(timespec="milliseconds"))
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The rows. ValueError for a file that is no gzip, is cut off, or unpacks to too much."""
+    try:
+        with gzip.open(BytesIO(content)) as file:
+            rows = file.read(_FILE_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"it is not a complete gzip file ({error})") from error
+    if len(rows) > _FILE_BYTES:
+        raise ValueError(f"it has more than {_FILE_BYTES >> 20} MiB")
+    return rows
+
+
+def _with_answers(result: TestResult) -> TestResult:
+    """A stored result with the texts of its answers. ValueError for a message that could not be
+    scored again."""
+    return replace(result, samples=tuple(map(_answered, result.samples)))
+
+
+def _answered(sample: SampleResult) -> SampleResult:
+    if not sample.output_messages:
+        return sample
+    return replace(sample, candidate_answer=stored_work(sample).trace.output)

@@ -1,0 +1,121 @@
+"""The files of the data branch: rows that can be read again, and those that nothing needs."""
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agentevals_action.baselines.run_files import (
+    ANSWER_BYTES,
+    RUNS,
+    RunFiles,
+    file_name,
+    read_run,
+    write_run,
+)
+from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from tests.support import results
+
+START = datetime(2026, 1, 1, 10, tzinfo=UTC)
+NAME = file_name(START, "c" * 40, 7)
+
+
+def sample(text: str, **fields: Any) -> SampleResult:
+    message = {"role": "assistant", "content": text}
+    judged = EvaluatorResult(name="e", type="contains", score=1.0)
+    return SampleResult(
+        score=1.0,
+        verdict="pass",
+        candidate_answer=text,
+        output_messages=(message,),
+        evaluator_results=(judged,),
+        **fields,
+    )
+
+
+def stored(*samples: SampleResult, **fields: Any) -> TestResult:
+    row = replace(results.result(), samples=samples, **fields)
+    (found,) = read_run(NAME, write_run([row])).results
+    return found
+
+
+def answers(result: TestResult) -> list[str]:
+    return [sample.candidate_answer for sample in result.samples]
+
+
+def files(*runs: Sequence[str]) -> RunFiles:
+    """A file every hour, each with results of these suites."""
+    contents = {}
+    for number, suites in enumerate(runs):
+        rows = [results.result(path=path) for path in suites]
+        name = file_name(START + timedelta(hours=number), "c" * 40, number)
+        contents[name] = write_run(rows)
+    return RunFiles(contents)
+
+
+def test_name__has_time_commit_and_run() -> None:
+    assert f"runs/20260101T100000000Z-{'c' * 40}-7.jsonl.gz" == NAME
+    run = read_run(NAME, write_run([results.result()]))
+    assert (run.commit, run.time) == ("c" * 40, "2026-01-01T10:00:00.000+00:00")
+
+
+def test_row__has_one_answer_and_no_results_of_evaluators() -> None:
+    row = stored(sample("one"), sample("two"), sample("three", cached=True))
+    assert answers(row) == ["", "two", ""]
+    assert [bool(one.output_messages) for one in row.samples] == [False, True, False]
+    assert not any(one.evaluator_results for one in row.samples)
+    assert [one.score for one in row.samples] == [1.0] * 3
+    assert answers(stored(sample("one", cached=True))) == ["one"]
+    assert answers(stored(sample("first"), sample("confirms"), confirming=1)) == ["first", ""]
+
+
+def test_row__an_answer_that_is_too_large_or_too_deep_is_left_out() -> None:
+    assert answers(stored(sample("small"), sample("x" * ANSWER_BYTES))) == ["small", ""]
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    calls = ({"role": "assistant", "content": [{"type": "json", "value": deep}]},)
+    assert answers(stored(replace(sample("deep"), output_messages=calls))) == [""]
+
+
+def test_obsolete__files_without_one_of_the_last_runs_of_a_suite() -> None:
+    found = files(["rare", "often"], *(["often"] for _ in range(RUNS)))
+    names = sorted(found.contents)
+    assert found.obsolete(["other"]) == []
+    # The first file has the only run of `rare`; of `often` the oldest run makes room.
+    assert found.obsolete(["often"]) == [names[1]]
+
+
+def test_damaged__files_are_named_skipped_and_removed_with_the_runs_of_their_time() -> None:
+    found = files(*(["often"] for _ in range(RUNS)))
+    names = sorted(found.contents)
+    whole = found.contents[names[0]]
+    damaged = RunFiles({**found.contents, names[0]: whole[:-9], names[-1]: b"PK"})
+    problems: list[str] = []
+    assert [name for name, _ in damaged.runs(problems)] == names[-2:0:-1]
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        f"`{name}` is damaged and does not count" for name in (names[-1], names[0])
+    ]
+    assert damaged.obsolete(["often"]) == [names[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("runs/x.jsonl.gz", write_run([]), "its name is not that of a run"),
+        (NAME.replace("20260101", "20261301"), write_run([]), "does not match format"),
+        (NAME, b"{}", "it is not a complete gzip file"),
+        (NAME, gzip.compress(b"{}", mtime=0), "line 1: "),
+    ],
+)
+def test_damaged__has_a_reason(name: str, content: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        read_run(name, content)
+
+
+def test_runs__of_some_suites_alone() -> None:
+    both = read_run(NAME, write_run([results.result(path="a"), results.result(path="b")]), ["b"])
+    assert [result.eval_path for result in both.results] == ["b"]
