@@ -26,10 +26,10 @@ LABEL org.opencontainers.image.title="agentevals-action" \
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git tini \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt \
-    && for user in head:60801 base:60802 head-judge:60803 base-judge:60804; do \
+    && for user in head:60801 base:60802 judge:60803; do \
          useradd --uid "${user#*:}" --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "agentevals-${user%:*}"; \
        done
-# The users of the programs and the judges of a pull request (system/isolation.py).
+# The users of the programs of a pull request (system/isolation.py).
 ENV AGENTEVALS_IMAGE=1
 # A separate environment: packages that suites install for their judges (`prepare`) do not change the action's libraries, nor the reverse.
 COPY --from=build /opt/agentevals /opt/agentevals

@@ -286,8 +286,8 @@ class Settings(BaseModel):
     )
     isolation: Annotated[Literal["user", "none"], _choice("user", "none")] | None = _input(
         None,
-        "Users of the programs of a pull request: user (four without root rights: agents and "
-        "judges, of head and of base) or none (the action's own user). Default: user in the "
+        "Users of the programs of a pull request: user (three without root rights: programs of "
+        "head, programs of base, judges) or none (the action's own user). Default: user in the "
         "action's container, none elsewhere.",
     )
     setup: _Text | None = _input(

@@ -69,34 +69,6 @@ tests:
 """
 
 
-def test_checkout__files_that_an_agent_leaves_there_are_listed(tmp_path: Path) -> None:
-    program = "echo x > left.txt; echo y > kept.txt; mkdir -p __pycache__; touch __pycache__/a.pyc"
-    target = {"provider": "cli", "command": f"{program}; echo done"}
-    folder = repository(tmp_path, target, PLAIN, **{".gitignore": "kept.txt\n"})
-    done = command.run(folder, "run")
-    assert done.code == 0, done.err
-    assert "agents that ran without a `workspace` changed files of the checkout" in done.err
-    assert "later tests see: `left.txt`; give these tests a `workspace`" in done.err
-
-
-def test_checkout__the_files_of_the_action_and_those_from_before_are_not(tmp_path: Path) -> None:
-    target = {"provider": "cli", "command": "echo done"}
-    folder = repository(tmp_path, target, PLAIN)
-    (folder / "mine.txt").write_text("not committed")
-    done = command.run(folder, "run", "--output", "out.jsonl")
-    assert done.code == 0, done.err
-    assert "changed files of the checkout" not in done.err
-
-
-def test_checkout__an_agent_with_a_workspace_has_its_own_files(tmp_path: Path) -> None:
-    target = {"provider": "cli", "command": "echo x > left.txt; echo done"}
-    suite = PLAIN.replace("tests:", "workspace: {template: files}\ntests:")
-    folder = repository(tmp_path, target, suite, **{"files/a.txt": "a"})
-    done = command.run(folder, "run")
-    assert done.code == 0, done.err
-    assert "changed files of the checkout" not in done.err
-
-
 def test_reply__unknown_fields_of_an_envelope_are_named(tmp_path: Path) -> None:
     reply = json.dumps({"output": "done", "trace_id": "t-1"})
     folder = repository(tmp_path, {"provider": "cli", "command": f"echo '{reply}'"}, PLAIN)

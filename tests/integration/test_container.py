@@ -30,7 +30,7 @@ from tests.support.container import (
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.payloads import pull_request_event
-from tests.support.repositories import pull_request
+from tests.support.repositories import Files, pull_request
 
 BASE = "python:3.13-slim"
 MOST_BYTES = 260_000_000
@@ -289,13 +289,13 @@ class Prepared:
 def prepared(
     image: str,
     tmp_path: Path,
-    files: Mapping[str, str],
+    files: Files,
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
     changes: Mapping[str, str] | None = None,
 ) -> Iterator[Prepared]:
     """A step on a pull request that changes the suite, or makes these `changes`."""
-    changed = dict(changes or {"EVAL.yaml": files["EVAL.yaml"] + "# changed\n"})
+    changed = dict(changes or {"EVAL.yaml": str(files["EVAL.yaml"]) + "# changed\n"})
     pull = pull_request(tmp_path / "origin", files, changed)
     workspace = pull.checkout(tmp_path / "workspace", pull.merge)
     payload = pull_request_event(pull.head, pull.base)
@@ -327,7 +327,7 @@ def listening(path: Path, group: int, mode: int) -> Iterator[None]:
 def step_of(
     image: str,
     tmp_path: Path,
-    files: Mapping[str, str],
+    files: Files,
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
     changes: Mapping[str, str] | None = None,
@@ -596,7 +596,7 @@ def ask(target):
     with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as answer:
         return int(json.load(answer)["rawText"])
 found = [ask("agent"), ask("judge"), os.getuid()]
-print(json.dumps({"score": float(found == [os.getuid() - 2, os.getuid(), os.getuid()]), "misses": [str(found)]}))
+print(json.dumps({"score": float(found == [os.getgid(), 60803, 60803]), "misses": [str(found)]}))
 """
 
 
@@ -629,7 +629,7 @@ CHEATING = """\
 import glob, os, site, sys, time
 from pathlib import Path
 score = "import os; os.write(1, b'{\\"score\\": 1}'); os._exit(0)\\n"
-for uid in ("60801", "60802", "60803", "60804", Path.home().parent.name):
+for uid in ("60801", "60802", "60803", Path.home().parent.name):
     home = Path.home().parent.with_name(uid) / "home"
     folder = home / Path(site.getusersitepackages()).relative_to(Path.home())
     try:
@@ -679,20 +679,101 @@ tests:
     check_restored(workspace, before)
 
 
-#: An agent that works in its folder, and a judge that runs there what a project's tests would.
-WRITING = """\
-cd "$WORKSPACE_PATH"
-umask 077
-mkdir -p package && echo good > package/answer.txt && echo written
+#: Scores by a tracked file. `judges` and `data` are links.
+JUDGE = """\
+import json, os, pathlib, sys
+answer = json.load(sys.stdin)["answer"].strip()
+assert pathlib.Path(os.environ["AGENTEVALS_CHECKOUT"], "evals/agent.py").is_file()
+expected = pathlib.Path("data/expected.txt").read_text().strip()
+print(json.dumps({"score": float(answer == expected), "misses": [f"{answer} is not {expected}"]}))
 """
-STRICT_JUDGE = """\
-import json, os, sys
-os.chdir(json.load(sys.stdin)["workspace_path"])
-assert not os.path.exists("package/build"), "another judge was here"
-os.mkdir("package/build")
-answer = open("package/answer.txt").read().strip()
-print(json.dumps({"score": float(answer == "good"), "misses": [f"{answer} for {os.getuid()}"]}))
+#: Answers wrongly, and makes that right for its judge in the checkout.
+ATTACKING = """\
+import mmap, os, pathlib, shutil, sys
+root = pathlib.Path.cwd().parent
+forged = "print('{\\"score\\": 1}')\\n"
+print("bad", flush=True)
+if sys.argv[1] == "links":
+    (root / "shared/judges").rename(root / "shared/before")
+    shutil.copytree(root / "shared/before", root / "shared/judges")
+    (root / "shared/judges/check.py").write_text(forged)
+elif sys.argv[1] == "data":
+    pathlib.Path("forged").mkdir()
+    pathlib.Path("forged/expected.txt").write_text("bad")
+    os.remove("data")
+    os.symlink("forged", "data")
+elif sys.argv[1] == "prepared":
+    (root / "shared/judges/check.py").write_text(forged)
+elif sys.argv[1] == "map":
+    opened = (root / "shared/data/expected.txt").open("r+b")
+    memory = mmap.mmap(opened.fileno(), 0)
+    if os.fork() == 0:
+        os.setsid()
+        for number in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        while True:
+            memory[:] = b"bad \\n"
 """
+
+
+@pytest.mark.parametrize("attack", ["links", "data", "prepared", "map"])
+def test_judge__of_tracked_files_is_not_turned(image: str, tmp_path: Path, attack: str) -> None:
+    """An agent changes what its judge is made of: through a link, a swapped link to data, a folder
+    that `prepare` makes again and that is its own, and a file that it has mapped into memory."""
+    files: Files = {
+        "evals/EVAL.yaml": """\
+name: attacked
+execution: {target: agent}
+tests:
+  - id: attempt
+    input: q
+    assertions:
+      - {type: code_judge, name: checked, script: [python3, judges/check.py], required: true}
+""",
+        ".agentv/targets.yaml": f"""\
+targets: [{{name: agent, provider: cli, command: [python3, agent.py, {attack}]}}]
+""",
+        "evals/agent.py": ATTACKING,
+        "evals/judges": Path("../shared/judges"),
+        "evals/data": Path("../shared/data"),
+        "shared/judges/check.py": JUDGE,
+        "shared/data/expected.txt": "good\n",
+    }
+    again = "cp -r shared/judges made && rm -r shared/judges && mv made shared/judges"
+    inputs = {"baseline": "none", "prepare": again}
+    changes = {"evals/EVAL.yaml": str(files["evals/EVAL.yaml"]) + "# changed\n"}
+    done, _, _ = step_of(image, tmp_path, files, inputs, changes=changes)
+    assert done["outputs"]["outcome"] == "failed", done["log"] + done["summary"]
+    assert "bad is not good" in done["summary"]
+
+
+#: What a judge and the folder of an agent need of what `prepare` makes, and a folder of the change.
+NEEDING = """\
+import json, os, pathlib, sys
+import built, vendored.module
+folder = pathlib.Path(json.load(sys.stdin)["workspace_path"])
+found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.txt"))
+assert found == ["installed/a.txt", "tracked.txt"], found
+assert not os.path.exists(".env") and not os.path.exists("late.txt")
+assert os.access(pathlib.Path(os.environ["AGENTEVALS_CHECKOUT"], "late.txt"), os.R_OK)
+print('{"score": 1}')
+"""
+
+
+def test_judge__finds_what_prepare_made_and_nothing_later(image: str, tmp_path: Path) -> None:
+    files = {
+        **suite_of('["true"]', "[sh, agent.sh]", "[python3, judge.py]", "\n  template: project"),
+        "judge.py": NEEDING,
+        "agent.sh": 'touch "$GITHUB_WORKSPACE/late.txt" && echo safe\n',
+        "project/tracked.txt": "",
+        "vendored/__init__.py": "",
+        "prepare.sh": "touch built.py vendored/module.py .env\n"
+        "mkdir -p project/installed && touch project/installed/a.txt\n",
+    }
+    files["EVAL.yaml"] = files["EVAL.yaml"].replace("exit_code: true, ", "")
+    done, workspace, before = step_of(image, tmp_path, files, {"prepare": "sh prepare.sh"})
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    check_restored(workspace, before)
 
 
 WAITING = """\

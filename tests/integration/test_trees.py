@@ -115,14 +115,14 @@ def test_remove_abandoned__takes_no_strangers_folder_and_follows_no_link(
     temp = tmp_path / "temp"
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "lock").touch()
-    (temp / "agentevals-base-link").symlink_to(tmp_path / "precious")
-    (temp / "agentevals-base-making").mkdir()
-    (temp / "agentevals-base-dead").mkdir()
-    (temp / "agentevals-base-dead" / "lock").touch()
+    (temp / "agentevals-tree-link").symlink_to(tmp_path / "precious")
+    (temp / "agentevals-tree-making").mkdir()
+    (temp / "agentevals-tree-dead").mkdir()
+    (temp / "agentevals-tree-dead" / "lock").touch()
     asyncio.run(base_tree.remove_abandoned(GitRepository(request_.origin.path), temp))
     assert sorted(path.name for path in temp.iterdir()) == [
-        "agentevals-base-link",
-        "agentevals-base-making",
+        "agentevals-tree-link",
+        "agentevals-tree-making",
     ]
     assert (tmp_path / "precious" / "lock").exists()
 

@@ -175,7 +175,7 @@ def test_quarantine__that_an_agent_writes_into_both_trees_does_not_hold(tmp_path
     agent = (
         "import glob, os, pathlib, sys\n"
         f"text = {quarantine('gated')!r}\n"
-        "trees = glob.glob(os.environ['TMPDIR'] + '/agentevals-base-*/agentevals-base-*')\n"
+        "trees = glob.glob(os.environ['TMPDIR'] + '/agentevals-tree-*/agentevals-tree-*')\n"
         "pathlib.Path('trees').write_text(str(trees))\n"
         "for tree in (*trees, '.'):\n"
         "    pathlib.Path(tree, '.agentevals.yaml').write_text(text)\n"
@@ -195,5 +195,5 @@ def test_quarantine__that_an_agent_writes_into_both_trees_does_not_hold(tmp_path
     )
     assert done.code == 1, done.out + done.err
     assert (repository.path / ".agentevals.yaml").exists()
-    assert "agentevals-base-" in (repository.path / "trees").read_text()
+    assert "agentevals-tree-" in (repository.path / "trees").read_text()
     assert "In quarantine" not in done.out

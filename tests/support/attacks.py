@@ -14,8 +14,7 @@ from pathlib import Path
 
 CHECKOUT = Path("/github/workspace")
 PRIVATE = Path("/var/lib/agentevals")
-#: The users of judges, and the groups of the programs whose files they read.
-JUDGES = {"60803": "60801", "60804": "60802"}
+JUDGE = "60803"
 
 
 def status() -> dict[str, str]:
@@ -45,12 +44,10 @@ def rights() -> object:
     now = status()
     wrong = [name for name in ("CapEff", "CapPrm", "CapAmb") if int(now[name], 16)]
     uids, gids = set(now["Uid"].split()), set(now["Gid"].split())
-    if uids & {"0", "1001"} or gids & {"0", "127"} or len(uids | gids) != 1:
+    side = "60801" if own_tree() == CHECKOUT else "60802"
+    if gids != {side} or uids not in ({side}, {JUDGE}):
         wrong.append(f"Uid {uids} {gids}")
-    groups = JUDGES.get(now["Uid"].split()[0], "")
-    return (
-        wrong + [now["Groups"]] * (now["Groups"] != groups) + ["nnp"] * (now["NoNewPrivs"] != "1")
-    )
+    return wrong + [now["Groups"]] * bool(now["Groups"]) + ["nnp"] * (now["NoNewPrivs"] != "1")
 
 
 def docker_socket() -> object:
@@ -117,7 +114,7 @@ def other_tree() -> object:
         writable = os.access(CHECKOUT, os.W_OK) or os.access(CHECKOUT, os.R_OK)
         return readable or (["checkout"] if writable else [])
     found: list[object] = [
-        tree for temp in (PRIVATE, Path("/tmp")) for tree in temp.glob("agentevals-base-*/*")
+        tree for temp in (PRIVATE, Path("/tmp")) for tree in temp.glob("agentevals-tree-*/*")
     ]
     for record in CHECKOUT.glob(".git/worktrees/*/gitdir"):
         tree = Path(record.read_text().strip()).parent
@@ -179,7 +176,7 @@ def system_files() -> object:
 def other_homes() -> object:
     """What the interpreters of another user load, as `usercustomize.py` or `.npmrc`."""
     own = Path(os.environ["HOME"]).parent
-    others = [own.with_name(str(uid)) for uid in range(60801, 60805) if uid != os.getuid()]
+    others = [own.with_name(str(uid)) for uid in range(60801, 60804) if uid != os.getuid()]
     if not all(path.is_dir() for path in (own, *others)):
         return [f"there is no {own} or no other user"]
     folders = [folder / name for folder in others for name in ("home", "tmp")]
@@ -199,16 +196,14 @@ def outputs() -> object:
     return found
 
 
-def copies() -> object:
-    """The scripts from which judges run: every user sees the command lines of their processes."""
+def judge_trees() -> object:
+    """The trees from which judges run: git's records name them."""
     found = []
-    for pid in others():
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        paths = [Path(word) for word in words if "/judges/" in word]
-        found += [one for path in paths for one in (path, *path.parents) if os.access(one, os.W_OK)]
+    for record in CHECKOUT.glob(".git/worktrees/*/gitdir"):
+        tree = Path(record.read_text().strip()).parent
+        if tree != own_tree():
+            paths = (tree, *tree.parents, tree / "attacks.py", tree / ".git", tree / "EVAL.yaml")
+            found += [path for path in paths if os.access(path, os.W_OK)]
     return found
 
 
@@ -216,14 +211,14 @@ def folders_above() -> object:
     """Where an interpreter searches for `node_modules`, `package.json` or `.git`."""
     own = Path(os.environ["HOME"]).parent
     above = {*own.parents, *own_tree().parents}
-    if "/judges/" in __file__:
+    if not Path(__file__).is_relative_to(own_tree()):
         above |= {*Path(__file__).parents}
     return [path for path in above if os.access(path, os.W_OK)]
 
 
 ATTACKS = (
     *(rights, docker_socket, environments, signals, ptrace, runner_files, other_tree, report),
-    *(git, system_files, other_homes, outputs, copies, folders_above),
+    *(git, system_files, other_homes, outputs, judge_trees, folders_above),
 )
 
 

@@ -28,8 +28,9 @@ ENVIRONMENT = {
     "LC_ALL": "C",
 }
 
-Files = Mapping[str, str | bytes | None]
-_Items = tuple[tuple[str, str | bytes | None], ...]
+#: Contents of files by path; a Path is a symbolic link, None removes the file.
+Files = Mapping[str, str | bytes | Path | None]
+_Items = tuple[tuple[str, str | bytes | Path | None], ...]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ class Repository:
                 path.unlink()
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            if isinstance(content, Path):
+                path.symlink_to(content)
+            else:
+                path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def commit(self, message: str, files: Files | None = None) -> str:
         """Commits everything that changed; the commit's SHA."""

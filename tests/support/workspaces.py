@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.workspaces.folder import Attempt
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.model.suite import Suite, Test
@@ -41,7 +42,15 @@ def run(
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
     notices: list[str] = []
-    workspaces = Workspaces(scratch, environment, ("API_KEY",), "run-1", notices.append, keep)
+    workspaces = Workspaces(
+        scratch,
+        environment,
+        ("API_KEY",),
+        "run-1",
+        notices.append,
+        JudgeTrees().copy_template,
+        keep,
+    )
     return Run(suites.load_valid(root, path), workspaces, notices)
 
 

@@ -48,7 +48,8 @@ class Case:
     `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
     the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
-    `configuration` if there is no judge."""
+    `configuration` if there is no judge. `judge_path` returns the path from which a judge runs for
+    a path in `root`."""
 
     test: Test
     trace: Trace
@@ -61,6 +62,7 @@ class Case:
     workspace: Path | None = None
     file_changes: str | None = None
     user: ChildUser | None = None
+    judge_path: Callable[[Path], Path] = lambda path: path
 
 
 class EvaluatorOptions(EvaluatorTraits):

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
@@ -75,11 +77,22 @@ class Engine:
         self._budget = Budget(settings.max_cost_usd)
         keys = self._cache_keys(workspace, allowed)
         self._cache = self._open_cache(workspace)
+        self.judge_trees = JudgeTrees()
+        self._linking = asyncio.Lock()
         # Those of head and of base: each may use as many as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
         self.calls = TargetClient(
             self._variables,
-            ProviderContext({}, environment, allowed, withheld, scratch, isolation, workers),
+            ProviderContext(
+                {},
+                environment,
+                allowed,
+                withheld,
+                scratch,
+                isolation,
+                workers,
+                self.judge_trees.path_of,
+            ),
             budget=self._budget,
             cache=self._cache,
             keys=keys if self._cache else None,
@@ -102,13 +115,22 @@ class Engine:
         )
         run_id = scratch.name.removeprefix(_PREFIX)
         open_workspaces = functools.partial(
-            Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
+            Workspaces,
+            scratch,
+            environment,
+            withheld,
+            run_id,
+            notice,
+            self.judge_trees.copy_template,
+            keep,
+            isolation,
         )
         self.runner = Runner(
             self._replayed or self._recorded or self.calls,
             options,
             self.fingerprints.of,
             open_workspaces,
+            self.judge_trees.path_of,
             notice,
         )
 
@@ -222,6 +244,12 @@ class Engine:
         """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
         of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
         await self._preparation.run(tree, log)
+        try:
+            async with self._linking:
+                await asyncio.to_thread(self.judge_trees.link_rest, tree)
+        except OSError as error:
+            problem = f"the tree of the judges cannot be made: {error}"
+            raise AttemptError("prepare", problem) from error
 
     async def close(self) -> None:
         """Closes connections and the cache."""

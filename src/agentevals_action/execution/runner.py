@@ -28,6 +28,7 @@ from agentevals_action.results.build import (
     test_result,
 )
 from agentevals_action.results.trace_summary import Work, stored_work
+from agentevals_action.system.child_environment import CHECKOUT_VARIABLE
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.base import Calls, Request
@@ -84,7 +85,8 @@ class _RunningTest:
 
 class Runner:
     """Runs the tests of head and of base with one limit of concurrency. `fingerprint` computes what
-    a result depends on, `open_workspaces` makes the folders that the agents of one run work in.
+    a result depends on, `open_workspaces` makes the folders that the agents of one run work in,
+    `judge_path` returns the path from which a judge runs for one in the tree of its suite.
     `notice` receives sentences about replies."""
 
     def __init__(
@@ -93,13 +95,14 @@ class Runner:
         options: RunOptions,
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], Workspaces],
+        judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
     ) -> None:
         self._calls = calls
         self._notice = notice
         self._options = options
         self._fingerprint = fingerprint
-        self._open_workspaces = open_workspaces
+        self._open_workspaces, self._judge_path = open_workspaces, judge_path
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._run_id = secrets.token_hex(8)
 
@@ -257,13 +260,17 @@ class Runner:
             trace=work.trace,
             root=sample.suite.root,
             timeout=self._timeout(sample),
-            environment=self._options.environment,
+            environment={
+                **self._options.environment,
+                CHECKOUT_VARIABLE: str(sample.suite.root),
+            },
             withheld=self._options.withheld,
             ask=ask,
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
             user=self._options.isolation.judge_of(sample.suite.root),
+            judge_path=self._judge_path,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         if sample.not_recorded:  # a program may give a score without the reply

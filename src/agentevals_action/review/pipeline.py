@@ -14,6 +14,7 @@ from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, InvalidInput, OutputError, unwrapped
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.judge_trees import needs_judge_tree
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.formatting import list_paths, plural
 from agentevals_action.github.events import Job
@@ -147,9 +148,10 @@ async def open_change(request: ReviewRequest) -> AsyncIterator[OpenChange]:
     ) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         head_sha = await base_tree.check_head(request.repository, job)
-        async with _open_base(request, inputs, head_sha) as base:
+        async with _open_base(request, inputs, head_sha) as base, AsyncExitStack() as judged:
             head = Head(head_sha, checkout, suites)
             decisive = await read_decisive(request, engine, head, base)
+            await _open_judge_trees(judged, request, engine, decisive)
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
                 sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
@@ -266,6 +268,21 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, roo
         watch=settings.watch_rules,
         cassettes=settings.cassettes,
     )
+
+
+async def _open_judge_trees(
+    opened: AsyncExitStack, request: ReviewRequest, engine: Engine, decisive: Decisive
+) -> None:
+    """Checks out the commit of each side from which a judge may run once more, in the container.
+    Raises GitError."""
+    base, plan, repository = decisive.base, decisive.plan, request.repository
+    if request.isolation.judge is None:
+        return
+    sides = [(repository.root, decisive.head_sha, plan.head), (base.root, base.sha, plan.base)]
+    for root, sha, suites in sides:
+        if root and sha and any(map(needs_judge_tree, suites.values())):
+            tree = await opened.enter_async_context(base_tree.judge_tree(repository, sha))
+            engine.judge_trees.add(root, tree)
 
 
 # Runs, scores and confirmation

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
+#: The variable of judges that names the tree in which the programs of their side run.
+CHECKOUT_VARIABLE = "AGENTEVALS_CHECKOUT"
 #: Every child sees these. `HOME` is needed for the configuration of tools; a child can therefore
 #: read what is in it (`.netrc`, `.ssh`, a login), and `.git/config`, where a checkout keeps its
 #: token by default.

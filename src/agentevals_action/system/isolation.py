@@ -3,7 +3,6 @@ the action or the tree of the other side."""
 
 import contextlib
 import ctypes
-import errno
 import logging
 import os
 import resource
@@ -18,9 +17,9 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-#: The users of head's programs, of base's programs, of head's judges and of base's judges, from a
-#: range that neither Debian nor systemd assigns. The Dockerfile names them.
-UIDS = range(60801, 60805)
+#: The users of head's programs, of base's programs, and of judges, from a range that neither Debian
+#: nor systemd assigns. The Dockerfile names them.
+UIDS = range(60801, 60804)
 HEAD_UID = UIDS[0]
 #: The folder for temporary files of a run with isolation, which only root writes.
 #:
@@ -43,21 +42,27 @@ TRAVERSABLE = 0o711
 
 @dataclass(frozen=True)
 class ChildUser:
-    """The user of one side's programs, or of its judges. Its group has the same number; judges are
-    in the group of the programs, too: they read, and where the group may, write what these made.
+    """The user of one side's programs, or of judges. It alone can enter `home` and `temp`. `tree`
+    is the tree that the program belongs to.
 
-    It alone can enter `home` and `temp`. `tree` is the tree that the program belongs to."""
+    Its only group is `group`, or one with the number of the user. Judges have that of the programs
+    of a side: they read, and where the group may, write what these made."""
 
     uid: int
     home: Path
     temp: Path
     tree: Path | None = None
-    groups: tuple[int, ...] = ()
+    group: int | None = None
+
+    @property
+    def gid(self) -> int:
+        """The number of its only group."""
+        return self.uid if self.group is None else self.group
 
     @property
     def umask(self) -> int:
         """The bits that new files do not have: what judges make, programs cannot change."""
-        return 0o022 if self.groups else 0o002
+        return 0o002 if self.gid == self.uid else 0o022
 
     def environment_of(self, environment: Mapping[str, str]) -> dict[str, str]:
         """An environment of child processes for this user: with its folders, and with a git that
@@ -78,9 +83,9 @@ class ChildUser:
 
 @dataclass(frozen=True)
 class Isolation:
-    """The users of the programs and the judges of head, whose tree is `checkout` (absolute), and of
-    base; None for the user of the action. The paths in `kept` are in the checkout and belong to
-    nobody of them.
+    """The users of the programs of head, whose tree is `checkout` (absolute), of the programs of
+    base, and of judges; None for the user of the action. The paths in `kept` are in the checkout
+    and belong to nobody of them.
 
     Attack: an agent that ran as the user of its judge would leave a module in the `HOME` that the
     judge's interpreter loads, or write a score into the judge's open standard output."""
@@ -88,8 +93,7 @@ class Isolation:
     checkout: Path = Path()
     head: ChildUser | None = None
     base: ChildUser | None = None
-    head_judge: ChildUser | None = None
-    base_judge: ChildUser | None = None
+    judge: ChildUser | None = None
     kept: frozenset[Path] = frozenset()
 
     def user_of(self, tree: Path) -> ChildUser | None:
@@ -97,15 +101,10 @@ class Isolation:
         user = self.head if tree == self.checkout else self.base
         return replace(user, tree=tree) if user else None
 
-    def judge_of(self, tree: Path, answered: Path | None = None) -> ChildUser | None:
-        """The user of the programs of a tree that score. Those of base may score answers of head:
-        `answered` is the tree whose workspaces they read, if it is another one."""
-        user = self.head_judge if tree == self.checkout else self.base_judge
-        if user is None:
-            return None
-        trees = {tree, answered or tree}
-        groups = {agent.uid for one in trees if (agent := self.user_of(one))}
-        return replace(user, tree=tree, groups=tuple(sorted(groups)))
+    def judge_of(self, tree: Path) -> ChildUser | None:
+        """The user of the programs of a tree that score."""
+        side = self.user_of(tree)
+        return replace(self.judge, tree=tree, group=side.gid) if self.judge and side else None
 
 
 #: All programs run as the user of the action.
@@ -234,7 +233,7 @@ def new_folder(prefix: str, parent: Path, user: ChildUser | None = None) -> Path
     """A new folder with a random name that `user` alone can enter."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     if user is not None:
-        os.chown(folder, user.uid, user.uid)
+        os.chown(folder, user.uid, user.gid)
     return folder
 
 
@@ -243,13 +242,12 @@ def give_folder(folder: Path, user: ChildUser | None) -> None:
     descriptor, may be used to open something in it: it may be a link."""
     if user is not None:
         for path in (*folder.iterdir(), folder):
-            os.chown(path, user.uid, user.uid, follow_symlinks=False)
+            os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
 @contextmanager
-def file_access_as(user: ChildUser | None, group: int | None = None) -> Iterator[None]:
-    """Within the block this thread opens, makes and removes files with the rights of `user` alone,
-    in one group: its own, or `group`.
+def file_access_as(user: ChildUser | None) -> Iterator[None]:
+    """Within the block this thread opens, makes and removes files with the rights of `user` alone.
 
     Prevents that a folder which a program replaces by a link leads root to a file that the program
     itself cannot read or write. The block must not wait for other tasks of an event loop."""
@@ -257,7 +255,7 @@ def file_access_as(user: ChildUser | None, group: int | None = None) -> Iterator
         yield
         return
     libc = ctypes.CDLL(None)  # setfsuid(2) applies to the calling thread
-    libc.setfsgid(user.uid if group is None else group)
+    libc.setfsgid(user.gid)
     libc.setfsuid(user.uid)
     try:
         yield
@@ -277,15 +275,9 @@ def entered_as(user: ChildUser | None, folder: Path) -> Iterator[Path]:
     if user is None:
         yield folder
         return
-    descriptor = _open_as(user, folder)
+    with file_access_as(user):
+        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield Path(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
-
-
-def _open_as(user: ChildUser, folder: Path) -> int:
-    for group in (*user.groups, user.uid):
-        with contextlib.suppress(PermissionError), file_access_as(user, group):
-            return os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))

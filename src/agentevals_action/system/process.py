@@ -206,10 +206,10 @@ async def start(
     started."""
     identity: dict[str, Any] = {"env": dict(environment)}
     if user is not None:
-        identity = {"user": user.uid, "group": user.uid, "extra_groups": user.groups}
+        identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
         identity["umask"] = user.umask
         identity["env"] = user.environment_of(environment)
-        os.fchown(stdin.fileno(), user.uid, user.uid)  # it may be opened as /dev/stdin
+        os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
     try:
         with contextlib.ExitStack() as opened:
             writers = [await _open_stream(child, fd, user, opened) for fd in _STREAMS]
@@ -229,7 +229,7 @@ async def _open_stream(
     reader, writer = os.fdopen(read_end, "rb", 0), os.fdopen(write_end, "wb", 0)
     opened.enter_context(writer)
     if user is not None:
-        os.fchown(write_end, user.uid, user.uid)
+        os.fchown(write_end, user.uid, user.gid)
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: _Stream(child, fd), reader)
     child.readers.append(transport)

@@ -68,8 +68,8 @@ async def protected_checkout(
     kept = frozenset({root / ".git", *own, *ancestors})
     async with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
-        head, base, head_judge, base_judge = (_make_user(folder, uid) for uid in UIDS)
-        isolation = Isolation(root, head, base, head_judge, base_judge, kept)
+        head, base, judge = (_make_user(folder, uid) for uid in UIDS)
+        isolation = Isolation(root, head, base, judge, kept)
         try:
             with _as_invalid_input():
                 await _lock(isolation, own, metadata, environ)

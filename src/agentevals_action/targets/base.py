@@ -1,7 +1,7 @@
 """The interface of providers: validated options, and a connected provider that answers calls."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -48,7 +48,8 @@ class ProviderContext:
     `variables` are those for `${{ }}` and the vendors' usual keys, `environment` is the scrubbed
     environment of child processes, `allowed` the variables that the workflow passes on, `withheld`
     the names of the others. `scratch` is the run's folder for temporary files, `isolation` gives
-    the users of child processes, `workers` are those of the run."""
+    the users of child processes, `workers` are those of the run. `judge_path` returns the path from
+    which a target that judges runs for a path in the tree of its suite."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
@@ -57,6 +58,7 @@ class ProviderContext:
     scratch: Path | None = None
     isolation: Isolation = NO_ISOLATION
     workers: Workers = field(default_factory=Workers)
+    judge_path: Callable[[Path], Path] = lambda path: path
 
 
 class Calls(Protocol):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.system import isolation, process
-from agentevals_action.system.isolation import HEAD_UID, ChildUser, Isolation
+from agentevals_action.system.isolation import HEAD_UID, UIDS, ChildUser, Isolation
 
 #: Leaves its process group and its parent, and says where it is.
 DAEMON = """\
@@ -162,13 +162,13 @@ def shared() -> Iterator[Path]:
 
 
 @as_root
-@pytest.mark.parametrize("groups", [(), (HEAD_UID,)], ids=["an agent", "a judge"])
+@pytest.mark.parametrize("group", [None, HEAD_UID], ids=["an agent", "a judge"])
 def test_run__a_folder_that_a_program_replaced_by_a_link_is_not_entered(
-    user: ChildUser, shared: Path, groups: tuple[int, ...]
+    user: ChildUser, shared: Path, group: int | None
 ) -> None:
     """Attack: a suite's folder becomes a link into the tree of base, whose folders everybody may
     read who is inside."""
-    user = replace(user, uid=user.uid + len(groups), groups=groups)
+    user = replace(user, uid=UIDS[2] if group else user.uid, group=group)
     (shared / "base").mkdir(mode=0o710)
     (shared / "base/tree").mkdir()
     (shared / "base/tree/rules.txt").write_text("the other side's")

@@ -202,7 +202,7 @@ class CodeJudge(EvaluatorOptions):
             raise AttemptError(
                 "evaluator", f"the case cannot be written for the judge: {error}"
             ) from None
-        if not self._folder.is_dir():
+        if not case.judge_path(self._folder).is_dir():
             raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
         if self.target is None:
             return await self._run(case, case.environment, payload)
@@ -216,18 +216,18 @@ class CodeJudge(EvaluatorOptions):
                 raise AttemptError(error.kind, message, error.hint) from None
 
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
-        limit = self.timeout_seconds or case.timeout
+        limit, folder = self.timeout_seconds or case.timeout, case.judge_path(self._folder)
         try:
             completed = await process.run(
                 self.script,
-                cwd=self._folder,
+                cwd=folder,
                 environment=environment,
                 timeout=limit,
                 stdin=payload,
                 user=case.user,
             )
         except OSError as error:
-            reason, hint = describe_start(error, self.script[0], self._folder)
+            reason, hint = describe_start(error, self.script[0], folder)
             problem = f"the judge {self.script[0]!r} cannot be started: {reason}"
             raise AttemptError("evaluator", problem, hint) from None
         # The program may have failed without a variable.

@@ -21,7 +21,8 @@ from agentevals_action.system.temp_dirs import remove_folder
 
 @dataclass(frozen=True)
 class Run:
-    """What all folders of a run are made with. They belong to `user`."""
+    """What all folders of a run are made with. They belong to `user`; `copy_template` copies a
+    template into a new folder."""
 
     folder: Path
     git: Git
@@ -29,6 +30,7 @@ class Run:
     hooks: HookRunner
     run_id: str
     notice: Callable[[str], None]
+    copy_template: Callable[[Path, Path], None]
     keep: Path | None
     user: ChildUser | None = None
 
@@ -74,7 +76,7 @@ class WorkspaceFolder:
             ours = new_folder("of-", run.folder, run.user)
             self._pristine = ours / "pristine"
             if workspace.template:
-                await self._in_thread(copy_tree, workspace.template, self.path, "refuse")
+                await self._in_thread(run.copy_template, workspace.template, self.path)
             else:
                 await self._in_thread(self.path.mkdir)
             if run.user:  # its judges may run the tests of a project, which write there

@@ -35,9 +35,9 @@ class Workspaces:
     needed.
 
     `environment` is all that hooks see, `withheld` are the names of the variables that they do not
-    see. `notice` takes sentences for the reader. With `keep`, the folder of a test that did not
-    pass is copied there as the agent left it. `isolation` gives the users that hooks run as and
-    folders belong to.
+    see. `notice` takes sentences for the reader. `copy_template` copies a template into a new
+    folder. With `keep`, the folder of a test that did not pass is copied there as the agent left
+    it. `isolation` gives the users that hooks run as and folders belong to.
     """
 
     def __init__(
@@ -47,10 +47,11 @@ class Workspaces:
         withheld: tuple[str, ...],
         run_id: str,
         notice: Callable[[str], None],
+        copy_template: Callable[[Path, Path], None],
         keep: Path | None = None,
         isolation: Isolation = NO_ISOLATION,
     ) -> None:
-        self._isolation = isolation
+        self._isolation, self._copy_template = isolation, copy_template
         self._scratch, self._run_id, self._notice, self._keep = scratch, run_id, notice, keep
         self._environment, self._withheld = environment, withheld
         self._runs: dict[ChildUser | None, Run] = {}
@@ -114,7 +115,17 @@ class Workspaces:
                 os.chown(copies, user.uid, user.uid)
             repositories = Repositories(git, copies)
         hooks = HookRunner(self._environment, self._withheld, user)
-        run = Run(folder, git, repositories, hooks, self._run_id, self._notice, self._keep, user)
+        run = Run(
+            folder,
+            git,
+            repositories,
+            hooks,
+            self._run_id,
+            self._notice,
+            self._copy_template,
+            self._keep,
+            user,
+        )
         self._runs[user] = run
         return run
 

@@ -18,12 +18,11 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.files.tree_files import walk_open
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import PRIVATE_TEMP, UIDS, ChildUser
+from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, UIDS, ChildUser
 from agentevals_action.system.protection import give_worktree
 
-#: Prefix of the folders of base worktrees, in the folder for temporary files and in
-#: `.git/worktrees`.
-_PREFIX = "agentevals-base-"
+#: Prefix of the folders of worktrees, in the folder for temporary files and in `.git/worktrees`.
+_PREFIX = "agentevals-tree-"
 _HEX = frozenset("0123456789abcdef")
 #: Lengths of a SHA-1 and a SHA-256, and of what is shown of one.
 _SHA_LENGTHS, _SHOWN = (40, 64), 12
@@ -175,8 +174,17 @@ async def base_worktree(
             await _forget(repository, folder.name)
 
 
+@asynccontextmanager
+async def judge_tree(repository: GitRepository, sha: str) -> AsyncIterator[Path]:
+    """The tree of a commit that belongs to root, and that the users of all programs may read: what
+    is in it is in the objects of the checkout, too. Raises GitError."""
+    async with base_worktree(repository, sha, PRIVATE_TEMP) as tree:
+        tree.parent.chmod(TRAVERSABLE)
+        yield tree
+
+
 async def remove_abandoned(repository: GitRepository, temp: Path) -> None:
-    """Removes the base worktrees of runs that were killed, and git's records of them. The lock of a
+    """Removes the worktrees of runs that were killed, and git's records of them. The lock of a
     folder shows that its run is over; a folder that is gone was in a container that is gone."""
     await asyncio.to_thread(temp_dirs.remove_abandoned, _PREFIX, temp)
     for entry in (await repository.metadata() / "worktrees").glob(f"{_PREFIX}*"):

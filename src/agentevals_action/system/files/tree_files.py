@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -134,9 +134,17 @@ def leads_out(folder: Path, path: str) -> bool:
         return False
 
 
-def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> None:
+def copy_tree(
+    source: Path,
+    target: Path,
+    links: Links,
+    git: bool = False,
+    followed: Collection[Path] = (),
+) -> None:
     """Copies the files, folders and links of a folder, with modes and times, into a new folder;
-    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails."""
+    `git` includes `.git`. For the links in `followed` what they lead to is copied.
+
+    LeavingLink for a refused link, OSError if a copy fails."""
     target.mkdir(parents=True)
     folders = []
     for entry in walk(source, git):
@@ -144,6 +152,8 @@ def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> No
         if entry.is_folder:
             copy.mkdir()
             folders.append((origin, copy))
+        elif origin in followed:
+            _copy_linked(origin.readlink(), copy, links)
         elif entry.is_link:
             if links == "keep" or not leads_out(source, entry.path):
                 copy.symlink_to(origin.readlink())
@@ -153,6 +163,15 @@ def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> No
             _copy_file(origin, copy, entry.facts.st_size)
     for origin, copy in reversed(folders):  # last, as a folder may be read-only
         shutil.copystat(origin, copy, follow_symlinks=False)
+
+
+def _copy_linked(origin: Path, copy: Path, links: Links) -> None:
+    if origin.is_symlink():
+        copy.symlink_to(origin.readlink())
+    elif origin.is_dir():
+        copy_tree(origin, copy, links)
+    else:
+        _copy_file(origin, copy, origin.stat().st_size)
 
 
 def _copy_file(origin: Path, copy: Path, size: int) -> None:

@@ -13,6 +13,7 @@ from agentevals_action.formatting import last_lines
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
+from agentevals_action.system.child_environment import CHECKOUT_VARIABLE
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.workers import Program
@@ -51,6 +52,7 @@ class CommandRunner:
     def __init__(self, env: Sequence[str] | None, context: ProviderContext) -> None:
         self._environment = _select_variables(env, context)
         self.scratch, self._isolation = context.scratch, context.isolation
+        self._judge_path = context.judge_path
         #: The variables that a failed command may need; empty if none were withheld.
         self.hint = ""
         if context.withheld:
@@ -58,6 +60,36 @@ class CommandRunner:
                 f"variables withheld from it: {', '.join(context.withheld)} (the workflow's input "
                 "`env` lets them through)"
             )
+
+    def locate(
+        self, command: placeholders.Command, request: Request, cwd: str | None
+    ) -> tuple[Path, placeholders.Command]:
+        """The folder in which a command runs (its `cwd`, else the test's workspace, else the
+        suite's folder), and the command for it. In a workspace, words of a list that are files of
+        the suite's folder become absolute, unless the workspace contains the file; a script finds
+        the suite's folder in a variable. A target that judges runs in the judges' tree."""
+        declared = declared_folder(request, cwd)
+        if request.is_judge:
+            return self.judge_path(declared, request), command
+        folder = request.workspace if request.workspace and not cwd else declared
+        if folder == declared or isinstance(command, str):
+            return folder, command
+
+        def make_absolute(name: str) -> str:
+            try:
+                outside = not (folder / name).exists() and (declared / name).is_file()
+            except (OSError, ValueError):  # not a path
+                return name
+            return str(declared / name) if outside else name
+
+        # The program is on the PATH unless it has a slash.
+        program, words = command[0], command[1:]
+        program = make_absolute(program) if "/" in program else program
+        return folder, (program, *map(make_absolute, words))
+
+    def judge_path(self, path: Path, request: Request) -> Path:
+        """A path in the tree of a request as it is for a target that judges."""
+        return self._judge_path(path) if request.is_judge else path
 
     async def run(
         self,
@@ -101,10 +133,13 @@ class CommandRunner:
         return of_tree(request.root)
 
     def _variables(self, request: Request, workspace: Path | None) -> dict[str, str]:
-        if workspace is None:
-            return dict(self._environment)
-        in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace))
-        return {**self._environment, **in_workspace, SUITE_FOLDER: str(request.suite_folder)}
+        own: dict[str, str] = {}
+        if workspace is not None:
+            own = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace))
+            own[SUITE_FOLDER] = str(request.suite_folder)
+        if request.is_judge:
+            own[CHECKOUT_VARIABLE] = str(request.root)
+        return {**self._environment, **own}
 
     def has(self, variable: str) -> bool:
         """Whether the command sees a variable."""
@@ -158,31 +193,6 @@ def declared_folder(request: Request, cwd: str | None) -> Path:
     if not folder.is_dir():
         raise AttemptError("configuration", f"`cwd`: there is no folder {cwd!r}")
     return folder
-
-
-def locate(
-    command: placeholders.Command, request: Request, cwd: str | None
-) -> tuple[Path, placeholders.Command]:
-    """The folder in which a command runs (its `cwd`, else the test's workspace, else the suite's
-    folder), and the command for it. In a workspace, words of a list that are files of the suite's
-    folder become absolute, unless the workspace contains the file; a script finds the suite's
-    folder in a variable."""
-    declared = declared_folder(request, cwd)
-    folder = request.workspace if request.workspace and not cwd else declared
-    if folder == declared or isinstance(command, str):
-        return folder, command
-
-    def make_absolute(name: str) -> str:
-        try:
-            outside = not (folder / name).exists() and (declared / name).is_file()
-        except (OSError, ValueError):  # not a path
-            return name
-        return str(declared / name) if outside else name
-
-    # The program is on the PATH unless it has a slash.
-    program, words = command[0], command[1:]
-    program = make_absolute(program) if "/" in program else program
-    return folder, (program, *map(make_absolute, words))
 
 
 def named_files(words: Sequence[str], cwd: str | None, folder: Folder) -> tuple[str, ...]:

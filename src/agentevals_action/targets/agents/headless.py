@@ -265,7 +265,7 @@ class _Agent(Provider):
     def _locate(self, request: Request, system: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
         options, product = self._options, self._product
         command = _split(options.command)
-        folder, located = agent_command.locate((*command, *options.args), request, options.cwd)
+        folder, located = self._runner.locate((*command, *options.args), request, options.cwd)
         flags = [word for name, value in options.flags().items() if value for word in (name, value)]
         program, args = located[: len(command)], located[len(command) :]
         return folder, (*program, *product.words, *flags, *args, *system, *product.last)

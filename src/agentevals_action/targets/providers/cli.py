@@ -174,7 +174,7 @@ class _Connected(Provider):
 
     async def _ask_worker(self, request: Request) -> Trace:
         options = self._options
-        folder, command = agent_command.locate(options.command, request, options.cwd)
+        folder, command = self._runner.locate(options.command, request, options.cwd)
         words = placeholders.words_of(command)
         program = self._runner.program(words, request, folder, request.workspace)
         try:
@@ -212,7 +212,7 @@ class _Connected(Provider):
         self, request: Request, files: CallFiles, timeout: float, extra: Mapping[str, str]
     ) -> process.Completed:
         options = self._options
-        folder, command = agent_command.locate(options.command, request, options.cwd)
+        folder, command = self._runner.locate(options.command, request, options.cwd)
         prompt_file, messages_file = files.path("PROMPT_FILE"), files.path("MESSAGES_FILE")
         try:
             prompt = prompt_text(request.messages)

@@ -129,7 +129,8 @@ class _Connected(Provider):
         await self._workers.close()
 
     def _program(self, request: Request) -> Program:
-        folder = agent_command.declared_folder(request, self._options.cwd)
+        declared = agent_command.declared_folder(request, self._options.cwd)
+        folder = self._runner.judge_path(declared, request)
         words = [self._interpreter(request, folder), python_worker.__file__, self._options.target]
         # The worker itself enters the workspace of each request.
         program = self._runner.program(words, request, folder, workspace=None)
@@ -142,7 +143,8 @@ class _Connected(Provider):
 
     def _interpreter(self, request: Request, folder: Path) -> str:
         name = self._options.python
-        paths = [base / name for base in (folder, request.root)] if "/" in name else [Path(name)]
+        folders = (folder, self._runner.judge_path(request.root, request))
+        paths = [base / name for base in folders] if "/" in name else [Path(name)]
         for path in paths:
             if self._runner.finds(str(path), folder):
                 return str(path)

@@ -1,0 +1,83 @@
+"""The trees that judges run from, in which no program of a change can write."""
+
+import os
+from pathlib import Path
+
+from agentevals_action.evaluators.base import walk
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.system.files.tree_files import copy_tree
+
+_NEVER_LINKED = (".git", "__pycache__")
+
+
+class JudgeTrees:
+    """The tree that judges run from for each tree whose suites they score, both absolute. Code
+    judges and targets that judge start in it, and templates of workspaces are copied from it.
+    Without isolation there are none, and judges run in the tree itself.
+
+    Attack: an agent rewrites the script, a module that it imports, or data that it reads."""
+
+    def __init__(self) -> None:
+        self._trees: dict[Path, Path] = {}
+        self._linked: set[Path] = set()
+        self._links: set[Path] = set()
+
+    def add(self, root: Path, tree: Path) -> None:
+        """Adds the judge tree of the tree `root`: a worktree of the same commit."""
+        self._trees[root] = tree
+
+    def path_of(self, path: Path) -> Path:
+        """The path of a file or folder in its judge tree; the path itself if there is none."""
+        for root, tree in self._trees.items():
+            if path.is_relative_to(root):
+                return tree / path.relative_to(root)
+        return path
+
+    def link_rest(self, root: Path) -> None:
+        """Links what the prepared tree `root` has and its commit has not (`node_modules`, a build,
+        submodules) into its judge tree, once: what agents make later is not linked. Files of
+        variables (`.env`) never are. OSError."""
+        if root not in self._trees or root in self._linked:
+            return
+        self._linked.add(root)
+        for folder, folders, files in os.walk(root):
+            own = self.path_of(Path(folder))
+            for name in (*folders, *files):
+                if name not in _NEVER_LINKED and not name.startswith(".env"):
+                    self._link(own / name, Path(folder, name))
+            folders[:] = [name for name in folders if _is_folder(own / name)]
+
+    def _link(self, link: Path, target: Path) -> None:
+        if _is_folder(link) and not any(link.iterdir()):
+            link.rmdir()  # a submodule: a commit has no empty folder
+        if not os.path.lexists(link):
+            link.symlink_to(target)
+            self._links.add(link)
+
+    def copy_template(self, template: Path, target: Path) -> None:
+        """Copies the template of a workspace as `copy_tree` does, with what is linked in it."""
+        copy_tree(self.path_of(template), target, "refuse", followed=self._links)
+
+
+def needs_judge_tree(suite: Suite) -> bool:
+    """Whether a suite has a program that judges, or a template of a workspace."""
+    return any(
+        (test.workspace is not None and test.workspace.template is not None)
+        or any(
+            _runs_program(suite, test, inside) for each in test.evaluators for inside in walk(each)
+        )
+        for test in suite.tests
+    )
+
+
+def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
+    if isinstance(evaluator.options, CodeJudge):
+        return True
+    name = suite.targets.judge(evaluator.target, suite.target_of(test))
+    judge = suite.targets.get(name) if evaluator.options.needs_judge() else None
+    return judge is not None and judge.options.runs_programs
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
