@@ -80,32 +80,18 @@ def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> Files:
     [
         pytest.param(
             {".agentv/targets.yaml": MOCK},
-            "target `default` of `greets` at `.agentv/targets.yaml:2`: `provider` `cli` → `mock`",
+            "target `default` of `greets` at `.agentv/targets.yaml:2` changed",
             id="the target's entry",
         ),
         pytest.param(
             edited("tests:", "execution: {target: fake}\ntests:"),
-            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
-            "`name` `default` → `fake`, `provider` `cli` → `mock`",
+            "target `fake` of `greets` at `.agentv/targets.yaml:3` changed",
             id="the suite's target",
         ),
         pytest.param(
-            edited("    input: Ada", "    input: Ada\n    execution: {target: fake}"),
-            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
-            "`name` `default` → `fake`, `provider` `cli` → `mock`",
-            id="the test's target",
-        ),
-        pytest.param(
             {"evals/.agentv/targets.yaml": MOCK},
-            "target `default` of `greets` at `evals/.agentv/targets.yaml:2`: "
-            "`provider` `cli` → `mock`",
+            "target `default` of `greets` at `evals/.agentv/targets.yaml:2` changed",
             id="a nearer targets file",
-        ),
-        pytest.param(
-            {"evals/.agentv/config.yaml": "defaults: {target: fake}\n"},
-            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
-            "`name` `default` → `fake`, `provider` `cli` → `mock`",
-            id="the configuration's target",
         ),
     ],
 )
@@ -130,53 +116,34 @@ def test_review__a_replaced_target_is_named(
             NAMELESS,
             edited("value: Ada", "value: Good"),
             "by-name",
-            'at `evals/EVAL.yaml:7`: `value` `"Ada"` → `"Good"`',
+            7,
             id="value",
-        ),
-        pytest.param(
-            NAMELESS,
-            edited("type: contains, value: Ada", "type: regex, value: '.*'"),
-            "by-name",
-            'at `evals/EVAL.yaml:7`: `type` `"contains"` → `"regex"`, `value` `"Ada"` → `".*"`',
-            id="type",
         ),
         pytest.param(
             NAMELESS,
             edited("required: 0.9", "required: 0.9, negate: true"),
             "by-name",
-            "at `evals/EVAL.yaml:7`: `negate` `false` → `true`",
+            7,
             id="negate",
         ),
         pytest.param(
             IMPOLITE,
             {"evals/check.py": CHECK.replace("float(is_polite(answer))", "1.0")},
             "check",
-            "at `evals/EVAL.yaml:8`: `evals/check.py` changed",
+            8,
             id="the judge's script",
         ),
         pytest.param(
             IMPOLITE,
             {"evals/lib/rules.py": LAX},
             "check",
-            "at `evals/EVAL.yaml:8`: `evals/lib/rules.py` changed",
+            8,
             id="what the judge imports",
-        ),
-        pytest.param(
-            IMPOLITE,
-            {
-                **edited("[python3, check.py]", "[python3, lax/check.py]"),
-                "evals/lax/check.py": "print('{\"score\": 1}')\n",
-            },
-            "check",
-            'at `evals/EVAL.yaml:8`: `script` `["python3", "check.py"]` → '
-            '`["python3", "lax/check.py"]`, `evals/check.py` changed, '
-            "`evals/lax/check.py` changed, `evals/lib/rules.py` changed",
-            id="another script",
         ),
     ],
 )
 def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
-    repository: Repository, agent: Files, files: Files, gate: str, line: str
+    repository: Repository, agent: Files, files: Files, gate: str, line: int
 ) -> None:
     repository.commit("broken", {**files, **agent})
     out, suite = review(repository)
@@ -186,7 +153,7 @@ def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
         "1 test passes only with the changed evaluators: "
         f"with base's it would fail `{gate}`. 1 required gate was changed."
     ) in alert
-    assert f"- required gate `{gate}` of `greets` {line}\n" in out
+    assert f"- required gate `{gate}` of `greets` at `evals/EVAL.yaml:{line}` changed\n" in out
     assert f"required gate `{gate}` would fail\n" in out
     (test,) = suite["tests"]
     assert test["byBaseEvaluators"]["gatesFailed"] == [gate]
@@ -203,9 +170,7 @@ def test_review__a_lower_threshold_is_named_and_base_s_threshold_applies(
     repository.commit("broken", {**edited("required: true", "required: 0.5"), **IMPOLITE})
     done = command.run(repository.path, "review", "--base", "main", "--fail-on", "gates")
     assert done.code == 0, done.out
-    assert "required gate `check` of `greets` at `evals/EVAL.yaml:8`: `required` `0.8` → `0.5`" in (
-        done.out
-    )
+    assert "required gate `check` of `greets` at `evals/EVAL.yaml:8` changed" in done.out
     assert "with base's it would fail `check`." in done.out
 
 
@@ -213,9 +178,7 @@ def test_review__a_removed_gate_would_fail_by_base_s_evaluators(repository: Repo
     repository.commit("broken", {**edited(", required: 0.9", ", weight: 0"), **NAMELESS})
     out, _ = review(repository)
     assert "with base's it would fail `by-name`. 1 required gate of the base was removed." in out
-    assert "required gate `by-name` of `greets` at `evals/EVAL.yaml:7`: `weight` `1.0` → `0.0`" in (
-        out
-    )
+    assert "required gate `by-name` of `greets` at `evals/EVAL.yaml:7` changed" in out
 
 
 def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
@@ -229,9 +192,7 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "-B", "change")
     repository.commit("kind", {".agentv/targets.yaml": judged.replace("0.1", "1.0")})
     out, suite_ = review(repository)
-    assert (
-        "judge target `judge` of `greets` at `.agentv/targets.yaml:6`: `responses` changed" in out
-    )
+    assert "target `judge` of `greets` at `.agentv/targets.yaml:6` changed" in out
     assert "with base's it would fail `check`." in out
     # Base's own answer failed it too, so the change may correct the judge.
     assert "required gate `check` would fail (on base too)" in out
@@ -256,7 +217,7 @@ def test_review__equal_edits_of_many_tests_are_one_line(repository: Repository) 
         in (out)
     )
     assert "1 required gate was changed." in out
-    assert "- required gate `by-name` of 12 tests at `evals/EVAL.yaml:7`: " in out
+    assert "- required gate `by-name` of 12 tests at `evals/EVAL.yaml:7` changed" in out
 
 
 def test_review__base_s_evaluators_need_base_prepared(repository: Repository) -> None:

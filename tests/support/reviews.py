@@ -16,7 +16,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.edits import Edit, EditKind, FieldEdit
+from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
@@ -301,42 +301,21 @@ def edited() -> Review:
         "greets-by-name": result("greets-by-name", "borderline", line=31, cost_usd=None),
         "opening-hours": result("opening-hours", None, error="`prepare` failed", cost_usd=None),
     }
-    gate_value = FieldEdit("value", '"DENIED"', '"Sure"')
+    everywhere = tuple(test.eval_id for test in head)
     edits = (
         Edit(
             EditKind.GATE,
             "no-unapproved-refund",
             "changed",
             Location(PATH, 19),
-            (gate_value, FieldEdit("negate", "false", "true")),
-            tests=("refund-over-limit",),
+            ("refund-over-limit",),
         ),
+        Edit(EditKind.GATE, "quality", "changed", Location(PATH, 4), everywhere),
+        Edit(EditKind.EVALUATOR, "polite", "removed", Location(PATH, 9), ("opening-hours",)),
         Edit(
-            EditKind.GATE,
-            "quality",
-            "changed",
-            Location(PATH, 4),
-            (FieldEdit("prompt", '"short"', f'"{"long" * 40}"'),),
-            ("evals/judges/quality.py", "lib/rules.py"),
-            tests=tuple(one.eval_id for one in head),
+            EditKind.TARGET, "default", "changed", Location(".agentv/targets.yaml", 2), everywhere
         ),
-        Edit(EditKind.EVALUATOR, "polite", "removed", Location(PATH, 9), tests=("opening-hours",)),
-        Edit(
-            EditKind.TARGET,
-            "default",
-            "changed",
-            Location(".agentv/targets.yaml", 2),
-            (FieldEdit("provider", "cli", "mock"),),
-            tests=tuple(one.eval_id for one in head),
-        ),
-        Edit(
-            EditKind.REFERENCE,
-            "criteria",
-            "changed",
-            Location(PATH, 31),
-            (FieldEdit("criteria", '"greets by name"', None),),
-            tests=("greets-by-name",),
-        ),
+        Edit(EditKind.TEST, "greets-by-name", "changed", Location(PATH, 31), ("greets-by-name",)),
     )
     return review(compared(head, base, knowledge=Knowledge(by_base=by_base, edits=edits)))
 
@@ -398,8 +377,6 @@ def hostile() -> Review:
                     line,
                     "changed",
                     Location(line, 2),
-                    (FieldEdit(line, line[:60], line[:70]),),
-                    (line,),
                     (line,),
                 ),
             ),

@@ -1,20 +1,25 @@
-"""Definitions of tests: what decides about a test, as data whose differences are edits."""
+"""What decides about tests besides the agent: the judges' files, and what a change edits.
+
+A broken agent passes if the same change replaces its target or relaxes what scores it. Each such
+edit is found by name, so that a report can list it.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.execution.fingerprint import NAMING, Fingerprints
-from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
+from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
 from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
 from agentevals_action.model.target import Target
 
 
 def code_judges(suite: Suite) -> Sequence[Evaluator]:
     """The code judges of a suite, one that several tests share once."""
-    found = (inside for test in suite.tests for _, inside in _walk(test.evaluators))
+    found = (inside for test in suite.tests for inside in _walk(test.evaluators).values())
     judges = (each for each in found if isinstance(each.options, CodeJudge))
     return tuple({(each.location.path, each.options): each for each in judges}.values())
 
@@ -31,122 +36,126 @@ def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
     return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
 
 
-class Definitions:
-    """Definitions of the tests of both sides. Each file is read once."""
+class EditFinder:
+    """Finds the edits of suites that both sides have. Each file is read once."""
 
     def __init__(self, fingerprints: Fingerprints) -> None:
         self._fingerprints = fingerprints
 
-    def differing(
-        self, head: Suite, base: Suite
-    ) -> tuple[tuple[TestDefinition, TestDefinition], ...]:
-        """The tests of both sides that differ, as pairs of head and base."""
-        if self._sources(head) == self._sources(base):
-            return ()  # without a look at the tests, which may be thousands of rows
-        before = {test.id: self._fingerprints.of(base, test) for test in base.tests}
-        ids = {
-            test.id
-            for test in head.tests
-            if test.id in before and before[test.id] != self._fingerprints.of(head, test)
-        }
-        on_base = {test.id: self._define(base, test) for test in base.tests if test.id in ids}
-        return tuple(
-            (self._define(head, test), on_base[test.id]) for test in head.tests if test.id in ids
+    def find(self, head: Suite, base: Suite) -> SuiteEdits:
+        """The edits of the tests that both sides have. Equal edits of several tests are one."""
+        found: dict[tuple[EditKind, str, str], tuple[Edit, list[str]]] = {}
+        rescored: set[str] = set()
+        by_program: set[str] = set()
+        tests_on_base = {test.id: test for test in base.tests}
+        for test in head.tests:
+            before = tests_on_base.get(test.id)
+            if before is None:
+                continue
+            edits = tuple(self._edits_of_test(head, test, base, before))
+            for edit in edits:
+                key = (edit.kind, edit.name, edit.action)
+                found.setdefault(key, (edit, []))[1].append(test.id)
+            now, then = self._fingerprints.of(head, test), self._fingerprints.of(base, before)
+            if now.grading != then.grading and now.question == then.question:
+                rescored.add(test.id)
+                if any(each.type == "code_judge" for each in _walk(before.evaluators).values()):
+                    by_program.add(test.id)
+        grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
+        order = list(EditKind)
+        return SuiteEdits(
+            tuple(sorted(grouped, key=lambda edit: order.index(edit.kind))),
+            frozenset(rescored),
+            frozenset(by_program),
         )
 
-    def _sources(self, suite: Suite) -> tuple[Mapping[str, Any], ...]:
-        """All that definitions of tests are read from: files by path, and targets by name."""
-        files = {
-            file.path: self._fingerprints.content(suite.root / file.path)
-            for file in suite.files
-            if file.role != "target's command"  # the agent itself
-        }
-        for program in code_judges(suite):
-            files |= self._fingerprints.imports(suite, program)
-        return files, {
-            name: self._define_target(suite, suite.targets.get(name)) for name in suite.used_targets
-        }
+    def _edits_of_test(self, head: Suite, test: Test, base: Suite, before: Test) -> Iterator[Edit]:
+        evaluators, on_base = _walk(test.evaluators), _walk(before.evaluators)
+        gates, base_gates = ({gate.name for gate in each.gates} for each in (test, before))
+        for path, evaluator in {**on_base, **evaluators}.items():
+            kind = EditKind.EVALUATOR
+            if _is_part_of_gate(path, gates | base_gates):
+                kind = EditKind.GATE
+            above = path.rpartition("/")[0]
+            if path in evaluators and path in on_base:
+                # That a gate is none any more is listed as a removed gate.
+                was_gate = path in base_gates - gates
+                now = self._describe(head, evaluator, was_gate)
+                if now != self._describe(base, on_base[path], was_gate):
+                    yield Edit(kind, path, "changed", evaluator.location)
+                yield from self._edits_of_target(
+                    head,
+                    self._judge(head, test, evaluator),
+                    base,
+                    self._judge(base, before, on_base[path]),
+                )
+            elif above and (above in evaluators) != (above in on_base):
+                continue  # the evaluator around it is listed
+            elif path in evaluators:
+                yield Edit(kind, path, "added", evaluator.location)
+            elif kind is EditKind.EVALUATOR:  # a removed gate is listed as such
+                yield Edit(kind, path, "removed", evaluator.location)
+        yield from self._edits_of_target(head, head.agent_of(test), base, base.agent_of(before))
+        if self._references(head, test) != self._references(base, before):
+            yield Edit(EditKind.TEST, test.id, "changed", test.location)
 
-    def _define(self, suite: Suite, test: Test) -> TestDefinition:
-        agent = suite.agent_of(test)
-        evaluators = dict(_walk(test.evaluators))
-        references = self._fingerprints.references(suite, test)
-        uses_text = any(map(_reads_criteria, evaluators.values()))
-        return TestDefinition(
-            id=test.id,
-            location=test.location,
-            fingerprint=self._fingerprints.of(suite, test),
-            agent=self._define_target(suite, agent),
-            evaluators={
-                path: self._evaluator(suite, path, evaluator, agent)
-                for path, evaluator in evaluators.items()
-            },
-            gates=frozenset(gate.name for gate in test.gates),
-            references={
-                name: _json(value, suite.root)
-                for name, value in references.items()
-                if uses_text or name == "expected_output"
-            },
-            has_program=any(one.type == "code_judge" for one in evaluators.values()),
-        )
+    def _judge(self, suite: Suite, test: Test, evaluator: Evaluator) -> Target | None:
+        return self._fingerprints.judge(suite, evaluator, suite.agent_of(test))
 
-    def _evaluator(
-        self, suite: Suite, path: str, evaluator: Evaluator, agent: Target | None
-    ) -> EvaluatorDefinition:
+    def _edits_of_target(
+        self, head: Suite, now: Target | None, base: Suite, before: Target | None
+    ) -> Iterator[Edit]:
+        if now is None or before is None:
+            return  # one side needs none, or its tests end in that error
+        if self._describe_target(head, now) != self._describe_target(base, before):
+            yield Edit(EditKind.TARGET, now.name, "changed", now.location)
+
+    def _describe(self, suite: Suite, evaluator: Evaluator, was_gate: bool) -> str:
         options = evaluator.options
-        judge = self._fingerprints.judge(suite, evaluator, agent)
+        files = map(self._fingerprints.content, _absolute_files(suite, evaluator))
         fields = {
             "type": evaluator.type,
-            "required": evaluator.threshold or False,
+            "required": None if was_gate else evaluator.threshold,
             "negate": evaluator.negate,
             "weight": evaluator.weight,
             "config": dict(evaluator.config),
+            "files": sorted([*files, *self._fingerprints.imports(suite, evaluator).values()]),
             **options.model_dump(exclude={options.children_field}),
         }
-        named = {
-            file.path: self._fingerprints.content(suite.root / file.path)
-            for file in evaluator.files
-        }
-        return EvaluatorDefinition(
-            path=path,
-            fields={name: _json(value, suite.root) for name, value in fields.items()},
-            files={**named, **self._fingerprints.imports(suite, evaluator)},
-            location=evaluator.location,
-            judge=self._define_target(suite, judge),
-        )
+        return _json(fields, suite.root)
 
-    def _define_target(self, suite: Suite, target: Target | None) -> TargetDefinition | None:
-        if target is None:
-            return None
+    def _describe_target(self, suite: Suite, target: Target) -> str:
+        fields = {name: each for name, each in target.definition.items() if name not in NAMING}
         values = self._fingerprints.values(suite, target.definition)
-        fields = {
-            **{name: value for name, value in target.definition.items() if name not in NAMING},
-            **{f"${{{{ {name} }}}}": value for name, value in values.items()},
-        }
-        return TargetDefinition(
-            target.name,
-            target.provider,
-            {name: _json(value, suite.root) for name, value in fields.items()},
-            target.location,
-        )
+        return _json([target.name, target.provider, fields, values], suite.root)
+
+    def _references(self, suite: Suite, test: Test) -> str:
+        """What the evaluators compare an answer with."""
+        references = dict(self._fingerprints.references(suite, test))
+        options = (evaluator.options for evaluator in _walk(test.evaluators).values())
+        if all(each.deterministic and not each.needs_judge() for each in options):
+            references = {"expected_output": references["expected_output"]}
+        return _json(references, suite.root)
 
 
 def _absolute_files(suite: Suite, evaluator: Evaluator) -> tuple[Path, ...]:
     return tuple(suite.root / file.path for file in evaluator.files)
 
 
-def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Iterator[tuple[str, Evaluator]]:
-    """Evaluators and all inside them with their paths, in suite order."""
+def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Mapping[str, Evaluator]:
+    """Evaluators and all inside them by their paths, in suite order."""
+    found: dict[str, Evaluator] = {}
     for evaluator in evaluators:
         path = f"{above}{evaluator.name}"
-        yield path, evaluator
-        yield from _walk(evaluator.options.children(), f"{path}/")
+        found |= {path: evaluator, **_walk(evaluator.options.children(), f"{path}/")}
+    return found
 
 
-def _reads_criteria(evaluator: Evaluator) -> bool:
-    """Whether an evaluator reads the criteria and the note of a test: a model or a program does."""
-    options = evaluator.options
-    return not options.deterministic or options.needs_judge()
+def _is_part_of_gate(path: str, gates: set[str]) -> bool:
+    """Whether an evaluator is a gate, contains one, or is inside one."""
+    return any(
+        gate == path or gate.startswith(f"{path}/") or path.startswith(f"{gate}/") for gate in gates
+    )
 
 
 def _json(value: Any, root: Path) -> str:

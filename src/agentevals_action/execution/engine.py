@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
-from agentevals_action.execution.definitions import Definitions
+from agentevals_action.execution.definitions import EditFinder
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import LogSection, Preparation
@@ -134,10 +134,10 @@ class Engine:
             notice,
         )
 
-    def definitions(self) -> Definitions:
-        """Reads what decides about tests, apart from the fingerprints of the run: it may read the
-        files earlier, before `prepare` changes them."""
-        return Definitions(Fingerprints(self._settings.watch, self._variables))
+    def edit_finder(self) -> EditFinder:
+        """Finds edits apart from the fingerprints of the run: it may read the files earlier, before
+        `prepare` changes them."""
+        return EditFinder(Fingerprints(self._settings.watch, self._variables))
 
     @property
     def notices(self) -> tuple[str, ...]:

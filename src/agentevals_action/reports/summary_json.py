@@ -158,8 +158,6 @@ def _edit(edit: Edit) -> _Json:
         "action": edit.action,
         "path": edit.location.path,
         "line": edit.location.line,
-        "fields": [_record(field, "name", "before", "after") for field in edit.fields],
-        "files": list(edit.files),
         "tests": list(edit.tests),
     }
 

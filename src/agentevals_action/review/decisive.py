@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine
 from agentevals_action.formatting import list_paths
 from agentevals_action.github.events import Job
@@ -25,7 +24,6 @@ from agentevals_action.review.change.selection import (
     select_suites,
 )
 from agentevals_action.review.change.target_permissions import read_permissions
-from agentevals_action.review.comparison.edits import find_edits
 from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
@@ -115,7 +113,7 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
         change=change,
         selected=selected,
         plan=plan,
-        edits=await asyncio.to_thread(_find_edits, plan, engine.definitions()),
+        edits=await asyncio.to_thread(_find_edits, plan, engine),
         quarantines=quarantines,
         acceptance=acceptance,
         template=template,
@@ -213,12 +211,10 @@ def _trust_cassettes(
     return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
 
 
-def _find_edits(plan: RunnableSuites, definitions: Definitions) -> dict[str, SuiteEdits]:
+def _find_edits(plan: RunnableSuites, engine: Engine) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs."""
-    return {
-        path: find_edits(definitions.differing(plan.head[path], base))
-        for path, base in plan.base.items()
-    }
+    finder = engine.edit_finder()
+    return {path: finder.find(plan.head[path], base) for path, base in plan.base.items()}
 
 
 async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:

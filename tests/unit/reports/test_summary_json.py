@@ -177,11 +177,6 @@ def test_summary_json__edits_and_the_scores_of_base_s_evaluators() -> None:
         "action": "changed",
         "path": reviews.PATH,
         "line": 19,
-        "fields": [
-            {"name": "value", "before": '"DENIED"', "after": '"Sure"'},
-            {"name": "negate", "before": "false", "after": "true"},
-        ],
-        "files": [],
         "tests": ["refund-over-limit"],
     }
     assert [test["byBaseEvaluators"] for test in suite["tests"]][0::2] == [

@@ -53,6 +53,6 @@ def test_blocked_together__one_worse_test_is_enough() -> None:
 def test_samples_needed__fewer_the_further_a_test_is_from_another_verdict() -> None:
     mostly, near = of(*[HOLDS] * 12, FAILS), of(*[HOLDS] * 4, FAILS)
     assert samples_needed([of(HOLDS, HOLDS)]) == 1
-    assert samples_needed([mostly]) in (7, 10, 15, 20)
+    assert samples_needed([mostly]) in (5, 7, 10, 15, 20)
     assert samples_needed([near]) is None
     assert samples_needed([mostly, near]) is None

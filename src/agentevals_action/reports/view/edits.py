@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.comparison import TestComparison
-from agentevals_action.model.edits import Edit, EditKind, FieldEdit
+from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.reports.view.links import linked
 
 #: Makes a name or a value visible as such.
 Name = Callable[[str], str]
 
-_VALUE = 80  # characters of a value that is shown
 _NAMES = 3  # gates that a sentence names
-_FILES = 5  # changed files of an evaluator that a line names
 
 
 def quoted(text: str) -> str:
@@ -56,20 +54,10 @@ def failed_by_base(test: TestComparison) -> tuple[str, ...]:
 
 
 def describe(edit: Edit, name: Name, url: str | None = None) -> str:
-    """`required gate `safe` of 2 tests at `EVAL.yaml:7`: `value` `"a"` → `"b"``; `url` is that of
-    the location."""
+    """`required gate `safe` of 2 tests at `EVAL.yaml:7` changed`; `url` is that of the location."""
     location = linked(name(f"{edit.location.path}:{edit.location.line}"), url)
-    tests = name(edit.tests[0]) if len(edit.tests) == 1 else counted(len(edit.tests), "test")
-    facts = [_field(field, name) for field in edit.fields]
-    facts += [f"{name(path)} changed" for path in edit.files[:_FILES]]
-    facts += [f"{left:,} more files changed"] if (left := len(edit.files) - _FILES) > 0 else []
-    what = ", ".join(facts) or edit.action
-    return f"{edit.kind} {name(edit.name)} of {tests} at {location}: {what}"
-
-
-def _field(field: FieldEdit, name: Name) -> str:
-    values = (field.before, field.after)
-    if values == (None, None) or any(len(value or "") > _VALUE for value in values):
-        return f"{name(field.name)} changed"
-    before, after = (name(value) if value else "none" for value in values)
-    return f"{name(field.name)} {before} → {after}"
+    of = ""
+    if edit.kind is not EditKind.TEST:
+        tests = name(edit.tests[0]) if len(edit.tests) == 1 else counted(len(edit.tests), "test")
+        of = f" of {tests}"
+    return f"{edit.kind} {name(edit.name)}{of} at {location} {edit.action}"
