@@ -180,28 +180,22 @@ def test_explain__target_and_why(
     assert (test["target"]["name"], test["target"]["reason"]) == (name, reason)
 
 
-def test_explain__target_of_suite_configuration_and_none(folder: Path) -> None:
+def test_explain__target_of_suite_and_none(folder: Path) -> None:
     suite = "name: suite\ntests: [{id: a, input: q, criteria: c}]\n"
     suites.write(
         folder,
         {
             "one/EVAL.yaml": "execution: {target: model}\n" + suite,
             "two/EVAL.yaml": suite,
-            "two/.agentv/config.yaml": "defaults: {target: model}\n",
         },
     )
-    (named,), (configured,) = explained(folder, "a", "one"), explained(folder, "a", "two")
-    suites.write(folder, {"two/.agentv/config.yaml": "{}", ".agentv/targets.yaml": "[]"})
+    (named,) = explained(folder, "a", "one")
     (folder / ".agentv/targets.yaml").unlink()
     (none,) = explained(folder, "a", "two")
 
     assert (named["target"]["name"], named["target"]["reason"]) == (
         "model",
         "the suite's `execution.target`",
-    )
-    assert (configured["target"]["name"], configured["target"]["reason"]) == (
-        "model",
-        "`defaults.target` of .agentv/config.yaml",
     )
     assert (none["target"]["name"], none["evaluators"][0]["judge"]["name"]) == (None, None)
     assert none["target"]["reason"] == "no target is named, and none is called `default`"

@@ -174,7 +174,7 @@ def _time_limit(suite: Suite, test: Test, timeout: float) -> tuple[float, str]:
     if test.timeout_seconds:
         return test.timeout_seconds, "the test's `execution.timeout_seconds`"
     if suite.timeout_seconds:
-        reason = "`timeout_seconds` of the suite's `execution`, or of .agentv/config.yaml"
+        reason = "the suite's `execution.timeout_seconds`"
         return suite.timeout_seconds, reason
     return timeout, "the input `timeout`"
 
@@ -184,7 +184,6 @@ def _agent_reason(agent: Choice, test: Test) -> str:
     reasons = {
         "input": "the input `target`",
         "suite": f"the {owner}'s `execution.target`",
-        "configuration": "`defaults.target` of .agentv/config.yaml",
         "default": "no target is named, and this one is called `default`",
     }
     return reasons.get(agent.reason, "no target is named, and none is called `default`")

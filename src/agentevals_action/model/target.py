@@ -82,31 +82,28 @@ class TargetTable:
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None
     where there is none.
 
-    `agent_override` and `judge_override` are the user's inputs; `default_target` comes from
-    `.agentv/config.yaml`."""
+    `agent_override` and `judge_override` are the user's inputs."""
 
     path: str | None = None
     targets: Mapping[str, Target] = field(default_factory=dict)
     agent_override: str | None = None
     judge_override: str | None = None
-    default_target: str | None = None
 
     def get(self, name: str | None) -> Target | None:
         """The target of this name; None if there is none, or no name."""
         return self.targets.get(name or "")
 
     def agent(self, wanted: str | None) -> str | None:
-        """Name of the agent's target: override, choice of the test or its suite, config default,
-        `default`; None if there is none."""
+        """Name of the agent's target: override, choice of the test or its suite, `default`; None if
+        there is none."""
         return self.agent_choice(wanted).name
 
     def agent_choice(self, wanted: str | None) -> Choice:
-        """The same with its reason: `input`, `suite`, `configuration`, `default`."""
+        """The same with its reason: `input`, `suite`, `default`."""
         default = "default" if "default" in self.targets else None
         return _first(
             ("input", self.agent_override),
             ("suite", wanted),
-            ("configuration", self.default_target),
             ("default", default),
         )
 

@@ -4,19 +4,16 @@ search."""
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
-from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_settings_map, read_yaml_file
-from agentevals_action.suites.models.schema_models import Seconds
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
@@ -38,53 +35,10 @@ _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
 _TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
 
-class _Defaults(FileModel):
-    """Defaults that a suite's own `execution` overrides."""
-
-    target: NonEmpty | None = None
-    timeout_seconds: Seconds | None = None
-
-
 class _Configuration(FileModel):
-    """The fields of the file that have an effect; the others are AgentV's own."""
+    """The field of the file that has an effect; the others are AgentV's own."""
 
     eval_patterns: ListOf[NonEmpty] = ()
-    defaults: _Defaults = _Defaults()
-
-
-@dataclass(frozen=True)
-class Config:
-    """A configuration; `target_location` is where it names the default target."""
-
-    path: str
-    eval_patterns: tuple[str, ...] = ()
-    target: str | None = None
-    target_location: Location | None = None
-    timeout_seconds: float | None = None
-
-
-def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
-    """The file `.agentv/<name>` of the folder or the nearest one above it, up to the repository
-    root."""
-    while True:
-        candidate = folder / FOLDER / name
-        if is_present(candidate):
-            return candidate
-        if folder in (root, folder.parent):
-            return None
-        folder = folder.parent
-
-
-def read_config(file: Path, root: Path, findings: Findings) -> Config:
-    """Reads one configuration; its errors go to `findings`."""
-    path = file.relative_to(root).as_posix()
-    data = read_settings_map(file, root, path, "`eval_patterns` or `defaults`", findings)
-    config = findings.read(_Configuration, data, "configuration")
-    if config is None:
-        return Config(path)
-    defaults = config.defaults
-    location = data["defaults"].value_location("target") if defaults.target else None
-    return Config(path, config.eval_patterns, defaults.target, location, defaults.timeout_seconds)
 
 
 def find_suites(
@@ -172,16 +126,26 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
         # git still knows a file that was deleted
         if f"/{path}".endswith(f"/{suffix}") and is_present(root / path):
-            findings = Findings()
-            config = read_config(root / path, root, findings)
-            if findings.errors:
-                problem = f"{path} cannot be used to find suites"
-                raise InvalidInput(problem, "correct it", [str(one) for one in findings.errors])
+            patterns = _read_patterns(root / path, root, path)
             start = path.removesuffix(suffix)
-            for pattern in config.eval_patterns:
+            for pattern in patterns:
                 is_excluded = pattern.startswith("!")
                 bare = pattern[1:] if is_excluded else pattern.removeprefix("./")
                 yield f"{'!' if is_excluded else ''}{start}{bare}"
+
+
+def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
+    """The `eval_patterns` of one configuration; InvalidInput if it has an error."""
+    findings = Findings()
+    data = read_settings_map(file, root, path, "`eval_patterns`", findings)
+    config = findings.read(_Configuration, data, "configuration")
+    if "defaults" in data:
+        advice = "write `execution` in the suites"
+        findings.error(data.key_location("defaults"), "`defaults` is not supported", advice)
+    if findings.errors or config is None:
+        problem = f"{path} cannot be used to find suites"
+        raise InvalidInput(problem, "correct it", [str(error) for error in findings.errors])
+    return config.eval_patterns
 
 
 def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:

@@ -205,7 +205,7 @@ class _Loader:
             warnings=findings.warnings,
             metadata=plain(fields.metadata or {}),
             default_target=wanted and wanted[0],
-            timeout_seconds=fields.execution.timeout_seconds or targets.timeout_seconds,
+            timeout_seconds=fields.execution.timeout_seconds,
             used_targets=tuple(targets.used),
         )
 

@@ -15,7 +15,7 @@ from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.evaluators import Declared
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Map, plain
-from agentevals_action.suites.find import CONFIG, FOLDER, Config, nearest_file, read_config
+from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import (
     NAME,
     TargetEntry,
@@ -51,9 +51,9 @@ class TargetUse:
     `file` is None without a complete targets file: nothing is checked then, and the tests that need
     a target end in that error. `farther` are the errors of files farther up, which are reported if
     a target is missing. `suite` is the location of its root, `default_location` that of the name of
-    its target in the suite or the configuration. `used` collects the targets that answer and judge
+    its target in the suite. `used` collects the targets that answer and judge
     tests, `judges` those that judge, `declared` is the suite's own, even if no test uses it.
-    `files` are the files that were read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
+    `files` are the files that were read."""
 
     table: TargetTable
     file: TargetsFile | None
@@ -62,7 +62,6 @@ class TargetUse:
     suite_target: str | None = None
     default_location: Location | None = None
     files: tuple[NamedFile, ...] = ()
-    timeout_seconds: float | None = None
     used: dict[str, None] = field(default_factory=dict)
     judges: dict[str, None] = field(default_factory=dict)
     declared: dict[str, None] = field(default_factory=dict)
@@ -197,15 +196,10 @@ def find_targets(
     suite: Map,
     findings: Findings,
 ) -> TargetUse:
-    """Reads the targets files and the configuration for the suite whose root is `suite` and names
-    the target `wanted`. A target that the nearest file lacks is looked up in those above it."""
+    """Reads the targets files for the suite whose root is `suite` and names the target `wanted`.
+    A target that the nearest file lacks is looked up in those above it."""
     files = []
     root = folder.root
-    config = Config("")
-    if path := nearest_file(folder.path, root, CONFIG):
-        config = _cached(catalog, path, findings, lambda own: read_config(path, root, own))
-        if config.target or config.timeout_seconds:
-            files.append(NamedFile(config.path, "configuration"))
     listed, farther = None, Findings()
     for file in [catalog.targets_file] if catalog.targets_file else _files_above(folder.path, root):
         own = Findings()
@@ -228,7 +222,6 @@ def find_targets(
         },
         agent_override=catalog.target,
         judge_override=catalog.judge_target,
-        default_target=config.target,
     )
     return TargetUse(
         table,
@@ -236,9 +229,8 @@ def find_targets(
         suite.location,
         farther,
         suite_target=wanted[0] if wanted else None,
-        default_location=wanted[1] if wanted else config.target_location,
+        default_location=wanted[1] if wanted else None,
         files=tuple(files),
-        timeout_seconds=config.timeout_seconds,
     )
 
 

@@ -152,15 +152,23 @@ def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
     assert find_suites(root, root / "evals", (), None) == ("evals/extra.yaml",)
 
 
-def test_configuration__that_is_broken_is_told(root: Path) -> None:
-    suites.write(root, {".agentv/config.yaml": "eval_patterns: 3"})
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("eval_patterns: 3", "1:16: `eval_patterns` is the number 3; write a list"),
+        (
+            "defaults: {target: x}",
+            "1:1: `defaults` is not supported; write `execution` in the suites",
+        ),
+    ],
+)
+def test_configuration__that_is_broken_is_an_error(root: Path, text: str, error: str) -> None:
+    suites.write(root, {".agentv/config.yaml": text})
 
     with pytest.raises(InvalidInput) as caught:
         find_suites(root, root, (), None)
 
-    assert caught.value.errors == (
-        ".agentv/config.yaml:1:16: `eval_patterns` is the number 3; write a list",
-    )
+    assert caught.value.errors == (f".agentv/config.yaml:{error}",)
 
 
 def test_links__of_folders_are_not_followed(root: Path, tmp_path: Path) -> None:

@@ -159,7 +159,6 @@ def test_any_data__in_a_test_and_in_an_evaluator(
         {
             "EVAL.yaml": text,
             ".agentv/targets.yaml": flow(targets),
-            ".agentv/config.yaml": flow(entry),
         },
         "EVAL.yaml",
     )

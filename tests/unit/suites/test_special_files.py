@@ -22,7 +22,6 @@ SUITES: dict[str, tuple[str, str]] = {
     "list of tests": ("tests: x.yaml", "x.yaml"),
     "rows": ("tests: x.jsonl", "x.jsonl"),
     "targets": (f"tests: [{TEST}]", ".agentv/targets.yaml"),
-    "configuration": (f"tests: [{TEST}]", ".agentv/config.yaml"),
     "prompt": (f"tests: [{{id: a, input: q, assert: [{PROMPT}]}}]", "x"),
     "schema": (f"tests: [{{id: a, input: q, assert: [{SCHEMA}]}}]", "x"),
     "block": (f"tests: [{{id: a, input: {BLOCK}, criteria: c}}]", "x"),

@@ -306,27 +306,7 @@ def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> N
     suites.load_valid(tmp_path)
 
 
-def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> None:
-    config = "required_version: 1\ndefaults: {target: judge, timeout_seconds: 7}\n"
-    own = SUITE + "\nexecution: {target: default, timeout_seconds: 9}"
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE,
-            "own/EVAL.yaml": own,
-            ".agentv/config.yaml": config,
-            TARGETS: suites.TARGETS,
-        },
-    )
-
-    bare, full = suites.load_valid(tmp_path), suites.load_valid(tmp_path, "own/EVAL.yaml")
-
-    assert (bare.targets.agent(bare.default_target), bare.timeout_seconds) == ("judge", 7)
-    assert (full.targets.agent(full.default_target), full.timeout_seconds) == ("default", 9)
-    assert NamedFile(".agentv/config.yaml", "configuration") in bare.files
-
-
-@pytest.mark.parametrize("name", [TARGETS, ".agentv/config.yaml"])
+@pytest.mark.parametrize("name", [TARGETS])
 def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) -> None:
     root = suites.write(tmp_path / "repository", {"EVAL.yaml": SUITE, ".agentv/x": ""})
     suites.write(tmp_path, {"outside.yaml": "{}"})

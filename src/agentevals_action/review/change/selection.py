@@ -18,8 +18,6 @@ _MAX_REASONS = 20
 _SEARCHED_FILES = {
     "targets.yaml": "targets file",
     "targets.yml": "targets file",
-    "config.yaml": "configuration",
-    "config.yml": "configuration",
 }
 _ALL = "all suites run, whatever changed"
 #: Files that no agent runs, so that no suite needs to cover them.
