@@ -9,13 +9,13 @@ from typing import Any
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import NamedFile
+from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import (
     decode,
     read_yaml_file,
-    read_yaml_map,
     unreadable,
 )
 from agentevals_action.system.files.paths import Folder
@@ -26,8 +26,6 @@ ROW_SUFFIXES = (".jsonl", ".ndjson")
 #: Bytes of a row of JSONL.
 MAX_ROW = 10_000_000
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
-#: In a folder of tests: the file of each test, by preference, and its workspace.
-_CASE_FILES, _TEMPLATE = ("case.yaml", "case.yml"), "workspace"
 
 
 @dataclass(frozen=True)
@@ -129,27 +127,6 @@ class Sources:
         self._findings.error(location, problem, advice)
         return ()
 
-    def _cases(self, path: Path, location: Location, folder: Folder) -> Iterator[Source]:
-        """The test in the `case.yaml` of each folder inside a folder, as in AgentV."""
-        inside = sorted(each for each in path.iterdir() if each.is_dir())
-        files = {each: _case_file(each) for each in inside}
-        if not any(files.values()):
-            problem = f"no folder in {folder.relative(path)} has a {_CASE_FILES[0]}"
-            raise ValueError(problem)
-        for each, file in files.items():
-            if file is None:
-                problem = f"{folder.relative(each)} has no {_CASE_FILES[0]}, so it is no test"
-                self._findings.warn(location, problem, "write one, or remove the folder")
-                continue
-            case = folder.file(f"/{folder.relative(file)}")
-            self.files[NamedFile(folder.relative(case), "test file")] = None
-            try:
-                data = _read_case(case, each, folder)
-            except Unreadable as error:
-                self._findings.unreadable(error)
-                continue
-            yield Listed(((data, data.location),), replace(folder, path=case.parent))
-
     def _matching(self, text: str, location: Location, folder: Folder) -> Iterator[Source]:
         """The tests in the files that a glob matches, in the order of their paths."""
         parts = PurePosixPath(text.removeprefix("file://")).parts
@@ -180,7 +157,9 @@ class Sources:
         try:
             path = folder.resolve(text)
             if path.is_dir():
-                return tuple(self._cases(path, location, folder))
+                problem = "a directory in `tests` of AgentV is not supported"
+                self._findings.error(location, problem, f"see {dialects.DOCUMENTATION}")
+                return ()
             if _is_glob(text) and not path.exists():
                 return tuple(self._matching(text, location, folder))
             return self.file(folder.file(text), folder, location)
@@ -192,22 +171,3 @@ class Sources:
 
 def _is_glob(text: str) -> bool:
     return any(sign in text for sign in "*?[")
-
-
-def _case_file(folder: Path) -> Path | None:
-    return next((path for name in _CASE_FILES if (path := folder / name).is_file()), None)
-
-
-def _read_case(file: Path, inside: Path, folder: Folder) -> Map:
-    """The test in the file of a folder `inside`: its id is by default the folder's name, and its
-    workspace a copy of the folder `workspace` there."""
-    source = folder.relative(file)
-    data = read_yaml_map(file, source, "test", "write one object, without a hyphen before")
-    start = (data.start, data.start)
-    if "id" not in data:
-        data.put("id", inside.name, start)
-    if "workspace" not in data and (inside / _TEMPLATE).is_dir():
-        template = Map(source, data.start)
-        template.put("template", f"/{folder.relative(inside / _TEMPLATE)}", start)
-        data.put("workspace", template, start)
-    return data

@@ -47,63 +47,6 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
     ]
 
 
-def test_folder__a_test_for_each_folder_inside(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "evals/EVAL.yaml": SUITE + "tests: ./cases/\n",
-            "evals/cases/b/case.yml": "{id: named, input: ./question.md}",
-            "evals/cases/b/question.md": "is a path only with an evaluator",
-            "evals/cases/a/case.yaml": "input: q\ncriteria: c\n",
-            "evals/cases/a/workspace/file.txt": "x",
-            "evals/cases/empty/notes.md": "no test",
-            "evals/cases/readme.md": "no folder",
-        },
-    )
-
-    suite = suites.load_valid(tmp_path, "evals/EVAL.yaml")
-
-    first, second = suite.tests
-    assert (first.id, second.id) == ("a", "named")
-    assert first.workspace is not None
-    assert first.workspace.template == tmp_path / "evals/cases/a/workspace"
-    assert second.workspace is None
-    assert str(first.location) == "evals/cases/a/case.yaml:1:1"
-    names = {file.path for file in suite.files if file.role == "test file"}
-    assert names == {"evals/cases/a/case.yaml", "evals/cases/b/case.yml"}
-    assert [str(warning) for warning in suite.warnings] == [
-        "evals/EVAL.yaml:3:8: evals/cases/empty has no case.yaml, so it is no test; write one, or remove the folder"
-    ]
-
-
-def test_folder__paths_are_from_the_file_of_the_test(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": "name: suite\ntests: [cases]\n",
-            "cases/a/case.yaml": "input: q\nassert: [{type: llm_judge, prompt: ./judge.md}]\n",
-            "cases/a/judge.md": "{{answer}}",
-        },
-    )
-
-    (test,) = suites.load_valid(tmp_path).tests
-    assert [file.path for file in test.evaluators[0].files] == ["cases/a/judge.md"]
-
-
-def test_folder__link_out_of_the_repository(tmp_path: Path) -> None:
-    outside, root = tmp_path / "outside", tmp_path / "root"
-    suites.write(outside, {"a/case.yaml": "{id: a, input: q}"})
-    suites.write(root, {"EVAL.yaml": SUITE + "tests: cases\n", "cases/readme.md": "x"})
-    (root / "cases/a").symlink_to(outside / "a")
-
-    suite = suites.load(root)
-
-    assert isinstance(suite, BrokenSuite)
-    assert [str(one) for one in suite.errors] == [
-        "EVAL.yaml:3:8: '/cases/a/case.yaml' leaves the repository; name a file of tests, from the folder of this one"
-    ]
-
-
 def test_glob__in_the_order_of_paths(tmp_path: Path) -> None:
     suites.write(
         tmp_path,

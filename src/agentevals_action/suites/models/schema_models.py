@@ -169,8 +169,8 @@ class Suite(FileModel):
     )
     tests: Any = Field(
         default=None,
-        description="The tests: a list of tests and paths, or one path: of a YAML or JSONL file, a "
-        "glob of such files, or a folder with a `case.yaml` in each folder inside.",
+        description="The tests: a list of tests and paths, or one path: of a YAML or JSONL file, "
+        "or a glob of such files.",
     )
 
     @field_validator("name")
