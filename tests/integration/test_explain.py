@@ -331,7 +331,7 @@ workspace:
   template: template
   isolation: shared
   repos:
-    - {path: lib, repo: "https://git.test/lib.git", commit: v1, ancestor: 2}
+    - {path: lib, repo: "https://git.test/lib.git", commit: v1}
   hooks:
     before_all: {command: [sh, -c, "echo a b"], cwd: tools, timeout_ms: 2500}
     after_each: {command: make tidy, reset: fast}
@@ -373,7 +373,7 @@ def test_explain__conversation_workspace_and_limits_as_people_read_them(talk: Pa
         "time-out 300 s: the input `timeout`",
         "workspace one folder for the suite's tests, one after another (evals/EVAL.yaml:3:3)",
         " template evals/template",
-        " repo lib https://git.test/lib.git at v1~2",
+        " repo lib https://git.test/lib.git at v1",
         " before_all sh -c 'echo a b' in evals/tools, at most 2.5 s (evals/EVAL.yaml:8:17)",
         " after_each make tidy in evals, at most 30 s (evals/EVAL.yaml:9:17)",
         " reset fast after each test, none before",
@@ -400,8 +400,6 @@ def test_explain__conversation_and_workspace_in_json(talk: Path) -> None:
             "path": "lib",
             "source": "https://git.test/lib.git",
             "commit": "v1",
-            "ancestor": 2,
-            "sparse": [],
         }
     ]
     assert [(hook["name"], hook["cwd"], hook["timeoutSeconds"]) for hook in shared["hooks"]] == [

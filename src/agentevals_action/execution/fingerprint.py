@@ -91,8 +91,7 @@ class Fingerprints:
         return {
             "messages": messages,
             "repos": [
-                [repo.path, _relative(suite, repo.source), repo.commit, repo.ancestor, repo.sparse]
-                for repo in workspace.repos
+                [repo.path, _relative(suite, repo.source), repo.commit] for repo in workspace.repos
             ],
             "before": [
                 [hook.command, _relative(suite, hook.cwd)] if hook else None

@@ -141,14 +141,11 @@ Reset = Literal["none", "fast", "strict"]
 @dataclass(frozen=True)
 class Repo:
     """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or
-    absolute where the suite names a folder of the repository; `commit` a revision, `ancestor` how
-    many first parents before it, `sparse` the only folders checked out."""
+    absolute where the suite names a folder of the repository; `commit` a revision."""
 
     path: str
     source: str | Path
     commit: str | None = None
-    ancestor: int = 0
-    sparse: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
         "total_budget_usd",
         "evaluator": "include preprocessors transform threshold model temperature max_steps",
         "workspace": "path pool static static_path docker env setup_script teardown_script",
-        "repository": "source type checkout clone resolver",
+        "repository": "source type checkout clone resolver ancestor sparse",
         "target": "fallback_targets response workspace_template temperature max_output_tokens "
         "thinking_budget model_reasoning_effort max_budget_usd max_turns bypass_permissions "
         "variant subprovider tools thinking system_prompt fixtures execution_traces eval_path",

@@ -191,9 +191,7 @@ def _merge(
         own=test is not None,
         template=_first(one.template for one in models),
         per_test=per_test,
-        repos=tuple(
-            Repo(one.path, one.repo, one.commit, one.ancestor, one.sparse) for one in repos
-        ),
+        repos=tuple(Repo(one.path, one.repo, one.commit) for one in repos),
         **hooks,
         reset=_first(hook.reset for hook in own["after_each"]) or "none",
         reset_before=_first(hook.reset for hook in own["before_each"]) or "none",

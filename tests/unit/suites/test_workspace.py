@@ -55,7 +55,7 @@ def test_workspace__all_fields(root: Path) -> None:
 template: start
 scope: attempt
 repos:
-  - {path: ./app, repo: acme/app, base_commit: v1.2, ancestor: 2, sparse: [packages/core, ./docs]}
+  - {path: ./app, repo: acme/app, base_commit: v1.2}
 hooks:
   before_all: {command: [sh, setup.sh], timeout_ms: 1500}
   before_each: {script: npm ci && npm test, cwd: /evals/start, reset: strict}
@@ -71,9 +71,7 @@ hooks:
         "fast",
         "strict",
     )
-    assert made.repos == (
-        Repo("app", "https://github.com/acme/app.git", "v1.2", 2, ("packages/core", "docs")),
-    )
+    assert made.repos == (Repo("app", "https://github.com/acme/app.git", "v1.2"),)
     assert made.before_all
     assert made.before_each
     assert made.after_all

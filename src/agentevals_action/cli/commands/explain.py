@@ -149,10 +149,8 @@ def _workspace(workspace: ExplainedWorkspace) -> Iterator[Line]:
     if workspace.template:
         yield Line(1, "template", workspace.template)
     for repo in workspace.repos:
-        commit = f"{repo.commit or 'HEAD'}{f'~{repo.ancestor}' if repo.ancestor else ''}"
-        only = f", only {', '.join(repo.sparse)}" if repo.sparse else ""
         label = f"repo {printable(repo.path)}"
-        yield Line(1, label, _short(f"{repo.source} at {commit}{only}"))
+        yield Line(1, label, _short(f"{repo.source} at {repo.commit or 'HEAD'}"))
     for hook in workspace.hooks:
         command = hook.command if isinstance(hook.command, str) else shlex.join(hook.command)
         limit = f"at most {hook.timeout_seconds:g} s ({hook.location})"

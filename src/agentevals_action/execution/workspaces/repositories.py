@@ -19,7 +19,7 @@ class Repositories:
     def __init__(self, git: Git, folder: Path) -> None:
         self._git, self._folder = git, folder
         self._copies: dict[str, asyncio.Task[Path]] = {}
-        self._commits: dict[tuple[str, str, int], asyncio.Task[str]] = {}
+        self._commits: dict[tuple[str, str], asyncio.Task[str]] = {}
         self._numbers = itertools.count(1)
 
     async def check_out(self, repo: Repo, workspace: Path) -> None:
@@ -34,8 +34,6 @@ class Repositories:
         if await self._find(path, commit) is None:
             await git.run(*_QUIET_FETCH, commit, cwd=path, timeout=NETWORK_SECONDS)
         await git.run("remote", "set-url", "origin", str(repo.source), cwd=path)
-        if repo.sparse:
-            await git.run("sparse-checkout", "set", "--cone", "--", *repo.sparse, cwd=path)
         await git.run("checkout", "--quiet", "--detach", commit, cwd=path, timeout=NETWORK_SECONDS)
 
     async def objects(self, repo: Repo) -> Path:
@@ -57,7 +55,7 @@ class Repositories:
         return await asyncio.shield(self._copies[source])
 
     async def _commit(self, repo: Repo) -> str:
-        key = (str(repo.source), repo.commit or "HEAD", repo.ancestor)
+        key = (str(repo.source), repo.commit or "HEAD")
         if key not in self._commits:
             self._commits[key] = asyncio.create_task(self._resolve(*key))
         return await asyncio.shield(self._commits[key])
@@ -76,7 +74,7 @@ class Repositories:
             raise AttemptError("workspace", problem, advice) from error
         return copy
 
-    async def _resolve(self, source: str, revision: str, ancestor: int) -> str:
+    async def _resolve(self, source: str, revision: str) -> str:
         copy = await self._copy(source)
         found = await self._find(copy, revision)
         if found is None:
@@ -93,10 +91,6 @@ class Repositories:
         if found is None:
             problem = f"`{revision}` of the repository {source} is not a commit"
             raise AttemptError("workspace", problem)
-        if ancestor and (found := await self._find(copy, f"{found}~{ancestor}")) is None:
-            problem = f"`{revision}` of the repository {source} has no ancestor {ancestor} back"
-            advice = "its history may be cut off: set `fetch-depth: 0` in actions/checkout"
-            raise AttemptError("workspace", problem, advice)
         return found
 
     async def _find(self, repository: Path, revision: str) -> str | None:

@@ -125,23 +125,14 @@ class Hooks(FileModel):
     )
 
 
-def _inner_path(text: str, advice: str) -> str:
-    """A path below a folder without `.` in it."""
-    path = PurePosixPath(text)
+def _read_path(text: str) -> str:
+    """A path below the workspace without `.` in it."""
+    path, advice = PurePosixPath(text), "write a folder below the workspace, as `./app`"
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{text!r} leaves the folder; {advice}")
     if any(part.lower() == ".git" for part in path.parts) or text.startswith("-") or "\0" in text:
         raise ValueError(f"{text!r} is not a usable path; {advice}")
     return path.as_posix()
-
-
-def _read_path(text: str) -> str:
-    return _inner_path(text, "write a folder below the workspace, as `./app`")
-
-
-def _read_sparse(text: str) -> str:
-    _inner_path(text, "write folders of the repository, as `packages/core`")
-    return text.strip("/").removeprefix("./")
 
 
 def _read_revision(text: str) -> str:
@@ -216,12 +207,6 @@ class Repository(FileModel):
         default=None,
         description="The branch, tag or commit to check out; the default branch when missing.",
     )
-    ancestor: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        default=0, description="How many first parents before it to go back."
-    )
-    sparse: ListOf[Annotated[NonEmpty, AfterValidator(_read_sparse)]] = Field(
-        default=(), description="The only folders to check out."
-    )
 
 
 class Workspace(FileModel):
@@ -239,8 +224,8 @@ class Workspace(FileModel):
     scope: Literal["suite", "attempt"] | None = Field(
         default=None, description="The same in other words: `suite` is shared, `attempt` per test."
     )
-    mode: Literal["temp", "pooled"] | None = Field(
-        default=None, description="AgentV: how the folder is made. It is always a fresh one here."
+    mode: str | None = Field(
+        default=None, description="AgentV: has no effect, because the folder is always a fresh one."
     )
     repos: ListOf[Repository] | None = Field(
         default=None, description="Repositories that are checked out in it."
