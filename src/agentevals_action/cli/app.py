@@ -1,15 +1,14 @@
 """The command line: its commands, and the one handler of errors."""
 
 import asyncio
-import errno
 import io
 import logging
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
-from typing import TextIO, cast
+from typing import cast
 
 import click
 
@@ -21,7 +20,6 @@ from agentevals_action.errors import (
     ExitCode,
     Interrupted,
     InvalidInput,
-    OutputError,
 )
 from agentevals_action.escaping import safe_log_line
 from agentevals_action.formatting import redacting
@@ -70,7 +68,8 @@ def app() -> None:
 def main() -> None:
     """Runs the command line; every failure that a user can cause ends in a message and an exit
     code."""
-    _prepare_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # for a terminal whose encoding is not UTF-8
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s"
     )
@@ -83,8 +82,11 @@ def main() -> None:
     except Interrupted as error:
         _print_error(f"interrupted by {error}")
         exit_code = error.exit_code
+    except BrokenPipeError:  # nobody reads the output any more
+        exit_code = ExitCode.FAILED
     except Exception as error:
-        exit_code = _report_closed_stream(error) or _report_exhausted(error) or _report_bug()
+        problem = exhausted(error)
+        exit_code = _report(problem) if problem else _report_bug()
     end_process(exit_code)
 
 
@@ -101,39 +103,11 @@ def _run_app() -> int:
         sys.stdout.flush()
 
 
-def _prepare_streams() -> None:
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the parent process closed it
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 # open until the end
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # for a terminal whose encoding is not UTF-8
-
-
 def _report(error: AgentEvalsError) -> int:
     errors = error.errors if isinstance(error, InvalidInput) else ()
     for line in filter(None, (*errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code
-
-
-def _report_exhausted(error: Exception) -> int | None:
-    problem = exhausted(error)
-    return _report(problem) if problem else None
-
-
-def _report_closed_stream(error: Exception) -> int | None:
-    """The exit code if a standard stream is closed or full, None for any other error."""
-    if not isinstance(error, OSError) or error.filename is not None:
-        return None
-    if error.errno == errno.EPIPE:
-        _discard(sys.stdout)
-        _discard(sys.stderr)
-        return ExitCode.FAILED
-    if error.errno != errno.ENOSPC:
-        return None
-    _discard(sys.stdout)
-    problem = "standard output cannot be written: no space is left there"
-    return _report(OutputError(problem, "free some space there"))
 
 
 def _report_bug() -> int:
@@ -145,13 +119,5 @@ def _report_bug() -> int:
 
 def _print_error(text: str) -> None:
     """Prints to standard error, without secrets and without commands to a runner."""
-    try:
+    with suppress(OSError):  # full or closed: only the exit code is left
         print(safe_log_line(Redactor.from_environ(os.environ).redact(text)), file=sys.stderr)
-    except OSError:  # full or closed: only the exit code is left
-        _discard(sys.stderr)
-
-
-def _discard(stream: TextIO) -> None:
-    """Discards what is still buffered, which the interpreter would try to write at its exit."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
