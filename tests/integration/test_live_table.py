@@ -79,7 +79,7 @@ def test_review__has_a_column_for_each_side(repository: Repository) -> None:
         terminal.read_to_end()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signal__leaves_a_clean_terminal(repository: Repository, number: signal.Signals) -> None:
     with Terminal(repository.path, "run") as terminal:
         terminal.read_until(is_working)

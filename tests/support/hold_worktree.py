@@ -5,10 +5,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from agentevals_action.errors import Interrupted
 from agentevals_action.review.change import base_tree
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.signals import run
 
 
 async def hold(repository: str, sha: str, temp: str, file: str) -> None:
@@ -20,7 +18,4 @@ async def hold(repository: str, sha: str, temp: str, file: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run(hold(*sys.argv[1:]))
-    except Interrupted:
-        sys.exit(7)
+    asyncio.run(hold(*sys.argv[1:]))

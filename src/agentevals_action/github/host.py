@@ -34,6 +34,7 @@ class GitHubHost(Host):
         self._api = GitHubApi(context, sleep)
         self._context = context
         self._artifacts = artifacts
+        self._writing = threading.Lock()
         self._check = CheckRunWriter(self._api, context.check_name) if context.check_name else None
         self._comments = CommentWriter(self._api, context.pull) if context.pull else None
 
@@ -96,17 +97,24 @@ class GitHubHost(Host):
 
     def write_check(self, report: CheckReport) -> str | None:
         """As of the base class; None also if the run has no check run."""
-        return self._check.write(report) if self._check else None
+        with self._writing:
+            return self._check.write(report) if self._check else None
 
     def cancel_check(self, report: CheckReport) -> None:
         """Writes the check run of a run that a signal ends, unless it is written: one attempt of
         at most `LAST_SECONDS`. A failure leaves a required check missing, which blocks."""
-        name = self._context.check_name
-        if name is None or (self._check and self._check.is_written):
+        name, check = self._context.check_name, self._check
+        if name is None or check is None:
             return
         writer = CheckRunWriter(GitHubApi(self._context, is_last=True), name)
+
+        def write() -> None:
+            with self._writing:  # the signal may have come while it was being written
+                if not check.is_written:
+                    writer.write(report)
+
         # A daemon: a name server or a reply that takes longer does not delay the end of the run.
-        attempt = threading.Thread(target=writer.write, args=(report,), daemon=True)
+        attempt = threading.Thread(target=write, daemon=True)
         attempt.start()
         attempt.join(LAST_SECONDS)
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -23,6 +22,8 @@ T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Seconds for threads that work on when the event loop ends, and the prefix of their names.
 _WORKER_SECONDS, _WORKER = 2.0, "agentevals-worker"
+#: Threads at once: some may wait for a server or a file when others are needed for the cleanup.
+_WORKERS = 32
 #: The signal that ends this process.
 _received: list[signal.Signals] = []
 
@@ -72,7 +73,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._workers = ThreadPoolExecutor(thread_name_prefix=_WORKER)
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix=_WORKER)
         self.set_default_executor(self._workers)
 
     async def shutdown_default_executor(
@@ -102,11 +103,13 @@ def end_process(code: int) -> NoReturn:
     """Ends the process with an exit code, at once: the interpreter would wait for threads that
     `run` left behind, and free all memory one object at a time (0.2 s). Only if warnings are asked
     for does it do so, since it then reports what was left open."""
-    waits = any(one.name.startswith(_WORKER) for one in threading.enumerate())
+    waits = any(thread.name.startswith(_WORKER) for thread in threading.enumerate())
+    try:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # closed or full
+        os._exit(code)
     if sys.warnoptions and not waits and not is_ending():
         sys.exit(code)
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed or full
-            stream.flush()
     os._exit(code)
