@@ -41,10 +41,15 @@ class Workflow:
     call of the agent was made."""
 
     def __init__(
-        self, folder: Path, server: GitHubServer, change: Files, meanwhile: Files | None = None
+        self,
+        folder: Path,
+        server: GitHubServer,
+        change: Files,
+        meanwhile: Files | None = None,
+        base: Files = BASE,
     ) -> None:
         self.folder, self.server, self.runs = folder, server, 1000
-        self.pull: PullRequest = pull_request(folder / "origin", BASE, change, meanwhile)
+        self.pull: PullRequest = pull_request(folder / "origin", base, change, meanwhile)
         self.calls = folder / "calls"
         server.add_pull(7, self.pull.head, self.pull.main, [file(path) for path in change])
 
@@ -272,6 +277,32 @@ def test_history__is_in_the_folder_of_a_push_and_in_the_summary(
         assert f'x-axis ["{flow.pull.main[:7]}", "{head[:7]}"]' in summary
         assert "line [100.0, 100.0]" in summary
     assert not (tmp_path / str(flow.runs) / "workspace/agentevals-report/history.html").exists()
+
+
+def test_review__by_the_watch_rules_of_base(tmp_path: Path, server: GitHubServer) -> None:
+    rules = {".agentevals.yaml": "watch: [agent.sh]\n"}
+    change = {**rules, "agent.sh": RUDE, ".agentevals.yaml": "suites: [evals/**]\n"}
+    flow = Workflow(tmp_path, server, change, base={**BASE, **rules})
+    assert flow.push(watch="").code == 0
+    assert flow.review(watch="", confirm="0").code == 1
+    assert flow.called() == (2, 0)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_review__a_committed_results_file_spares_base(
+    tmp_path: Path, server: GitHubServer, is_damaged: bool
+) -> None:
+    first = Workflow(tmp_path / "first", server, {"docs.md": "x"})
+    assert first.push(baseline="none").code == 0
+    report = tmp_path / "first" / str(first.runs) / "workspace" / "agentevals-report"
+    rows = (report / "results.jsonl").read_text() + ("{" if is_damaged else "")
+    change = {"agent.sh": GOOD + "# tidied\n"}
+    flow = Workflow(tmp_path / "second", server, change, base={**BASE, "base.jsonl": rows})
+    done = flow.review(baseline="file", baseline_file="base.jsonl")
+    assert done.code == (3 if is_damaged else 0), done.log
+    assert flow.called() == (2, 0)
+    words = "`base.jsonl` on base is not a results file: line 3" if is_damaged else "baseline file"
+    assert words in done.summary
 
 
 # The branch itself

@@ -1,7 +1,7 @@
 """A base's tree in a folder, and results that stand for it: for tests of the stores of base
 results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.results.jsonl import encode_row
 from tests.support import results, suites
 
 SUITE = """\
@@ -45,11 +44,6 @@ def tree(*found: Suite | BrokenSuite, commit: str = BASE) -> BaseTree:
     return BaseTree(info, {suite.path: suite for suite in found}, of, of)
 
 
-def at(root: Path, *paths: str, commit: str = BASE) -> BaseTree:
-    """The tree in a folder, with the suites at these paths."""
-    return tree(*(suites.load(root, path) for path in paths or (PATH,)), commit=commit)
-
-
 def greeter(root: Path, path: str = PATH) -> Suite:
     """The usual suite, written to a folder."""
     suites.write(root, {**FILES, path: SUITE})
@@ -70,10 +64,6 @@ def results_of(
         }
         made.append(results.result(test.id, fields.pop("verdict", "pass"), **fields))
     return tuple(made)
-
-
-def jsonl(rows: Sequence[TestResult]) -> str:
-    return "".join(encode_row(row).decode() + "\n" for row in rows)
 
 
 def select(*paths: str) -> tuple[Selection, ...]:

@@ -1,7 +1,7 @@
 """The source of base's results: the one that the input `baseline` names, or all in their order."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.baselines.stored import StoredBaseline
 from agentevals_action.errors import GitError
 from agentevals_action.model.baseline import BaselineInfo, StoredRun
+from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.run_sides import Sides
@@ -29,13 +30,15 @@ _FILE_BYTES = 64 * 1024 * 1024
 async def find_baseline(
     settings: Settings,
     base: Base,
+    selected: Iterable[Suite],
     sides: Sides,
     repository: GitRepository,
     data_branch: DataBranch | None,
     around: Around | None = None,
 ) -> Baseline:
-    """The source of base's results. Stored results are read now, before a program of the change
-    starts. `data_branch` is None in a local run. `around` may replace a source."""
+    """The source of base's results. Stored results of the `selected` suites of base are read now,
+    before a program of the change starts. `data_branch` is None in a local run. `around` may
+    replace a source."""
     name = settings.baseline
     info = BaselineInfo(name, wanted=True, commit=base.sha, commit_time=base.time)
     if name == "none":
@@ -46,7 +49,8 @@ async def find_baseline(
     fingerprints = sides.engine.fingerprints
     suites = {suite.path: suite for suite in base.suites}
     tree = BaseTree(info, suites, fingerprints.with_rules(base.watch).of, fingerprints.of)
-    sources = _Sources(settings, base.sha, base.root, tree, sides, repository, data_branch)
+    paths = frozenset(suite.path for suite in selected)
+    sources = _Sources(settings, base.sha, base.root, tree, paths, sides, repository, data_branch)
     found = [(one, await sources.open(one)) for one in sources.names]
     if around:
         found = [(one, around(one, source)) for one, source in found]
@@ -62,11 +66,13 @@ class _Sources:
         commit: str,
         root: Path,
         tree: BaseTree,
+        paths: Collection[str],
         sides: Sides,
         repository: GitRepository,
         data_branch: DataBranch | None,
     ) -> None:
         self._settings, self._commit, self._root, self._tree = settings, commit, root, tree
+        self._paths = paths
         self._sides, self._repository, self._data_branch = sides, repository, data_branch
 
     @property
@@ -111,8 +117,7 @@ class _Sources:
                 "`contents: write` write it"
             )
         problems: list[str] = []
-        paths = {suite.path for suite in self._tree.suites.values()}
-        found = await asyncio.to_thread(list, files.runs(problems, paths))
+        found = await asyncio.to_thread(list, files.runs(problems, self._paths))
         return tuple(run for _, run in found), "; ".join(problems)
 
     async def _read_file(self) -> tuple[tuple[StoredRun, ...], str]:

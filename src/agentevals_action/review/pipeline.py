@@ -85,6 +85,7 @@ class OpenChange:
         return await find_baseline(
             request.settings,
             self.decisive.base,
+            self.decisive.plan.base.values(),
             self.sides,
             request.repository,
             request.data_branch,

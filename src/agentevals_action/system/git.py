@@ -210,8 +210,10 @@ class GitRepository:
         await self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
     async def origin(self) -> str:
-        """The URL of `origin`."""
-        return os.fsdecode(await self._read("remote", "get-url", "origin")).strip()
+        """The URL of `origin`; with a token, one that names SSH becomes that of the server."""
+        url = os.fsdecode(await self._read("remote", "get-url", "origin")).strip()
+        over_ssh = re.fullmatch(r"(?:ssh://)?git@[^/:]+[/:](.+)", url)
+        return f"{self.server_url}/{over_ssh[1]}" if over_ssh and self.token else url
 
     async def create(self, folder: Path) -> "GitRepository":
         """A new repository in an empty folder, with the same origin and token."""

@@ -412,3 +412,37 @@ def test_uncommitted__without_filters_runs_no_program_that_an_agent_replaces(
     assert not ran.exists()
     opened(made).uncommitted()
     assert ran.exists()  # the attack is real
+
+
+def test_is_ancestor__of_a_whole_and_of_a_shallow_clone(tmp_path: Path) -> None:
+    pull = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
+    whole = opened(pull.origin)
+    assert [whole.is_ancestor(one, pull.main) for one in (pull.main, pull.base, pull.head)] == [
+        True,
+        True,
+        False,
+    ]
+    shallow = opened(pull.checkout(tmp_path / "clone", pull.merge, 2))
+    assert [shallow.is_ancestor(one, pull.main) for one in (pull.base, pull.head)] == [None, None]
+
+
+def test_blobs__are_those_of_git_and_of_the_files_that_differ(made: Repository) -> None:
+    made.write({"EVAL.yaml": "name: b\n", "new": "1"})
+    made.git("add", "new")
+    repository = opened(made)
+    expected = {
+        name: made.git("hash-object", "--", name) for name in ("EVAL.yaml", "new", "src/agent.py")
+    }
+    assert repository.blobs(repository.uncommitted()) == expected
+    made.write({"EVAL.yaml": None, "untracked": "1"})
+    blobs = repository.blobs(repository.uncommitted())
+    assert blobs == {**expected, "EVAL.yaml": "FileNotFoundError"}
+
+
+@pytest.mark.parametrize(
+    "url", ["git@github.com:acme/agent.git", "ssh://git@github.com/acme/agent.git"]
+)
+def test_origin__over_ssh_is_that_of_the_server_for_a_token(made: Repository, url: str) -> None:
+    made.git("remote", "add", "origin", url)
+    assert opened(made).origin() == url
+    assert opened(made, token="t").origin() == "https://github.com/acme/agent.git"
