@@ -111,19 +111,6 @@ def unknown_variables(
         raise ValueError(f"{what} is not a valid template: {_reason(error)}") from None
 
 
-def prints_only(text: str, filter_name: str) -> bool:
-    """Whether everything that a valid template prints, besides its own text, goes through a filter
-    (`{{ prompt | tojson }}`)."""
-    printed = (
-        part for output in _PROMPTS.parse(text).find_all(nodes.Output) for part in output.nodes
-    )
-    return all(
-        isinstance(part, nodes.TemplateData)
-        or (isinstance(part, nodes.Filter) and part.name == filter_name)
-        for part in printed
-    )
-
-
 def _reason(error: Exception) -> str:
     """The error of a user's template on one line, with its line there if it is known."""
     if isinstance(error, RecursionError):

@@ -11,7 +11,6 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.targets.replies.conversations import read_conversation
-from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.targets.reply_model import ReplyModel
 
 _ANSWER = frozenset({"output", "text", "messages"})
@@ -43,7 +42,6 @@ class _Envelope(ReplyModel):
     duration_ms: Amount | None = None
     llm_call_count: Count | None = None
     model: str | None = None
-    usage: Any = None
 
 
 def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
@@ -62,16 +60,15 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     unknown = [name for name in data if name not in _Envelope.model_fields]
     envelope = _Envelope.parse(data, "a valid envelope")
     trace = _with_calls(_answer(envelope, question), envelope.tool_calls)
-    own, usage = envelope.token_usage or _TokenUsage(), read_usage(envelope.usage)
+    own = envelope.token_usage or _TokenUsage()
     calls = envelope.llm_call_count
     return replace(
         trace,
         llm_call_count=trace.llm_call_count if calls is None else calls,
-        input_tokens=_first(own.input, usage.input, trace.input_tokens),
-        output_tokens=_first(own.output, usage.output, trace.output_tokens),
-        cached_tokens=_first(own.cached, usage.cached, trace.cached_tokens),
-        cache_write_tokens=_first(usage.cache_write, trace.cache_write_tokens),
-        cost_usd=_first(envelope.cost_usd, usage.cost_usd, trace.cost_usd),
+        input_tokens=_first(own.input, trace.input_tokens),
+        output_tokens=_first(own.output, trace.output_tokens),
+        cached_tokens=_first(own.cached, trace.cached_tokens),
+        cost_usd=_first(envelope.cost_usd, trace.cost_usd),
         model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,
         warnings=_warnings(unknown, envelope),
@@ -111,18 +108,15 @@ def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
 
 
 def _warnings(unknown: Sequence[str], envelope: _Envelope) -> tuple[str, ...]:
-    warnings = []
-    if unknown:
-        answer = "output" if envelope.output is not None else "messages"
-        names = ", ".join(shown(name) for name in unknown[:_MAX_NAMES])
-        more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
-        warnings.append(
-            f"its reply is read as an envelope with the answer in `{answer}`; the fields {names}"
-            f"{more} are not read"
-        )
-    if envelope.usage is not None and read_usage(envelope.usage) == Usage():
-        warnings.append("the `usage` of its reply has none of the known formats")
-    return tuple(warnings)
+    if not unknown:
+        return ()
+    answer = "output" if envelope.output is not None else "messages"
+    names = ", ".join(shown(name) for name in unknown[:_MAX_NAMES])
+    more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
+    return (
+        f"its reply is read as an envelope with the answer in `{answer}`; the fields {names}"
+        f"{more} are not read",
+    )
 
 
 def trace_of(messages: Sequence[Message]) -> Trace:

@@ -125,16 +125,12 @@ def test_complete__the_cost_in_the_header_of_a_service_counts() -> None:
     assert (trace.cost_usd, trace.cost_source) == (0.25, "reply")
 
 
-def test_complete__an_envelope_names_its_model_and_the_vendors_tokens() -> None:
-    usage = {
-        "input_tokens": 100,
-        "cache_read_input_tokens": 2000,
-        "cache_creation_input_tokens": 500,
-        "output_tokens": 40,
-    }
-    reply = json.dumps({"output": "hi", "model": "anthropic/claude-sonnet-4.5", "usage": usage})
+def test_complete__an_envelope_names_its_model() -> None:
+    usage = {"input": 2600, "cached": 2000, "output": 40}
+    name = "anthropic/claude-sonnet-4.5"
+    reply = json.dumps({"output": "hi", "model": name, "token_usage": usage})
     trace = ask(targets.target({"provider": "cli", "command": ["echo", reply]}))
-    by_hand = (100 * 3 + 2000 * 0.3 + 500 * 3.75 + 40 * 15) / 1e6
+    by_hand = (600 * 3 + 2000 * 0.3 + 40 * 15) / 1e6
     assert (trace.input_tokens, trace.cost_source) == (2600, TABLE)
     assert trace.cost_usd == pytest.approx(by_hand)
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -110,85 +109,6 @@ def test_complete__an_object_has_its_strings_filled_in() -> None:
         "who": {"test": "first", "sample": 0, "talk": None, "tier": "gold"},
         "fixed": [1, 2.5, True, None, "plain", "first"],
     }
-
-
-@pytest.mark.parametrize("headers", [{}, {"content-type": "application/vnd.agent+json"}])
-def test_complete__a_json_text_cannot_be_broken_by_a_prompt(headers: Mapping[str, str]) -> None:
-    body = '{"q": {{ prompt | tojson }}, "m": {{ input | tojson }}, "n": {{ sample | tojson }}, "c": {{ conversation_id | tojson }}}'
-    with AgentServer() as server:
-        ask(server.url, NASTY, body=body, headers=headers, request={"attempt": 2})
-    (asked,) = server.requests
-    assert asked.body == {
-        "q": NASTY,
-        "m": [{"role": "user", "content": NASTY}],
-        "n": 2,
-        "c": None,
-    }
-    assert asked.headers["content-type"] == headers.get("content-type", "application/json")
-
-
-def test_complete__a_json_text_that_is_none_is_an_error_before_it_is_sent() -> None:
-    with (
-        AgentServer() as server,
-        pytest.raises(AttemptError, match="`body` is not valid JSON with its values") as caught,
-    ):
-        ask(server.url, body='{"q": {{ prompt | tojson }} + 1}')
-    assert caught.value.kind == "configuration"
-    assert server.requests == []
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "sent", "kind"),
-    [
-        ("{{ prompt }}!", {}, f"{NASTY}!", "text/plain; charset=utf-8"),
-        ("<q>{{ id }}</q>", {"Content-Type": "text/xml"}, "<q>first</q>", "text/xml"),
-        ("  plain", {}, "  plain", "text/plain; charset=utf-8"),
-    ],
-)
-def test_complete__a_text_goes_out_as_it_is(
-    body: str, headers: Mapping[str, str], sent: str, kind: str
-) -> None:
-    with AgentServer() as server:
-        ask(server.url, NASTY, body=body, headers=headers)
-    (asked,) = server.requests
-    assert (asked.data.decode(), asked.headers["content-type"]) == (sent, kind)
-
-
-def test_complete__a_form_is_encoded() -> None:
-    with AgentServer() as server:
-        ask(
-            server.url,
-            NASTY,
-            body="q={{ prompt | urlencode }}&id={{ id | urlencode }}",
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
-        )
-    assert parse_qs(server.requests[0].data.decode()) == {"q": [NASTY], "id": ["first"]}
-
-
-def test_complete__get_carries_the_prompt_in_its_url() -> None:
-    written = "{{ prompt | urlencode }}"
-    with AgentServer("hi") as server:
-        assert (
-            ask(
-                f"{server.url}/tests/{{{{ id | urlencode }}}}?q={written}&n=1", NASTY, method="GET"
-            ).output
-            == "hi"
-        )
-    (asked,) = server.requests
-    parts = urlsplit(asked.path)
-    assert (asked.method, asked.data, parts.path) == ("GET", b"", "/tests/first")
-    assert parse_qs(parts.query) == {"q": [NASTY], "n": ["1"]}
-    assert "content-type" not in asked.headers
-
-
-def test_complete__what_a_url_prints_stays_one_piece() -> None:
-    with AgentServer() as server:
-        ask(
-            server.url + "/{{ id | urlencode }}/end",
-            method="DELETE",
-            request={"eval_id": "a/../b?c#d"},
-        )
-    assert server.requests[0].path == "/a%2F..%2Fb%3Fc%23d/end"
 
 
 def test_complete__files_and_pictures(tmp_path: Path) -> None:
@@ -385,7 +305,6 @@ def test_complete__the_time_limit() -> None:
 def test_complete__a_template_that_cannot_be_filled_in() -> None:
     for fields in (
         {"body": {"t": "{{ metadata.tier }}"}},
-        {"body": "{{ metadata.tier }}"},
         {"body": {"t": "a{{ input[7] }}"}},
     ):
         with (
@@ -406,9 +325,8 @@ def test_complete__a_template_that_cannot_be_filled_in() -> None:
         "{% include '/etc/passwd' %}",
     ],
 )
-@pytest.mark.parametrize("in_object", [True, False])
-def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: bool) -> None:
-    error = refused("hi", body={"t": template} if in_object else template)
+def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
+    error = refused("hi", body={"t": template})
     assert error.kind == "configuration"
     assert "root:" not in str(error)
 
@@ -418,13 +336,7 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
     [
         ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
         ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
-        ({"url": "http://{{ id }}.test/"}, "`url`: the host cannot be a template"),
-        (
-            {"url": "http://agent.test/{{ promt }}"},
-            "`url`: it names `promt`, which does not exist; write any of `prompt`",
-        ),
         ({"method": "FETCH"}, "`method`: the method is unknown; write `POST`"),
-        ({"method": "GET", "body": "x"}, "GET has no `body`"),
         ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
         ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
         ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
@@ -433,17 +345,11 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
             '`headers`: "X-Key" has characters that no header can carry',
         ),
         ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
-        ({"headers": {"Content-Type": "text/plain"}, "body": {}}, "the `body` is sent as JSON"),
-        ({"body": "{{ prompt"}, "`body`: the text is not a valid template"),
-        (
-            {"body": "{{ expected_output }}"},
-            "`body`: it names `expected_output`, which does not exist",
-        ),
+        ({"body": ["{{ expected_output }}"]}, "it names `expected_output`, which does not exist"),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
         ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is not a valid template"),
-        ({"body": 3}, "`body`: write a text, an object or a list"),
-        ({"body": '{"q": "{{ prompt }}"}'}, "write `{{ … | tojson }}` without quotes"),
-        ({"url": "http://a/?q={{ prompt }}"}, "break this `url`; write `{{ … | urlencode }}`"),
+        ({"body": 3}, "`body`: write an object or a list"),
+        ({"body": "{{ prompt }}"}, "`body`: write an object or a list"),
         ({"output_path": "a..b"}, '`output_path`: "a..b" is not a valid path'),
     ],
 )
@@ -455,7 +361,7 @@ def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> No
     own = targets.options(
         {
             "provider": "http",
-            "url": "${{ BASE }}/ask?q={{ prompt | urlencode }}",
+            "url": "${{ BASE }}/ask",
             "headers": {"Authorization": "Bearer ${{ AGENT_KEY }}"},
             "body": {"a": "${{ TEAM }}: {{ prompt }}"},
         }
