@@ -577,7 +577,7 @@ def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
     commands = (f"[python3, attacks.py, {role}]" for role in ("hook", "agent", "judge"))
     files = {**suite_of(*commands), "attacks.py": ATTACKS}
     done, workspace, _ = step_of(image, tmp_path, files, {"isolation": "none"})
-    assert done["outputs"]["outcome"] == "inconclusive"
+    assert done["outputs"]["outcome"] == "inconclusive", done["log"] + done["summary"]
     text = (workspace / "found-hook.txt").read_text()
     # Without `git`: base's programs, which run at the same time, may rename the folder first.
     names = ("rights", "docker_socket", "runner_files", "other_tree", "system_files", "other_homes")
@@ -777,38 +777,38 @@ def test_judge__finds_what_prepare_made_and_nothing_later(image: str, tmp_path: 
 
 
 WAITING = """\
-set -eu
-test -e go.txt || { touch started.txt; sleep 600; }
-echo safe
+touch started.txt
+sleep 600
 """
 
 
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_checkout__is_restored_after_a_signal_or_by_the_next_run(
+#: Seconds after the first signal: the runner kills what is left after 7.5 s, and all after 10 s.
+MOST_SECONDS = 7.0
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_signal__cancels_the_check_in_time_and_restores_the_checkout(
     image: str, tmp_path: Path, number: str
 ) -> None:
     files = {**suite_of('["true"]', "[sh, agent.sh]", '["true"]'), "agent.sh": WAITING}
     inputs = {"baseline": "none", "cache-dir": ".cache/agentevals"}
     with prepared(image, tmp_path, files, inputs) as ready:
+        sent: list[float] = []
 
         def send_signal(process: Process) -> None:
             while not (ready.workspace / "started.txt").exists() and process.poll() is None:
                 time.sleep(0.1)
             containers = docker("ps", "-q", "--filter", f"volume={ready.workspace}").stdout.split()
+            sent.append(time.monotonic())
             docker("kill", "--signal", number, *containers)
 
         done = step(ready.words, send_signal)
+        seconds = time.monotonic() - sent[0]
         (check,) = ready.server.check_runs
-        if number == "SIGKILL":
-            assert CREDENTIAL not in (ready.workspace / ".git/config").read_text()
-            (ready.workspace / "go.txt").touch()
-            done = step(ready.words)
-            assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
-        else:
-            assert done["exit"] == 128 + signal.Signals[number], done["log"]
-            assert (check.status, check.conclusion) == ("completed", "cancelled")
+    assert done["exit"] == 128 + signal.Signals[number], done["log"]
+    assert (check.status, check.conclusion) == ("completed", "cancelled")
+    assert seconds < MOST_SECONDS
     check_restored(ready.workspace, ready.before)
-    assert list(ready.workspace.glob(".git/agentevals-*")) == []
 
 
 def test_isolation__user_where_it_is_not_possible_is_invalid(image: str, tmp_path: Path) -> None:

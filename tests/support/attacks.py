@@ -150,8 +150,6 @@ def git() -> object:
         lambda: write(folder / "x"),
         lambda: write(folder / "refs/heads/x"),
         lambda: folder.rename(CHECKOUT / "git-gone"),
-        lambda: (folder / "config.agentevals-original").read_text(),
-        lambda: (folder / "agentevals-restore.json").read_text(),
         lambda: (own_tree() / ".git").rename(own_tree() / "git-gone"),
     )
     for attempt in attempts:

@@ -1,18 +1,16 @@
 """Changes the owners, modes and git configuration of a checkout for a run with isolation, and
-restores them at the end, or in the next run if this one was killed."""
+restores modes and configuration at the end."""
 
 import asyncio
 import contextlib
 import errno
-import json
 import logging
 import os
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
@@ -33,10 +31,6 @@ from agentevals_action.system.stored_credentials import StoredConfig
 log = logging.getLogger(__name__)
 
 _PREFIX = "agentevals-users-"
-#: In `.git`, which programs of the tests cannot write: the original modes and groups, and the
-#: original configuration files, numbered. A link that a change put beside one would be followed.
-_RECORD, _ORIGINAL = "agentevals-restore.json", "agentevals-original-"
-_COPY = "agentevals-copy-"
 #: Configuration files in a warning; the others are counted.
 _NAMED = 5
 #: Folders that GitHub's runner mounts into containers, and variables that name files in them.
@@ -56,11 +50,11 @@ async def protected_checkout(
 ) -> AsyncIterator[Isolation]:
     """Gives the checkout to head's user, and locks all users out of `.git`, of the folders in
     `private` and of the folders that the runner mounts. At the end no process of them is left and
-    all is as before, except that files of the users belong to them (see `restore_owner`).
+    all is as before, except that files of the users belong to them (see `restore_owner`). After a
+    SIGKILL nothing is restored.
 
     GitError without a repository, InvalidInput if an owner or a mode cannot be changed."""
     root, metadata = repository.root, await repository.metadata()
-    _restore(metadata)
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
     own = [path for path in private if _is_own_folder(path, root)]
@@ -70,15 +64,17 @@ async def protected_checkout(
         folder.chmod(TRAVERSABLE)
         head, base, judge = (_make_user(folder, uid) for uid in UIDS)
         isolation = Isolation(root, head, base, judge, kept)
+        changes = ExitStack()
         try:
             with _as_invalid_input():
-                await _lock(isolation, own, metadata, environ)
+                _lock(isolation, own, environ, changes)
+                await _hide_credentials(root, metadata, folder, changes)
                 owners = {root.stat().st_uid, *UIDS}
                 await asyncio.to_thread(give_tree, root, head, kept, owners)
             yield isolation
         finally:
-            await asyncio.to_thread(end_processes, isolation)
-            _restore(metadata)
+            with changes:
+                await asyncio.to_thread(end_processes, isolation)
 
 
 @contextmanager
@@ -195,10 +191,10 @@ def give_worktree(tree: Path, user: ChildUser | None) -> None:
         path.chmod(mode)
 
 
-async def _lock(
-    isolation: Isolation, private: Sequence[Path], metadata: Path, environ: Mapping[str, str]
+def _lock(
+    isolation: Isolation, private: Sequence[Path], environ: Mapping[str, str], restored: ExitStack
 ) -> None:
-    """Changes modes, groups and configuration files, and records first what they were."""
+    """Changes modes and groups; `restored` changes them back."""
     root = isolation.checkout
     changes: dict[Path, tuple[int, int]] = {}
     for path in private:
@@ -213,22 +209,22 @@ async def _lock(
         if mode & 0o007 and is_plain and not path.is_symlink() and path not in isolation.kept:
             changes[path] = (-1, mode & ~0o007)
     changes |= dict.fromkeys((*_mounts(environ, root), *_open_socket_folders()), (-1, 0o700))
-    configs = await _stored_configs(root, metadata)
-    _warn_of(configs, root, "cannot")
-    copies = [metadata / f"{_COPY}{number}" for number in range(len(configs))]
-    digests = {
-        str(config.path): await config.copy_to(copy, _GIT_ENVIRONMENT)
-        for config, copy in zip(configs, copies, strict=True)
-    }
-    _write_record(metadata, changes, digests)
-    for number, (config, copy) in enumerate(zip(configs, copies, strict=True)):
-        config.path.rename(original := metadata / f"{_ORIGINAL}{number}")
-        os.chown(original, 0, 0)
-        original.chmod(0o600)
-        copy.rename(config.path)
     for path, (group, mode) in changes.items():
+        facts = path.lstat()
+        restored.callback(_restore_mode, path, facts.st_gid, stat.S_IMODE(facts.st_mode))
         os.chown(path, -1, group)
         path.chmod(mode)
+
+
+async def _hide_credentials(root: Path, metadata: Path, scratch: Path, restored: ExitStack) -> None:
+    """Takes the credentials out of the configuration files of git; `restored` puts them back."""
+    configs = await _stored_configs(root, metadata)
+    _warn_of(configs, root, "cannot")
+    for config in configs:
+        original = config.path.read_bytes()
+        stripped = await config.without_credentials(scratch, _GIT_ENVIRONMENT)
+        restored.callback(_restore_config, config.path, stripped, original)
+        config.path.write_bytes(stripped)
 
 
 def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
@@ -257,34 +253,6 @@ def _open_socket_folders() -> set[Path]:
     return found
 
 
-def _write_record(
-    metadata: Path, changes: Mapping[Path, tuple[int, int]], configs: Mapping[str, str]
-) -> None:
-    modes = {
-        str(path): [facts.st_gid, stat.S_IMODE(facts.st_mode)]
-        for path in changes
-        for facts in (path.lstat(),)
-    }
-    text = json.dumps({"modes": modes, "configs": configs})
-    descriptor = os.open(metadata / _RECORD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _restore(metadata: Path) -> None:
-    """Restores what a run recorded, this one or one that was killed, and deletes the record."""
-    path = metadata / _RECORD
-    if not path.exists():
-        return
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    for name, (group, mode) in record["modes"].items():
-        _restore_mode(Path(name), group, mode)
-    for number, (name, digest) in enumerate(record["configs"].items()):
-        (metadata / f"{_COPY}{number}").unlink(missing_ok=True)
-        _restore_config(Path(name), digest, metadata / f"{_ORIGINAL}{number}")
-    path.unlink()
-
-
 def _restore_mode(path: Path, group: int, mode: int) -> None:
     """Restores one path; a link that a program put there is not followed."""
     try:
@@ -302,17 +270,11 @@ def _restore_mode(path: Path, group: int, mode: int) -> None:
         os.close(descriptor)
 
 
-def _restore_config(config: Path, digest: str, original: Path) -> None:
-    """Restores a configuration file, unless another program has changed it in the meantime. A link
-    that a program put above it is not followed."""
-    if not original.exists():
-        return
-    is_there = config.resolve() == config and config.parent.is_dir()
-    if not is_there or (config.exists() and stored_credentials.digest(config) != digest):
-        original.unlink()
+def _restore_config(config: Path, known: bytes, original: bytes) -> None:
+    """Restores a configuration file, unless a program has changed it or put another file there: a
+    link would give it the credentials."""
+    is_there = config.resolve() == config and config.is_file() and config.stat().st_nlink == 1
+    if is_there and config.read_bytes() == known:
+        config.write_bytes(original)
+    else:
         log.warning("%s was changed during a run: its credentials are not restored", config)
-        return
-    facts = (config if config.exists() else config.parent).stat()
-    os.chown(original, facts.st_uid, facts.st_gid)
-    original.chmod(stat.S_IMODE(facts.st_mode) & 0o666)
-    original.rename(config)

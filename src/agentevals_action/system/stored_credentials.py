@@ -1,10 +1,8 @@
 """The credentials in the configuration of the repositories of a checkout, which `actions/checkout`
 stores there by default."""
 
-import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +35,11 @@ class StoredConfig:
         """The last parts of the settings' names."""
         return [name.rpartition(".")[2] for name, _ in self.withheld]
 
-    async def copy_to(self, copy: Path, environment: dict[str, str]) -> str:
-        """Copies the file, with its owner and mode, without these settings; the digest of the copy.
-        An address stays, without its user. OSError."""
-        facts = self.path.stat()
+    async def without_credentials(self, scratch: Path, environment: dict[str, str]) -> bytes:
+        """The content without these settings; an address stays, without its user. The folder
+        `scratch` is for a temporary file that nobody else can read. OSError."""
+        copy = scratch / "config"
+        copy.touch(0o600)
         copy.write_bytes(self.path.read_bytes())
         for name in dict.fromkeys(name for name, _ in self.withheld):
             values = [value for other, value in self.withheld if other == name]
@@ -51,9 +50,9 @@ class StoredConfig:
             if not _HEADER.fullmatch(name) and not _CREDENTIAL.fullmatch(name):
                 for value in (one for one in values if _ADDRESS.search(one)):
                     await _git(copy, environment, "--add", name, _ADDRESS.sub(r"\1", value))
-        os.chown(copy, facts.st_uid, facts.st_gid)
-        copy.chmod(stat.S_IMODE(facts.st_mode))
-        return digest(copy)
+        content = copy.read_bytes()
+        copy.unlink()
+        return content
 
 
 async def find_configs(
@@ -110,11 +109,6 @@ def _included(config: Path, value: str) -> Path:
     """The file that a setting includes, without symbolic links. Git expands `~`; here it leads
     outside of every repository."""
     return (config.parent / value).resolve() if not value.startswith("~") else Path("/", value)
-
-
-def digest(config: Path) -> str:
-    """The SHA-256 of a configuration file."""
-    return hashlib.sha256(config.read_bytes()).hexdigest()
 
 
 async def _git(config: Path, environment: dict[str, str], *words: str) -> bytes:

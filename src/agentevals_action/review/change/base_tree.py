@@ -164,6 +164,7 @@ async def base_worktree(
             "set TMPDIR to a folder outside of it",
         )
     await remove_abandoned(repository, temp)
+    records = await repository.metadata() / "worktrees"  # a program may remove `.git`
     async with temp_dirs.locked_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
         try:
@@ -171,7 +172,7 @@ async def base_worktree(
             await asyncio.to_thread(give_worktree, tree, user)
             yield tree
         finally:
-            await _forget(repository, folder.name)
+            await _forget(records, folder.name)
 
 
 @asynccontextmanager
@@ -187,21 +188,21 @@ async def remove_abandoned(repository: GitRepository, temp: Path) -> None:
     """Removes the worktrees of runs that were killed, and git's records of them. The lock of a
     folder shows that its run is over; a folder that is gone was in a container that is gone."""
     await asyncio.to_thread(temp_dirs.remove_abandoned, _PREFIX, temp)
-    for entry in (await repository.metadata() / "worktrees").glob(f"{_PREFIX}*"):
+    records = await repository.metadata() / "worktrees"
+    for entry in records.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another run may remove it at the same time
             gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
             tree = entry / gitdir.removesuffix("/.git")
             if not tree.parent.exists():
-                await _forget(repository, entry.name)
+                await _forget(records, entry.name)
 
 
-async def _forget(repository: GitRepository, name: str) -> None:
+async def _forget(records: Path, name: str) -> None:
     """Removes git's record of one worktree. `git worktree prune` would also remove those of
     others that are not mounted at the moment."""
-    worktrees = await repository.metadata() / "worktrees"
-    await asyncio.to_thread(temp_dirs.remove_folder, worktrees / name)
+    await asyncio.to_thread(temp_dirs.remove_folder, records / name)
     with contextlib.suppress(OSError):  # the folder is removed only if it is empty
-        worktrees.rmdir()
+        records.rmdir()
 
 
 def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
