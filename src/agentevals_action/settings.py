@@ -415,13 +415,6 @@ class Settings(BaseModel):
     def _use_the_cache(cls, given: dict[str, Any]) -> dict[str, Any]:
         return {"cache": "on", **given} if "cache-dir" in given else given
 
-    @field_validator("cache_dir")
-    @classmethod
-    def _check_cache(cls, folder: str | None, info: ValidationInfo) -> str | None:
-        if folder is None and (mode := info.data.get("cache")) in ("read", "on"):
-            raise _Conflict(f"input `cache`: `{mode}` needs a folder; name one in `cache-dir`")
-        return folder
-
     @field_validator("report_dir")
     @classmethod
     def _check_folders(cls, folder: str, info: ValidationInfo) -> str:
@@ -465,8 +458,19 @@ class Settings(BaseModel):
         """Reads `INPUT_<NAME>` of every input; an empty text means the default. InvalidInput holds
         one error for each invalid input."""
         texts = {name: environ.get(f"INPUT_{name.upper()}", "").strip() for name in INPUTS}
+        return cls._read({name: text for name, text in texts.items() if text})
+
+    def with_texts(self, texts: Mapping[str, str]) -> Self:
+        """These settings, with the inputs in a file (texts by name) that were not given before.
+        InvalidInput if they do not fit each other."""
+        read = self._read({**texts, "report-dir": self.report_dir})
+        added = read.model_fields_set - self.model_fields_set - {"report_dir"}
+        return self.model_copy(update={name: getattr(read, name) for name in added})
+
+    @classmethod
+    def _read(cls, texts: Mapping[str, str]) -> Self:
         try:
-            return cls.model_validate({name: text for name, text in texts.items() if text})
+            return cls.model_validate(texts)
         except ValidationError as error:
             errors = [_sentence(one) for one in error.errors(include_url=False)]
         raise InvalidInput(

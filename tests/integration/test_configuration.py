@@ -96,21 +96,35 @@ def test_targets__of_the_file_are_used_from_every_folder(tmp_path: Path) -> None
     assert command.run(repository.path, "run", "--targets", ".agentv/targets.yaml").code == 0
 
 
+def test_cache_dir__of_the_file_is_checked_like_the_input(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "cache-dir: .cache/replies\n")
+    assert command.run(repository.path, "run", "--cache", "read").code == 0
+    inside = command.run(repository.path, "run", "--report-dir", ".cache")
+    assert inside.code == 2
+    assert "one is inside the other" in inside.err
+
+
+def test_cache__that_has_no_folder_is_an_error(tmp_path: Path) -> None:
+    done = command.run(repository_with(tmp_path, "").path, "run", "--cache", "read")
+    assert done.code == 2
+    assert "input `cache`: `read` needs a folder" in done.err
+
+
 @pytest.mark.parametrize(
     ("configuration", "error"),
     [
         (
             "watch: 1\n",
-            ".agentevals.yaml:1:8: `watch` is the number 1; write a text, or a list of texts",
+            ".agentevals.yaml:1:8: `watch` is the number 1; write a text or a list",
         ),
-        ("watch: a => b => c\n", ".agentevals.yaml:1:8: `watch` is "),
-        ("\ntargets: ../x\n", ".agentevals.yaml:2:10: `targets` is "),
+        ("watch: a => b => c\n", ".agentevals.yaml:1:8: `watch`: 'a => b => c' is not valid"),
+        ("\ntargets: ../x\n", ".agentevals.yaml:2:10: `targets`: '../x' is not valid"),
         (
             "targets: [x]\n",
-            ".agentevals.yaml:1:10: `targets` is a list; write the path of a targets file",
+            ".agentevals.yaml:1:10: `targets` is a list; write a text",
         ),
-        ("watch:\n  - a\n  - b => c => d\n", ".agentevals.yaml:3:5: `watch` is the text "),
-        ("suites: [a, 5]\n", ".agentevals.yaml:1:13: `suites` is the number 5; write a text"),
+        ("watch:\n  - a\n  - b => c => d\n", ".agentevals.yaml:3:5: `watch[1]`: "),
+        ("suites: [a, 5]\n", ".agentevals.yaml:1:13: `suites[1]` is the number 5; write a text"),
         ("suites: []\n", ".agentevals.yaml:1:9: `suites` is an empty list; write a text"),
     ],
 )

@@ -102,10 +102,7 @@ def test_validate__reads_it_too(folder: Path) -> None:
     (folder / ".agentevals.yaml").write_text(quarantine("broken", "soon"))
     done = command.run(folder, "validate")
     assert done.code == 2
-    assert (
-        ".agentevals.yaml:2:76: `expires`: 'soon' is not a valid day; write it as YYYY-MM-DD"
-        in done.out
-    )
+    assert ".agentevals.yaml:2:76: `quarantine[0].expires`: 'soon' is not a valid day" in done.err
     (folder / ".agentevals.yaml").write_text(quarantine("broken", day(2)))
     assert command.run(folder, "validate").code == 0
 

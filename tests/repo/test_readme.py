@@ -20,9 +20,8 @@ from agentevals_action import evaluators, settings
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.configuration_file import with_configuration
+from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
 from agentevals_action.suites.load import load_suite
-from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.targets import providers
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Repository

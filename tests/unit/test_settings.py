@@ -201,10 +201,7 @@ def test_settings__a_shard_runs_in_a_job_of_its_own(mode: str) -> None:
     )
 
 
-def test_settings__a_cache_needs_a_folder() -> None:
-    assert errors(cache="read") == (
-        "input `cache`: `read` needs a folder; name one in `cache-dir`",
-    )
+def test_settings__a_cache_is_on_if_it_has_a_folder() -> None:
     assert read(cache="off").cache == "off"
     assert (read(cache_dir="c").cache, read(cache_dir="c", cache="read").cache) == ("on", "read")
 

@@ -31,7 +31,7 @@ from agentevals_action.suites.checkout import (
     Checkout,
     no_suite,
 )
-from agentevals_action.suites.quarantine_file import read_quarantines
+from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.system.git import GitRepository
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
 from agentevals_action.model.validation.file_model import FileModel, model_schema
 from agentevals_action.suites import dialects
+from agentevals_action.suites.configuration_file import Configuration, QuarantineEntry
 from agentevals_action.suites.dialects import Shape
 from agentevals_action.suites.models import messages, schema_models, workspace_models
-from agentevals_action.suites.quarantine_file import Configuration, QuarantineEntry
 
 Schema = dict[str, Any]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.suite import BrokenSuite
+from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.find import find_suites
-from agentevals_action.suites.quarantine_file import read_quarantines
 from tests.support import suites
 
 TEST = "{id: a, input: q, criteria: c}"

@@ -38,7 +38,7 @@ from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.sharding.part import divide_budget, part_of
-from agentevals_action.suites.quarantine_file import read_quarantines
+from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.system.files.tree_files import write_atomically
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets.cache.store import check_cache

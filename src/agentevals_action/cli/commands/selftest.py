@@ -20,6 +20,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
+from agentevals_action.targets.cache.store import check_cache
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")
@@ -42,6 +43,7 @@ async def command(
     """Run suites many times on this commit and report how often two runs of it would differ, and
     which tests cause that."""
     loaded = await load_suites({**inputs, "samples": str(samples)}, paths)
+    await check_cache(loaded.settings, loaded.folder, loaded.environ)
     pairs = [(suite, test) for suite in loaded.all_valid() for test in suite.tests]
     varying = [pair for pair in pairs if not is_deterministic(*pair)]
     tests = [(index, suite, test) for index, (suite, test) in enumerate(varying)]

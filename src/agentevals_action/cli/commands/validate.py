@@ -22,7 +22,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
 from agentevals_action.suites.checkout import distinct
-from agentevals_action.suites.quarantine_file import read_quarantines
+from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
 
 _LINE = 2_000  # characters

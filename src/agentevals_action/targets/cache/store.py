@@ -66,8 +66,12 @@ class CacheLimits:
 
 
 async def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
-    """InvalidInput if the folder of the cache leads out of the workspace or comes with the change,
-    or if there are no cassettes to replay."""
+    """InvalidInput if there is no folder of the cache, if it leads out of the workspace or comes
+    with the change, or if there are no cassettes to replay."""
+    if settings.cache in ("read", "on") and settings.cache_dir is None:
+        raise InvalidInput(
+            f"input `cache`: `{settings.cache}` needs a folder", "name it in `cache-dir`"
+        )
     if settings.cache == "replay" and settings.cassettes is None:
         raise InvalidInput(
             "input `cache`: `replay` needs a folder of cassettes", "name it in `cassettes`"
