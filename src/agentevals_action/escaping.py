@@ -4,7 +4,7 @@ terminal and the log of a job."""
 import re
 import textwrap
 
-from agentevals_action.formatting import cut, redacted
+from agentevals_action.formatting import cut
 
 #: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers,
 #: tags, lone surrogates.
@@ -56,8 +56,6 @@ def visible(text: str) -> str:
 
 def plain(text: str, limit: int = 200) -> str:
     """One line of plain text, at most `limit` characters, for output without markup."""
-    if len(text) > limit:
-        text = redacted(text)
     line = " ".join(visible(text[: limit * _SLACK]).split())
     if len(line) > limit or len(text) > limit * _SLACK:
         return line[: limit - 1] + "…"
@@ -72,8 +70,6 @@ def no_command(line: str) -> str:
 
 def printable(text: str, limit: int = 200) -> str:
     """One line of at most `limit` characters that controls neither a terminal nor a runner."""
-    if len(text) > limit:
-        text = redacted(text)
     characters = (char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
     return cut(no_command("".join(characters)), limit)
 
@@ -140,8 +136,6 @@ def fenced(text: str, limit: int, width: int = 0) -> str:
     line.
 
     Lines are wrapped at `width` columns (0: not)."""
-    if len(text) > limit or width:
-        text = redacted(text)
     shown = visible(text[: limit + 1])[:limit].rstrip("\n").split("\n")
     lines = [_no_comment(part) for line in shown for part in _wrapped(line, width)]
     if not any(lines):

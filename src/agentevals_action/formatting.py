@@ -1,24 +1,15 @@
 """Numbers, plurals, lists, shortened texts and error kinds in the words that people read.
 
-An unknown number is a dash, never zero. Every function that shortens a text removes secrets first:
-a cut can leave 39 of a key's 40 characters, which nothing recognizes any more. A run states with
-`redacting` how secrets are removed."""
+An unknown number is a dash, never zero."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 UNKNOWN = "–"
 #: A difference whose interval contains 0.
 NOISE = "within noise"
-
-Redact = Callable[[str], str]
-# Of a context, not a parameter: a text is cut where an error is made, from the plain functions of
-# `model` to the clients of servers, and one cut without the secrets of the run would be a leak.
-_redact: ContextVar[Redact] = ContextVar("redact", default=str)
 
 _UNITS = ("k", "M", "G")
 #: Paths in a sentence; the others are counted.
@@ -157,49 +148,24 @@ def each_once(sentences: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-@contextmanager
-def redacting(redact: Redact) -> Iterator[None]:
-    """Removes secrets with `redact` from each text before it is shortened, in this context."""
-    token = _redact.set(redact)
-    try:
-        yield
-    finally:
-        _redact.reset(token)
-
-
-def redact_with(redact: Redact) -> None:
-    """Replaces the function of the surrounding `redacting`: more secrets are known."""
-    _redact.set(redact)
-
-
-def redacted(text: str) -> str:
-    """A text without the secrets of the run, before it is shortened or put on one line."""
-    return _redact.get()(text)
-
-
 def cut(text: str, limit: int) -> str:
-    """A text of at most `limit` characters; a longer one loses its secrets and ends in an
-    ellipsis."""
-    if len(text) > limit:
-        text = redacted(text)
+    """A text of at most `limit` characters; a longer one ends in an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def cut_line(text: str, limit: int) -> str:
-    """A text on one line, without secrets, of at most `limit` characters."""
-    return cut(" ".join(redacted(text).split()), limit)
+    """A text on one line of at most `limit` characters."""
+    return cut(" ".join(text.split()), limit)
 
 
 def ending(text: str, limit: int) -> str:
-    """The end of a text, without secrets, of at most `limit` characters; a longer one begins with
-    an ellipsis."""
-    text = redacted(text)
+    """The end of a text of at most `limit` characters; a longer one begins with an ellipsis."""
     return text if len(text) <= limit else f"…{text[1 - limit :]}"
 
 
 def last_lines(text: str, lines: int, limit: int) -> list[str]:
-    """The last lines of a program's output, without secrets, of at most `limit` characters."""
-    return ending("\n".join(redacted(text).strip().splitlines()[-lines:]), limit).splitlines()
+    """The last lines of a program's output, of at most `limit` characters."""
+    return ending("\n".join(text.strip().splitlines()[-lines:]), limit).splitlines()
 
 
 #: Characters of a text that a sentence quotes.
@@ -207,8 +173,7 @@ QUOTE_LIMIT = 80
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, on one line, without secrets, cut to `QUOTE_LIMIT` characters."""
-    text = redacted(text)
+    """A text in double quotes, on one line, cut to `QUOTE_LIMIT` characters."""
     escaped = text.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
     return f'"{cut(" ".join(text.split()) or escaped, QUOTE_LIMIT)}"'
 

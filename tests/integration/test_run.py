@@ -468,25 +468,3 @@ def test_own_type__its_program_scores_the_answer(tmp_path: Path) -> None:
     assert done.code == 1, done.err
     results = read_results(tmp_path / "own/agentevals-report/results.jsonl")
     assert {each.eval_id: each.score for each in results} == {"good": 1, "bad": 0}
-
-
-@pytest.mark.parametrize("name", ["bunfig.toml", ".env"])
-def test_own_type__loads_no_configuration_that_the_agent_writes(tmp_path: Path, name: str) -> None:
-    own = tmp_path / "own"
-    Repository.create(
-        own,
-        {
-            ".agentv/targets.yaml": "- {name: default, provider: cli, command: [sh, ../agent.sh]}\n",
-            "agent.sh": f"echo 'echo 1; exit' > {name}; echo Come in.\n",
-            ".agentv/assertions/polite.ts": "grep -q please && echo 1 || { echo 0; exit 1; }\n",
-            "evals/EVAL.yaml": "name: suite\ntests: [{id: bad, input: q, assert: [{type: polite}]}]\n",
-            "bin/bun": BUN,
-        },
-    )
-    (own / "bin/bun").chmod(0o755)
-    done = command.run(own, "run", env={"PATH": f"{own / 'bin'}:{os.environ['PATH']}"})
-
-    assert done.code == 1, done.out + done.err
-    assert (own / "evals" / name).exists()
-    (result,) = read_results(own / "agentevals-report/results.jsonl")
-    assert result.score == 0

@@ -1,5 +1,6 @@
 """No output of a job contains a part of a secret, wherever a text is cut."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.support.job import Job
 from tests.support.repositories import Files, pull_request
 
 SECRET = "c0ffee7QWERTZuiop9asdfghJKLmnbvcxy1245Z"
+#: A secret that encoders and escapes for Markdown, HTML and XML change, except for its end.
+DISGUISED = 'p4ss "w/rd" & <b_*x> + 100% \\ k7LmTz9QvB'
 #: Characters of a secret that an output may contain: as many as a short word.
 MOST = 7
 
@@ -21,6 +24,11 @@ PROGRAMS = {
     "stderr.py": "sys.stderr.write(flood); sys.exit(3)\n",
     "lines.py": "sys.stderr.write('\\n'.join([flood] * 20)); sys.exit(3)\n",
     "answer.py": "print(flood)\n",
+    "forms.py": "import base64, json, urllib.parse\nkey = os.environ['OTHER_KEY']\n"
+    "forms = [key, base64.b64encode(f'user:{key}!'.encode()).decode(), "
+    "urllib.parse.quote(key, safe=''), json.dumps(key)[1:-1]]\n"
+    "if 'judge' in sys.argv: print(json.dumps({'score': 0, 'misses': forms, 'details': {key: 1}}))\n"
+    "else: print('forms:\\n' + '\\n'.join(forms))\n",
     "claude.py": "import json\nprint(json.dumps({'type': 'result', 'subtype': 'success', "
     "'is_error': True, 'result': flood, 'session_id': 's', 'num_turns': 1, 'duration_ms': 1, "
     "'duration_api_ms': 1, 'total_cost_usd': 0, 'usage': {}}))\n",
@@ -35,6 +43,7 @@ targets:
   - {name: lines, provider: cli, command: [python3, lines.py], cwd: /}
   - {name: answer, provider: cli, command: [python3, answer.py], cwd: /, judge_target: answer}
   - {name: claude, provider: claude-cli, command: [python3, claude.py], cwd: /}
+  - {name: forms, provider: cli, command: [python3, forms.py], cwd: /}
   - {name: service, provider: http, url: "URL", retries: 0}
 """
 SUITE = """\
@@ -44,6 +53,12 @@ tests:
   - {id: lines, input: a, execution: {target: lines}, assert: [{type: contains, value: b}]}
   - {id: claude, input: a, execution: {target: claude}, assert: [{type: contains, value: b}]}
   - {id: service, input: a, execution: {target: service}, assert: [{type: contains, value: b}]}
+  - id: forms
+    input: a
+    execution: {target: forms}
+    assert:
+      - {type: contains, value: b-missing, required: true}
+      - {type: code_judge, script: [python3, forms.py, judge], cwd: /, required: true}
   - id: answer
     input: a
     execution: {target: answer}
@@ -60,6 +75,12 @@ workspace: {hooks: {before_each: {command: [python3, lines.py], cwd: /}}}
 tests:
   - {id: one, input: a, execution: {target: answer}, assert: [{type: contains, value: b}]}
 """
+
+
+OUTPUTS = {
+    *("log", "summary", "outputs", "comments", "checks"),
+    *("results.jsonl", "summary.json", "report.html", "junit.xml", "results.sarif"),
+}
 
 
 class Echo(stand_in.StandIn[stand_in.Received, stand_in.Sent]):
@@ -86,8 +107,10 @@ def files(url: str, offset: int) -> Files:
 
 
 def leaks(text: str) -> set[str]:
-    """The parts of the secret in a text."""
-    parts = {SECRET[start : start + MOST + 1] for start in range(len(SECRET) - MOST)}
+    """The parts of the secrets in a text."""
+    encoded = base64.b64encode(f"user:{DISGUISED}!".encode()).decode()
+    parts = {DISGUISED[-8:], encoded[12:24], encoded[-20:-8]}
+    parts |= {SECRET[start : start + MOST + 1] for start in range(len(SECRET) - MOST)}
     return {part for part in parts if part in text}
 
 
@@ -109,8 +132,13 @@ def test_outputs__no_cut_leaves_a_part_of_a_secret(
             payloads.pull_request_event(pull.head, pull.main, 7),
             pull.merge,
             tmp_path / "runner",
-            inputs={"env": "SERVICE_KEY", "select": "all", "setup": "python3 setup.py", **commands},
-            env={"SERVICE_KEY": SECRET},
+            inputs={
+                "env": "SERVICE_KEY,OTHER_KEY",
+                "select": "all",
+                "setup": "python3 setup.py",
+                **commands,
+            },
+            env={"SERVICE_KEY": SECRET, "OTHER_KEY": DISGUISED},
         ).finish()
         shown = {
             "log": done.log,
@@ -125,8 +153,10 @@ def test_outputs__no_cut_leaves_a_part_of_a_secret(
             },
         }
     assert {name: leaks(text) for name, text in shown.items() if leaks(text)} == {}
-    assert done.code == 3, done.log
-    assert "results.jsonl" in shown
+    assert done.code == (3 if prepares else 1), done.log
+    assert shown.keys() >= OUTPUTS, shown.keys()
+    assert prepares or shown["results.jsonl"].count("***") > 10
+    assert prepares or "::error file=EVAL.yaml" in done.log or server.check_runs[-1].annotations
     expected = ["prepare"] if prepares else ["target", "judge", "evaluator", "workspace"]
     assert all(f'"kind":"{kind}"' in shown["results.jsonl"] for kind in expected)
     assert "***" in shown["results.jsonl"]

@@ -22,9 +22,8 @@ from agentevals_action.errors import (
     InvalidInput,
 )
 from agentevals_action.escaping import safe_log_line
-from agentevals_action.formatting import redacting
 from agentevals_action.system.isolation import adopt_orphans
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redacting
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
 
@@ -75,7 +74,7 @@ def main() -> None:
     )
     adopt_orphans()
     try:
-        with redacting(Redactor.from_environ(os.environ).redact):
+        with redacting(Redactor.from_environ(os.environ)):
             exit_code = _run_app()
     except AgentEvalsError as error:
         exit_code = _report(error)

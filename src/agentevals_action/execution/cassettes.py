@@ -94,7 +94,7 @@ class RecordedCalls(Calls):
         async with recording.locks.setdefault(text, asyncio.Lock()):
             if text in recording.replies:
                 return replace(recording.replies[text][2], cached=True)
-            if redact_record(described, self.redactor) is not described:
+            if redact_record(described, self.redactor) != described:
                 self._notice(f"A request to `{target.name}` has a secret and cannot be replayed.")
             trace = redact_record(await self._calls.complete(target, request), self.redactor)
             order = (request.attempt, not request.question, request.repeat, text)

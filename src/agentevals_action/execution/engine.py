@@ -19,7 +19,7 @@ from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
-from agentevals_action.formatting import each_once, redact_with, redacting
+from agentevals_action.formatting import each_once
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
@@ -34,7 +34,7 @@ from agentevals_action.system.isolation import (
     Isolation,
     end_processes,
 )
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_with, redacting
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
@@ -213,7 +213,7 @@ class Engine:
         contain none."""
         secrets = self._secrets(suites)
         redactor = Redactor.from_environ(self._environ, self._settings.env, secrets)
-        redact_with(redactor.redact)
+        redact_with(redactor)
         if self._cache is not None:
             self._cache.leaks = lambda text: redactor.redact(text) != text
         if self._recorded is not None:
@@ -276,7 +276,7 @@ async def open_engine(
     async with temp_dirs.locked_folder(_PREFIX, temp) as scratch:
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
-        with redacting(known.redact):
+        with redacting(known):
             engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
             try:
                 yield engine

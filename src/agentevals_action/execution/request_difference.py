@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentevals_action.formatting import redacted
 from agentevals_action.model.validation.json_values import MISSING, shown
+from agentevals_action.system.redaction import redact
 
 _BEFORE = 20  # characters of a line before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.
@@ -53,7 +53,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def _describe(path: str, value: Any, known: Any) -> str:
     if not (isinstance(value, str) and isinstance(known, str)):
         return f"`{path}` is {shown(value)} instead of {shown(known)}"
-    value, known = redacted(value), redacted(known)
+    value, known = redact(value), redact(known)
     if (own := _MARK.sub("…", value)) != (other := _MARK.sub("…", known)):
         value, known = own, other
     lines, others = value.split("\n"), known.split("\n")

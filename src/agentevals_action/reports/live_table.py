@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentevals_action.escaping import printable
-from agentevals_action.formatting import cost, counted, redacted, time
+from agentevals_action.formatting import cost, counted, time
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.console import STYLES
@@ -65,18 +65,18 @@ class LiveTable:
         with self._lock:
             self._sides[side] = None
             for path, number in tests.items():
-                self._suites.setdefault(redacted(path), _Suite()).total[side] += number
+                self._suites.setdefault(path, _Suite()).total[side] += number
 
     def start(self, side: str, suite: Suite, test: Test) -> None:
         """Adds a test to those that run."""
         with self._lock:
-            self._running[side, redacted(suite.path), redacted(test.id)] = None
+            self._running[side, suite.path, test.id] = None
 
     def advance(self, side: str, result: TestResult) -> None:
         """Counts a finished test."""
-        path = redacted(result.eval_path)
+        path = result.eval_path
         with self._lock:
-            self._running.pop((side, path, redacted(result.eval_id)), None)
+            self._running.pop((side, path, result.eval_id), None)
             suite = self._suites.setdefault(path, _Suite())
             suite.done[side] += 1
             if side != "base":

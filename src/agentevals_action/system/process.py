@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from agentevals_action.system import resources
 from agentevals_action.system.isolation import ChildUser, entered_as
+from agentevals_action.system.redaction import redact
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -67,8 +68,8 @@ async def run(
     user: ChildUser | None = None,
 ) -> Completed:
     """Runs a child until it ends or `timeout` seconds pass, and keeps the complete lines in the
-    first `limit` bytes of each stream: the rest of a line could be part of a secret. It runs as
-    `user`, or as the user of this process.
+    first `limit` bytes of each stream, without secrets: the rest of a line could be part of one. It
+    runs as `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
@@ -82,7 +83,7 @@ async def run(
         timed_out = not await _occurs(child.done, timeout)
     finally:
         returncode = await end(child, transport)
-    stdout, stderr = (child.text(fd) for fd in _STREAMS)
+    stdout, stderr = (redact(child.text(fd)) for fd in _STREAMS)
     return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated))
 
 

@@ -1,17 +1,20 @@
-"""Redaction of secrets: their values, and the forms that encoders give them, become `***`.
+"""Redaction of secrets: their values, and their base64, URL-encoded and JSON-escaped forms, become
+`***`.
 
-Texts are redacted before they are cut or escaped: part of a secret would not be recognized."""
+Texts are redacted where they enter (replies, output of programs), and records where they leave,
+before their texts are shortened or escaped: part of a secret would not be recognized."""
 
 import base64
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from html.entities import html5
-from itertools import chain
-from operator import is_
+from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel
 
@@ -33,24 +36,6 @@ _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 #: `http://localhost:8080` do not match.
 _CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=-]{16,}")
 _LOGS = logging.Formatter()
-#: Characters that no encoder of JSON, URLs or HTML escapes.
-_UNESCAPED = re.compile(r"[A-Za-z0-9_.-]+")
-#: What encoders put between the lines of a base64 text and the bytes of a hex text.
-_BREAKS = re.compile(r"(?:\\[rn]|\s)+")
-_SEPARATORS = re.compile(r"[\s:-]")
-#: Where a text has a line of 64 characters or more, or eight bytes with separators. Few texts have.
-_LINE = re.compile(r"(?<=[A-Za-z0-9+/_-]{64})(?:\\[rn]|\s)")
-_BYTES = re.compile(r"(?:[0-9A-Fa-f]{2}[\s:-]){7}[0-9A-Fa-f]{2}")
-_RUNS = re.compile(r"[A-Za-z0-9_.-]+|\\+|[^A-Za-z0-9_.-]", re.DOTALL)
-_JSON_ESCAPES = {
-    **{character: character for character in "\"'/"},
-    **{"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"},
-}
-_HTML_NAMES = {
-    character: [name for name, text in html5.items() if text == character and name.endswith(";")]
-    for character in "\"&'<>"
-}
-_WITHOUT_TEXT = frozenset({type(None), bool, int, float})
 #: Levels of a record that are searched; deeper data (arguments of a tool) is masked.
 _MAX_DEPTH = 100
 
@@ -67,17 +52,8 @@ class Redactor:
 
     def __init__(self, values: Iterable[str]) -> None:
         secrets = sorted({secret for value in values for secret in _parts(value)})
-        base64_forms = _long(form for secret in secrets for form in _base64_forms(secret))
-        hex_forms = _long(form for secret in secrets for form in _hex_forms(secret))
-        others = _long(form for secret in secrets for form in _other_forms(secret))
         # Texts, not one regular expression: that search is ten times slower.
-        self._forms = [*base64_forms, *hex_forms, *others]
-        self._broken = ((_LINE, _BREAKS, base64_forms), (_BYTES, _SEPARATORS, hex_forms))
-        self._escaped = [
-            (max(_UNESCAPED.findall(secret), key=len, default=""), _escaped_form(secret))
-            for secret in secrets
-            if not _UNESCAPED.fullmatch(secret)
-        ]
+        self._forms = list(dict.fromkeys(form for secret in secrets for form in _forms(secret)))
 
     @classmethod
     def from_environ(
@@ -112,14 +88,6 @@ class Redactor:
             while start >= 0:
                 found.append((start, start + len(form)))
                 start = text.find(form, start + 1)
-        for occurs, separators, forms in self._broken:
-            if forms and occurs.search(text):
-                found += _spans_between(separators, forms, text)
-        for part, form_of in self._escaped:
-            match = form_of.search(text) if part in text else None
-            while match:
-                found.append(match.span())
-                match = form_of.search(text, match.start() + 1)
         return sorted(found)
 
 
@@ -156,142 +124,89 @@ def _parts(value: str) -> Iterator[str]:
             yield part
 
 
-def _spans_between(
-    separators: re.Pattern[str], forms: Sequence[str], text: str
-) -> Iterator[tuple[int, int]]:
-    """The spans of forms that are interrupted by separators: lines of 64 or 76 characters, or
-    `aa:bb`."""
-    joined = separators.sub("", text)
-    if not (present := [form for form in forms if form in joined]):
-        return
-    indexes, end = list[int](), 0
-    for match in separators.finditer(text):
-        indexes.extend(range(end, match.start()))
-        end = match.end()
-    indexes.extend(range(end, len(text)))
-    for form in present:
-        start = joined.find(form)
-        while start >= 0:
-            yield indexes[start], indexes[start + len(form) - 1] + 1
-            start = joined.find(form, start + 1)
-
-
-def _long(forms: Iterable[str]) -> list[str]:
-    return [form for form in dict.fromkeys(forms) if len(form) >= MIN_LENGTH]
-
-
-def _base64_forms(secret: str) -> Iterator[str]:
-    """The base64 forms, wherever the secret begins in the encoded text."""
+def _forms(secret: str) -> Iterator[str]:
+    """The forms of a secret that are at least `MIN_LENGTH` characters long."""
     data = secret.encode("utf-8", "replace")
-    for offset in range(3):
-        core = _core(base64.b64encode, 6, data, offset)
-        yield core
-        yield core.translate({ord("+"): "-", ord("/"): "_"})
-
-
-def _hex_forms(secret: str) -> Iterator[str]:
-    data = secret.encode("utf-8", "replace")
-    yield from (data.hex(), data.hex().upper())
-
-
-def _other_forms(secret: str) -> Iterator[str]:
-    """The secret, and its base32 forms, wherever it begins in the encoded text."""
-    yield secret
-    data = secret.encode("utf-8", "replace")
-    for offset in range(5):
-        core = _core(base64.b32encode, 5, data, offset)
-        yield from (core, core.lower())
-
-
-def _core(encode: Callable[[bytes], bytes], bits: int, data: bytes, offset: int) -> str:
-    """The characters of an encoded text that depend on these bytes alone, if they begin `offset`
-    bytes after the beginning of a group; a character stands for `bits` bits."""
-    text = encode(b"\0" * offset + data).decode()
-    return text[-(-8 * offset // bits) : 8 * (offset + len(data)) // bits]
-
-
-def _escaped_form(secret: str) -> re.Pattern[str]:
-    """A pattern of the secret as JSON, a URL, HTML or Python's `repr` writes it. Encoders differ in
-    the characters that they escape (`\\/`, `\\u002b`), so each character has all its forms."""
-    return re.compile("".join(map(_escaped_run, _RUNS.findall(secret))))
-
-
-def _escaped_run(run: str) -> str:
-    """A character that encoders leave as it is, or the forms of one that they escape; a run of
-    backslashes is one item, or a search could take exponential time."""
-    if _UNESCAPED.fullmatch(run):
-        return re.escape(run)
-    character, count = run[0], len(run)
-    utf16 = character.encode("utf-16-be", "surrogatepass").hex()
-    units = [utf16[start : start + 4] for start in range(0, len(utf16), 4)]
-    octets = character.encode("utf-8", "replace")
+    encoded = (quote(data, safe=""), quote(data), quote_plus(data))
+    escaped = [json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
+    encoded64 = [_base64_core(data, offset) for offset in range(3)]
     forms = [
-        "".join(rf"\\{{1,4}}u(?i:{unit})" for unit in units),
-        "".join(f"%(?i:{octet:02x})" for octet in octets),
-        rf"&\#(?:{ord(character)}|[xX](?i:0{{0,4}}{ord(character):x}));",
-        *(re.escape(f"&{name}") for name in _HTML_NAMES.get(character, ())),
+        secret,
+        *encoded64,
+        *(text.replace("+", "-").replace("/", "_") for text in encoded64),
+        *(form for text in encoded for form in (text, _lower_escapes(text))),
+        *(form for text in escaped for form in (text, text.replace("/", "\\/"))),
     ]
-    if ord(character) < 256:
-        forms.append(rf"\\{{1,4}}x(?i:{ord(character):02x})")
-    if character in _JSON_ESCAPES:
-        forms.append(rf"\\{{1,4}}{re.escape(_JSON_ESCAPES[character])}")
-    if character == " ":
-        forms.append(r"\+")  # in a form
-    if character == "\\":
-        forms = [rf"(?:{form}){{{count}}}" for form in forms]
-        forms.append(rf"\\{{{count},{4 * count}}}")
-    else:
-        forms.append(re.escape(character))
-    return f"(?:{'|'.join(forms)})"
+    yield from (form for form in forms if len(form) >= MIN_LENGTH)
+
+
+def _base64_core(data: bytes, offset: int) -> str:
+    """The characters of a base64 text that depend on these bytes alone, if they begin `offset`
+    bytes after the beginning of a group of three."""
+    text = base64.b64encode(b"\0" * offset + data).decode()
+    return text[-(-8 * offset // 6) : 8 * (offset + len(data)) // 6]
+
+
+def _lower_escapes(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda escape: escape[0].lower(), text)
+
+
+#: The redactors of the run, the last one in use. Of the process, not a parameter: the secrets are
+#: those of its environment, and an output that is read without them would be a leak.
+_in_use: list[Redactor] = []
+
+
+@contextmanager
+def redacting(redactor: Redactor) -> Iterator[None]:
+    """Redacts what enters with this redactor, until the end of the block."""
+    _in_use.append(redactor)
+    try:
+        yield
+    finally:
+        _in_use.pop()
+
+
+def redact_with(redactor: Redactor) -> None:
+    """Replaces the redactor of the surrounding `redacting`: more secrets are known."""
+    _in_use[-1:] = [redactor]
+
+
+def redact(text: str) -> str:
+    """A text that enters, without the secrets of the run."""
+    return _in_use[-1].redact(text) if _in_use else text
+
+
+def redact_reply(reply: Record) -> Record:
+    """The record of a reply, without the secrets of the run."""
+    return redact_record(reply, _in_use[-1]) if _in_use else reply
 
 
 def redact_record(record: Record, redactor: Redactor) -> Record:
-    """A record (a review, a result) with every text in it redacted, keys of mappings included; the
-    same object if nothing changes. Data that nests deeper than `_MAX_DEPTH` levels is masked."""
-    redacted: Record = _RecordRedaction(redactor).apply(record)
+    """A record (a review, a result) with every text in it redacted, keys of mappings included,
+    before a report escapes them. Data that nests deeper than `_MAX_DEPTH` levels is masked."""
+    redacted: Record = _redacted(record, redactor, _MAX_DEPTH)
     return redacted
 
 
-class _RecordRedaction:
-    """One walk through a record. An object that occurs twice (the displayed sample is also the
-    test's sample) is processed once."""
-
-    def __init__(self, redactor: Redactor) -> None:
-        self._redact = redactor.redact
-        self._depth = 0
-        self._done: dict[int, Any] = {}  # by id; the record keeps the objects alive meanwhile
-
-    def apply(self, value: Any) -> Any:
-        if type(value) in _WITHOUT_TEXT or value == ():
-            return value
-        if isinstance(value, str):
-            return value if isinstance(value, Enum) else self._redact(value)
-        if self._depth >= _MAX_DEPTH:
-            return MASK
-        if id(value) not in self._done:
-            self._depth += 1
-            self._done[id(value)] = self._rebuild(value)
-            self._depth -= 1
-        return self._done[id(value)]
-
-    def _rebuild(self, value: Any) -> Any:
-        if isinstance(value, tuple | list):
-            items = [self.apply(item) for item in value]
-            return value if all(map(is_, items, value)) else type(value)(items)
-        if isinstance(value, Mapping):
-            pairs = [(self.apply(key), self.apply(item)) for key, item in value.items()]
-            flat = chain.from_iterable
-            unchanged = all(map(is_, flat(pairs), flat(value.items())))
-            return value if unchanged else dict(pairs)
-        if isinstance(value, BaseModel):
-            changed = self._changes(value, type(value).model_fields)
-            return value.model_copy(update=changed) if changed else value
-        if is_dataclass(value) and not isinstance(value, type):
-            changed = self._changes(value, [field.name for field in fields(value)])
-            return replace(value, **changed) if changed else value
+def _redacted(value: Any, redactor: Redactor, depth: int) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else redactor.redact(value)
+    is_record = isinstance(value, BaseModel) or is_dataclass(value)
+    if isinstance(value, type) or not (is_record or isinstance(value, tuple | list | Mapping)):
         return value
+    inner = partial(_redacted, redactor=redactor, depth=depth - 1)
+    return _rebuilt(value, inner) if depth else MASK
 
-    def _changes(self, value: Any, names: Iterable[str]) -> dict[str, Any]:
-        before = {name: getattr(value, name) for name in names}
-        after = {name: self.apply(part) for name, part in before.items()}
-        return {name: part for name, part in after.items() if part is not before[name]}
+
+def _rebuilt(value: Any, inner: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(map(inner, value))
+    if isinstance(value, Mapping):
+        return {inner(key): inner(item) for key, item in value.items()}
+    is_model = isinstance(value, BaseModel)
+    names = type(value).model_fields if is_model else [field.name for field in fields(value)]
+    parts = {name: getattr(value, name) for name in names}
+    changed = {name: after for name, part in parts.items() if (after := inner(part)) != part}
+    if not changed:
+        return value
+    return value.model_copy(update=changed) if is_model else replace(value, **changed)

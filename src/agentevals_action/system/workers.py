@@ -13,6 +13,7 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.redaction import redact
 
 #: Bytes of the end of standard error that are kept.
 _ERRORS_KEPT = 64 * 1024
@@ -136,7 +137,7 @@ class Worker:
     @property
     def errors(self) -> str:
         """The end of what it wrote to standard error since the last question."""
-        return self._child.errors.decode("utf-8", "replace")
+        return redact(self._child.errors.decode("utf-8", "replace"))
 
     async def ask(self, line: bytes) -> bytes:
         """Sends a line (without its end), and returns the next one that the worker writes. After

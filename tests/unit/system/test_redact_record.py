@@ -55,11 +55,6 @@ def test_redact_record__reaches_mappings_and_leaves_the_rest_alone() -> None:
     assert replace(clean, evaluator_results=result.evaluator_results) == result
 
 
-def test_redact_record__what_holds_no_secret_is_itself() -> None:
-    result = results.result("a", evaluator_results=(results.evaluated(details={"a": ["fine"]}),))
-    assert redact_record(result, REDACTOR) is result
-
-
 #: Texts with characters that JSON escapes, or that it cannot contain.
 TEXTS = st.text(
     st.characters(exclude_categories=())

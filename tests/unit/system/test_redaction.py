@@ -1,13 +1,11 @@
 import base64
-import html
 import json
 import logging
-from collections.abc import Callable
 from io import StringIO
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentevals_action.system.redaction import MASK, Redactor, looks_secret
@@ -66,21 +64,7 @@ FORMS = {
     "url in lower case": quote(SECRET, safe="").lower(),
     "json": json.dumps(SECRET)[1:-1],
     "json unescaped": json.dumps(SECRET, ensure_ascii=False)[1:-1],
-    "html": html.escape(SECRET),
-    "html by number": "".join(
-        character if character.isalnum() else f"&#{ord(character)};" for character in SECRET
-    ),
     "json of PHP": json.dumps(SECRET).replace("/", "\\/")[1:-1],
-    "json of .NET": "".join(
-        character if character.isascii() and character.isalnum() else f"\\u{ord(character):04X}"
-        for character in SECRET
-    ),
-    "json for HTML": json.dumps(SECRET)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"),
-    "json in json": json.dumps(json.dumps(SECRET)[1:-1])[1:-1],
-    "repr": repr(SECRET)[1:-1],
-    "repr of both quotes": repr(f"{SECRET}'")[1:-3],
-    "hex": SECRET.encode().hex(),
-    "hex in upper case": SECRET.encode().hex().upper(),
 }
 
 
@@ -106,93 +90,16 @@ def test_redact__base64_wherever_the_secret_stands_in_it(
     assert len(left) <= (len(before) + len(after)) * 4 / 3 + 4
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.b32encode])
 @given(before=st.binary(max_size=12), secret=SECRETS, after=st.binary(max_size=12))
 def test_redact__an_encoded_secret_cannot_be_decoded(
-    encode: Callable[[bytes], bytes], before: bytes, secret: str, after: bytes
-) -> None:
-    core = secret.strip().encode("utf-8", "replace")
-    encoded = encode(before + core + after).decode()
-    clean = Redactor([secret]).redact(encoded)
-    assert MASK in clean
-    left = len(clean.replace("=", "")) - len(MASK)
-    bits = 6 if encode is base64.b64encode else 5
-    assert left <= (len(before) + len(after)) * 8 / bits + 3
-
-
-@settings(max_examples=2 * settings().max_examples)
-@given(
-    separator=st.sampled_from(["\n", "\r\n", "\n    ", "\\n"]),
-    width=st.sampled_from([64, 76]),
-    before=st.binary(max_size=80),
-    secret=SECRETS,
-    after=st.binary(max_size=80),
-)
-def test_redact__base64_in_lines(
-    separator: str, width: int, before: bytes, secret: str, after: bytes
+    before: bytes, secret: str, after: bytes
 ) -> None:
     core = secret.strip().encode("utf-8", "replace")
     encoded = base64.b64encode(before + core + after).decode()
-    lines = [encoded[start : start + width] for start in range(0, len(encoded), width)]
-    clean = Redactor([secret]).redact(separator.join(lines))
+    clean = Redactor([secret]).redact(encoded)
     assert MASK in clean
-    left = clean.replace("=", "").replace(separator, "")
-    assert len(left) - len(MASK) <= (len(before) + len(after)) * 8 / 6 + 3
-
-
-@settings(max_examples=2 * settings().max_examples)
-@given(
-    separator=st.sampled_from([":", " ", "-", "\n"]),
-    before=st.binary(max_size=9),
-    secret=SECRETS,
-    after=st.binary(max_size=9),
-)
-def test_redact__hex_with_separators(
-    separator: str, before: bytes, secret: str, after: bytes
-) -> None:
-    core = secret.strip().encode("utf-8", "replace")
-    for encoded in (text := (before + core + after).hex(separator), text.upper()):
-        clean = Redactor([secret]).redact(encoded)
-        assert clean.count(MASK) >= 1
-        assert core.hex(separator) not in clean.lower()
-
-
-def test_redact__words_do_not_become_a_secret_when_they_are_joined() -> None:
-    assert Redactor(["password1"]).redact("a pass word1 and a:b") == "a pass word1 and a:b"
-
-
-ESCAPES: list[Callable[[str], str]] = [
-    lambda character: f"\\u{ord(character):04x}",
-    lambda character: f"\\\\u{ord(character):04X}",
-    lambda character: f"&#{ord(character)};",
-    lambda character: f"&#x{ord(character):X};",
-    lambda character: quote(character, safe=""),
-    lambda character: json.dumps(character)[1:-1],
-    lambda character: json.dumps(json.dumps(character)[1:-1])[1:-1],
-    lambda character: character,
-]
-
-
-@given(st.text(alphabet="ab/+\\\"'<&é \n", min_size=8, max_size=30), st.data())
-def test_redact__any_mixture_of_escapes(secret: str, data: st.DataObject) -> None:
-    secret = f"a{secret}b".replace("\n", "-")
-    written = ""
-    encoders = st.sampled_from(ESCAPES)
-    chosen = {character: data.draw(encoders) for character in sorted({*secret} - {*"ab-"})}
-    for character in secret:
-        written += chosen[character](character) if character in chosen else character
-    assert Redactor([secret]).redact(f"<{written}>") == f"<{MASK}>"
-
-
-def test_redact__what_only_resembles_an_escape_stays() -> None:
-    text = "key-one.two and key-oneXtwo"
-    assert Redactor(["key-one.two"]).redact(text) == f"{MASK} and key-oneXtwo"
-    assert Redactor(["a+b/c+d/e"]).redact("a b/c d/e and 612b622f") == "a b/c d/e and 612b622f"
-
-
-def test_redact__a_search_among_backslashes_is_linear() -> None:
-    redactor = Redactor(["\\" * 40 + "x/y"])
-    assert redactor.redact("x " + "\\" * 100_000) == "x " + "\\" * 100_000
+    left = len(clean.replace("=", "")) - len(MASK)
+    assert left <= (len(before) + len(after)) * 8 / 6 + 3
 
 
 def test_redact__short_values_are_left_alone() -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Ask, require
-from agentevals_action.formatting import ending, redacted
+from agentevals_action.formatting import ending
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message
 from agentevals_action.model.validation.field_errors import describe
@@ -70,7 +70,7 @@ async def ask_judge(
     try:
         return read(find_object(reply, keys))
     except UnreadableReply as error:
-        end = ending(" ".join(redacted(reply).split()), _QUOTED)
+        end = ending(" ".join(reply.split()), _QUOTED)
         shown = f"it ended in “{end}”" if end else "it was empty"
         raise AttemptError(
             "judge", f"the judge's reply cannot be read, also when asked again: {error}; {shown}"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from agentevals_action.escaping import printable, safe_log_line
-from agentevals_action.formatting import each_once, redacted
+from agentevals_action.formatting import each_once
 from agentevals_action.github.runner import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
@@ -17,7 +17,7 @@ from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def folded(
 def report_refusal(reasons: Iterable[str]) -> None:
     """Reports invalid inputs or a refused event as annotations of the job."""
     for reason in reasons:
-        print(commands.command("error", redacted(reason)), flush=True)
+        print(commands.command("error", redact(reason)), flush=True)
 
 
 def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from agentevals_action import __version__, templating
 from agentevals_action.escaping import visible
-from agentevals_action.formatting import redacted
 
 _TEXT = 20_000  # characters of one text
 
@@ -67,6 +66,5 @@ def _shown_value(value: Any) -> Any:
 def _cut(text: str) -> str:
     if len(text) <= _TEXT:
         return text
-    text = redacted(text)
     left = len(text) - _TEXT
     return f"{text[:_TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from agentevals_action.escaping import fenced
-from agentevals_action.formatting import counted, cut_line, redacted
+from agentevals_action.formatting import counted, cut_line
 from agentevals_action.model.suite import ToolCall
 
 #: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
@@ -45,8 +45,6 @@ def block(text: str, limit: int) -> str:
 def show_answers(base: str, head: str, verdicts: tuple[str, str], limit: int) -> tuple[Answer, ...]:
     """Both answers in `limit` characters each: once if they are equal, as a comparison of words if
     both are long and similar, else each from shortly before the first difference."""
-    # A secret that a wrapped line or a comparison divides is not recognized any more.
-    base, head = redacted(base), redacted(head)
     on_base, on_head = verdicts
     both = f"base {on_base}; head {on_head}"
     if base == head:

@@ -16,6 +16,7 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.system.redaction import redact
 
 #: The meaning of a failure for later calls: every call will fail, the rate limit is reached, a
 #: retry may succeed, or only this call failed.
@@ -123,7 +124,7 @@ class StreamReader:
 
     def _add_line(self, data: bytes) -> None:
         self._numbered += 1
-        line = data.decode("utf-8", "replace")
+        line = redact(data.decode("utf-8", "replace"))
         if not line.lstrip().startswith("{"):
             self.text += [line] if line.strip() else []
             return

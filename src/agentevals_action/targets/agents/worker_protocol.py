@@ -13,6 +13,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system import process
+from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Ended, Open, Program, Worker, Workers
 from agentevals_action.targets.agents.command import CommandRunner, describe_end
 from agentevals_action.targets.apis.openai_chat import chat_messages
@@ -91,7 +92,7 @@ class Answers:
         return self._runner.error(problem, output)
 
     def _read(self, line: bytes, call: int, worker: Worker) -> _Answer:
-        text = line.decode("utf-8", "replace")
+        text = redact(line.decode("utf-8", "replace"))
         if text.count("{") + text.count("[") > _MAX_VALUES:
             problem = f"the worker wrote an answer with more than {_MAX_VALUES:,} values"
             raise self._runner.error(problem, worker.errors)

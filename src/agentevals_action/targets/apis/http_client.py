@@ -17,6 +17,7 @@ import httpx
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.validation.json_values import amount_in, parse_json, shown
+from agentevals_action.system.redaction import redact
 from agentevals_action.targets.apis.http_errors import (
     Service,
     connection_error,
@@ -138,6 +139,7 @@ class HttpClient:
             raise connection_error(self.service, url, error) from None
         except _UnreadableBody as error:
             raise self.reply_error(error) from None
+        body = redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if response.is_success:
             cost = amount_in(response.headers.get("x-litellm-response-cost", ""))
             return HttpReply(body, cost, _is_event_stream(response))

@@ -97,15 +97,16 @@ class TargetClient:
         keys, secrets = self._keys, connection.shared.secrets
         key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
-            return with_cost(await self._call(connection, request), target, connection.options)
+            reply = redaction.redact_reply(await self._call(connection, request))
+            return with_cost(reply, target, connection.options)
         # Head and base ask the same at the same moment: the second finds the reply of the first.
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             trace = await self._cache.get(key)
             if trace is None or not trace.has_answer:
-                trace = await self._call(connection, request)
+                trace = redaction.redact_reply(await self._call(connection, request))
                 await self._cache.put(key, trace)  # without the cost: the price may change
-            return with_cost(trace, target, connection.options)
+            return with_cost(redaction.redact_reply(trace), target, connection.options)
 
     async def check(self, target: Target, request: Request) -> str:
         """The smallest call that shows whether a target would answer, without retries; returns and

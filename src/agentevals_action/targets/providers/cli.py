@@ -20,6 +20,7 @@ from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import give_folder
+from agentevals_action.system.redaction import redact
 from agentevals_action.system.start_errors import describe_start
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
@@ -164,7 +165,7 @@ class _Connected(Provider):
             if data is None:
                 problem = "the command succeeded, but did not write {OUTPUT_FILE}"
                 raise AttemptError("target", problem)
-            text = data.decode("utf-8", "replace")
+            text = redact(data.decode("utf-8", "replace"))
         if not text.strip():
             raise self._runner.error("the command succeeded without an answer", done.stderr)
         try:

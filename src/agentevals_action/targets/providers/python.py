@@ -16,6 +16,7 @@ from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Ended, Program, Worker
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import python_worker
@@ -161,7 +162,7 @@ class _Connected(Provider):
         try:
             async with asyncio.timeout(_IMPORT_SECONDS):
                 line = await worker.next_line()
-            ready = _Ready.parse(parse_json(line.decode()), "of a Python worker")
+            ready = _Ready.parse(parse_json(redact(line.decode())), "of a Python worker")
         except TimeoutError:
             problem = f"the import of {target} took over {_IMPORT_SECONDS:g} s"
             raise self._runner.error(problem, worker.errors) from None

@@ -45,7 +45,7 @@ def refused(definition: dict[str, Any], root: Path = HEAD) -> str:
         {**OPENAI, "base_url": "https://api.openai.com/v1/"},
         {**OPENAI, "base_url": "https://other.com", "api_key": "${{ LISTED }}"},
         {**ACME, **HEADERS},
-        {**ACME, **HEADERS, "url": "https://API.acme.com:443/other?q={{ prompt }}"},
+        {**ACME, **HEADERS, "url": "https://API.acme.com:443/other?q={{ prompt | urlencode }}"},
         {**ACME, **HEADERS, "url": "https://api.acme.com/${{ SECRET }}"},
         {"provider": "cli", "command": ["agent", "${{ SECRET }}"]},
         {"provider": "mock", "responses": [{"pattern": ".", "response": "a"}]},
