@@ -43,23 +43,8 @@ def can_contain(folder: str, pattern: str) -> bool:
 
 #: A slash outside of `{a,b}`.
 _SLASH = re.compile(r"/(?![^{]*\})")
-_QUOTES = "'\"`"
-_SEPARATOR = re.compile(r"\s*(?:=>|->|⇒|→)\s*|\s*:\s+")
-_CLASS = re.compile(r"\[[^]/]+\]")
-#: What a part of a rule cannot contain, and the advice.
-_FORBIDDEN = (
-    (re.compile(r"[<>]|(^|\s)=|=$"), "write one `=>` between the files and the suites"),
-    (re.compile(r"[;|]|\*\s"), "write one rule per line, and `=>` in front of the suites"),
-    (re.compile(":"), "write `=>` between the files and the suites, and `?` for a `:` in a name"),
-    (re.compile(f"[{_QUOTES}]"), "put the quotes around the whole glob, or leave them out"),
-    (re.compile(r"\\"), "write `/` between folders"),
-    (re.compile(r"(^|/)\.\.(/|$)"), "write the path from the root of the repository"),
-    (re.compile("^~"), "write the path from the root of the repository"),
-    (re.compile(r"(^|\s)#"), "leave the comment out"),
-    (re.compile("^-"), "write a space after the dash, or `[-]` if the name begins with it"),
-    (re.compile("!"), "write `!` once, in front of the rule"),
-    (re.compile(r"[][]"), "write `[abc]` for one of these characters, and no list"),
-)
+#: What no glob of a rule contains; `?` stands for such a sign in a name.
+_NO_GLOB = re.compile(r"[\s\"'`<>=|;:\\]|^[-!~#]|(^|/)\.\.(/|$)")
 
 
 @dataclass(frozen=True)
@@ -93,38 +78,18 @@ class WatchRule:
 
 
 def read_rule(text: str) -> WatchRule:
-    """One rule as written: `glob` or `glob => suite glob`, with `!` in front to exclude. Other
-    forms with an obvious meaning are read, too: `->` or `: ` for `=>`, quotes, a dash as in a list,
-    a leading `/` or `./`. ValueError for anything else: a rule that silently matches nothing lets
-    every change pass."""
-    parts = _SEPARATOR.split(_unquoted(text.strip().removeprefix("- ").strip()))
-    if len(parts) > 2:
-        raise ValueError(f"`{text}` has two arrows; write one rule per line")
-    excludes = parts[0].startswith("!") or _unquoted(parts[0]).startswith("!")
-    globs = [_unquoted(part) for part in parts]
-    if excludes:
-        globs[0] = _unquoted(globs[0].removeprefix("!").strip())
-    files, suites = _read_glob(globs[0], text), None
-    if len(globs) > 1:
-        suites = _read_glob(globs[1], text)
-    return WatchRule(files, suites, excludes)
-
-
-def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] in _QUOTES and text.count(text[0]) == 2
-    return text[1:-1].strip() if is_quoted and text[-1] == text[0] else text
-
-
-def _read_glob(text: str, rule: str) -> str:
-    """A glob without what does not change its meaning; ValueError if it is none."""
-    if not text:
-        raise ValueError(f"`{rule}` is incomplete; write `glob` or `glob => suite glob`")
-    for forbidden, advice in _FORBIDDEN:
-        if forbidden.search(_CLASS.sub("", text)):
-            raise ValueError(f"`{rule}` is not a rule; {advice}")
-    if text.count("{") != text.count("}"):
-        raise ValueError(f"`{rule}` is not a rule; close each `{{`")
-    return "/".join(part for part in text.split("/") if part not in ("", ".")) or "**"
+    """One rule as written: `glob`, `glob => suite glob`, or `!glob` to exclude. ValueError for any
+    other form."""
+    files, arrow, suites = (part.strip() for part in text.partition("=>"))
+    excludes = files.startswith("!") and not arrow
+    globs = [files.removeprefix("!") if excludes else files, *([suites] if arrow else [])]
+    if any(not glob or _NO_GLOB.search(glob) for glob in globs):
+        raise ValueError(
+            f"`{text}` is not a rule; write `glob`, `glob => suite glob` or `!glob`, with paths "
+            "from the root of the repository and `?` for a space or a quote in a name"
+        )
+    globs = ["/".join(part for part in glob.split("/") if part not in ("", ".")) for glob in globs]
+    return WatchRule(globs[0] or "**", globs[1] or "**" if arrow else None, excludes)
 
 
 def rule_for(

@@ -62,70 +62,25 @@ def test_rule_for__the_last_rule_that_matches_decides(
     ("text", "rule"),
     [
         (" src/** =>  evals/** ", "src/** => evals/**"),
-        ("src/**", "src/**"),
-        ("/src/**", "src/**"),
         ("./src//x/", "src/x"),
-        ("src/", "src"),
         (".", "**"),
-        ("./", "**"),
-        ("/", "**"),
-        ("'src/**'", "src/**"),
-        ('"src/**"', "src/**"),
-        ("`src/**`", "src/**"),
-        ("- src/**", "src/**"),
-        ('- "/src/**": "evals/**"', "src/** => evals/**"),
-        ("src/** -> evals/**", "src/** => evals/**"),
-        ("src/**->evals/**", "src/** => evals/**"),
-        ("src/** → ./evals/**", "src/** => evals/**"),
-        ("src/**: evals/**", "src/** => evals/**"),
-        ("'src/** => evals/**'", "src/** => evals/**"),
-        ("'src/**' => \"evals/**\"", "src/** => evals/**"),
         ("!docs/**", "!docs/**"),
-        ("! /docs/", "!docs"),
-        ("!'docs/**'", "!docs/**"),
-        ("'!docs/**' => evals", "!docs/** => evals"),
         ("src/[!a-c]*.{py,ts}", "src/[!a-c]*.{py,ts}"),
-        ("{a,b/c}/**", "{a,b/c}/**"),
-        ("C# code/**", "C# code/**"),
     ],
 )
-def test_read_rule__every_form_with_an_obvious_meaning(text: str, rule: str) -> None:
+def test_read_rule__the_three_forms(text: str, rule: str) -> None:
     assert str(read_rule(text)) == rule
-    assert str(read_rule(rule)) == rule
 
 
 @pytest.mark.parametrize(
-    ("text", "advice"),
+    "text",
     [
-        ("", "is incomplete"),
-        ("!", "is incomplete"),
-        ("=> evals/**", "is incomplete"),
-        ("src/** =>", "is incomplete"),
-        ("a => b => c", "one rule per line"),
-        ("src/**:evals/**", "write `=>`"),
-        ("src/**:", "write `=>`"),
-        ("https://host/src", "write `=>`"),
-        ("src/** = evals/**", "write one `=>`"),
-        ("src/** > evals/**", "write one `=>`"),
-        ("src/** evals/**", "one rule per line"),
-        ("src/**; lib/**", "one rule per line"),
-        ("[src/**", "no list"),
-        ("[src/**]", "no list"),
-        ("['src/**']", "quotes"),
-        ("'src/**", "quotes"),
-        ("src\\**", "write `/` between folders"),
-        ("../src/**", "from the root"),
-        ("~/src/**", "from the root"),
-        ("# the agent", "leave the comment out"),
-        ("src/** # the agent", "rule per line|comment"),
-        ("-src", "a space after the dash"),
-        ("!!src", "write `!` once"),
-        ("src => !evals", "write `!` once"),
-        ("src/{a,b", "close each"),
+        *("", "!", "=> evals", "src =>", "a => b => c", "src/** -> evals", "src: evals", "'src'"),
+        *("../src", "- src", "!src => evals", "src => !evals", "src # the agent", "src\\**"),
     ],
 )
-def test_read_rule__any_other_form_is_an_error_with_advice(text: str, advice: str) -> None:
-    with pytest.raises(ValueError, match=advice):
+def test_read_rule__any_other_form_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="write `glob`, `glob => suite glob` or `!glob`"):
         read_rule(text)
 
 
