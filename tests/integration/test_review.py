@@ -98,7 +98,7 @@ def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        "'src/**': evals/**",
+        "src/** => evals/**",
         ".",
         "lib/agent/**",
         "lib/agent/prompt.md",

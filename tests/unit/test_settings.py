@@ -81,7 +81,7 @@ def test_settings__watch_rules() -> None:
 
 def test_settings__all_watch_rules_that_cannot_be_read_are_reported() -> None:
     (error,) = errors(watch="src/**\n=> evals/**\nlib/**:evals/**")
-    assert "`=> evals/**` is incomplete" in error
+    assert "`=> evals/**` is not a rule" in error
     assert "`lib/**:evals/**` is not a rule" in error
 
 

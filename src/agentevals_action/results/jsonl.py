@@ -71,7 +71,7 @@ class ResultsWriter:
 
 
 def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:
-    """The results of a file, one at a time; rows of AgentV's `index.jsonl` are read as well.
+    """The results of a file, one at a time.
 
     An incomplete last line of a killed run is skipped with a warning in the log, or InvalidInput
     with `is_complete`; any other invalid line is InvalidInput with its location, as is a
@@ -95,10 +95,10 @@ def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:
 
 def _read(path: Path, number: int, line: bytes) -> TestResult:
     try:
-        return read_row(line, path.parent)
-    except ValueError as error:
+        return RESULT.validate_json(line)
+    except ValidationError as error:
         raise InvalidInput(
-            f"{path}:{number}: not a valid result: {error}",
+            f"{path}:{number}: not a valid result: {invalid_json(error, line)}",
             "use the file as it was written, or run again",
         ) from error
 

@@ -61,17 +61,9 @@ def _runs(path: Path) -> dict[str, SuiteRun]:
 def _pairs(
     here: Mapping[str, SuiteRun], there: Mapping[str, SuiteRun]
 ) -> Iterator[tuple[SuiteRun | None, SuiteRun | None]]:
-    """Pairs head's suites with base's by path, or else by name, because rows of AgentV may have no
-    path. The suites that only base has follow."""
-    left = {path: run for path, run in there.items() if path not in here}
-    for path, run in here.items():
-        found = there.get(path)
-        if found is None:
-            alike = [other for other in left.values() if other.name == run.name]
-            rivals = [other for other in here.values() if other.name == run.name]
-            found = left.pop(alike[0].path) if len(alike) == len(rivals) == 1 else None
-        yield run, found
-    yield from ((None, run) for run in left.values())
+    """Pairs head's suites with base's by path. The suites that only base has follow."""
+    yield from ((run, there.get(path)) for path, run in here.items())
+    yield from ((None, run) for path, run in there.items() if path not in here)
 
 
 def _ids(run: SuiteRun | None) -> set[str]:

@@ -1,4 +1,4 @@
-"""`compare`: two files of results, test by test; each is ours or AgentV's."""
+"""`compare`: two files of results, test by test."""
 
 import sys
 from collections import Counter
