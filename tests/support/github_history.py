@@ -129,7 +129,6 @@ class History:
 
     def routes(self, root: str) -> Sequence[tuple[str, str, Callable[..., Answer]]]:
         return (
-            ("GET", rf"{root}/actions/runs", self._all_runs),
             ("GET", rf"{root}/actions/runs/(\d+)/artifacts", self._artifacts),
             ("GET", rf"{root}/actions/artifacts/(\d+)/zip", self._zip),
         )
@@ -166,19 +165,6 @@ class History:
             "commits": [],
             "files": _files(diff)[:COMPARED_FILES],
         }
-
-    def _all_runs(self, request: Request) -> Answer:
-        self.need("read", "actions")
-        filters = {
-            key: value for key, value in request.query.items() if key in ("head_sha", "event")
-        }
-        found = [
-            {"id": run, **facts}
-            for run, facts in sorted(self.world.workflow_runs.items(), reverse=True)
-            if all(facts.get(key) == value for key, value in filters.items())
-        ]
-        page, headers = self.page(request, found)
-        return 200, {"total_count": len(found), "workflow_runs": page}, headers
 
     def _artifacts(self, request: Request, number: str) -> Answer:
         self.need("read", "actions")

@@ -16,7 +16,6 @@ from pydantic_core import to_json
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.results.jsonl import RESULT, encode_row, parse_results
-from agentevals_action.results.trace_summary import stored_work
 
 FOLDER = "runs"
 #: Runs of a suite whose files are kept.
@@ -89,9 +88,7 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
         result,
         candidate_answer="",
         evaluator_results=(),
-        samples=tuple(
-            replace(sample, candidate_answer="", evaluator_results=()) for sample in samples
-        ),
+        samples=tuple(replace(sample, evaluator_results=()) for sample in samples),
     )
 
 
@@ -139,8 +136,7 @@ def read_run(name: str, content: bytes, suites: Collection[str] | None = None) -
         keys = [b'"evalPath":' + to_json(suite) for suite in suites]
         lines = rows.split(b"\n")
         rows = b"\n".join(line for line in lines if any(key in line for key in keys))
-    results = tuple(map(_with_answers, parse_results(rows)))
-    return StoredRun(results, found[2], time.isoformat(timespec="milliseconds"))
+    return StoredRun(parse_results(rows), found[2], time.isoformat(timespec="milliseconds"))
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -153,15 +149,3 @@ def _unpacked(content: bytes) -> bytes:
     if len(rows) > _FILE_BYTES:
         raise ValueError(f"it has more than {_FILE_BYTES >> 20} MiB")
     return rows
-
-
-def _with_answers(result: TestResult) -> TestResult:
-    """A stored result with the texts of its answers. ValueError for a message that could not be
-    scored again."""
-    return replace(result, samples=tuple(map(_answered, result.samples)))
-
-
-def _answered(sample: SampleResult) -> SampleResult:
-    if not sample.output_messages:
-        return sample
-    return replace(sample, candidate_answer=stored_work(sample).trace.output)

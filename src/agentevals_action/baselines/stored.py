@@ -13,6 +13,7 @@ from agentevals_action.model.baseline import BaselineOrigin, BaseRun, StoredRun
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
 SAMPLES = 50
@@ -101,6 +102,17 @@ def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
 
 
+def _latest_answer(samples: Sequence[SampleResult]) -> int | None:
+    """The index of the latest sample with an answer that can be scored again."""
+    for index in reversed(range(len(samples))):
+        try:
+            if samples[index].output_messages and stored_work(samples[index]):
+                return index
+        except ValueError:  # somebody edited the file
+            continue
+    return None
+
+
 def _latest(
     samples: Iterable[SampleResult], newest: Sequence[SampleResult]
 ) -> tuple[SampleResult, ...]:
@@ -109,7 +121,7 @@ def _latest(
     else one answer would look like many."""
     fresh = [sample for sample in samples if not sample.cached and sample.error is None]
     kept = (fresh or list(newest))[-SAMPLES:]
-    answered = max((index for index, one in enumerate(kept) if one.output_messages), default=None)
+    answered = _latest_answer(kept)
     return tuple(
         sample if index == answered else without_messages(sample)
         for index, sample in enumerate(kept)

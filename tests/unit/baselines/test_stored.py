@@ -107,3 +107,14 @@ def test_stored__one_answer_and_the_latest_samples_count(suite: Suite) -> None:
     assert [one.candidate_answer for one in row.samples] == ["fresh"]
     (row, _) = found(suite, run(1, cached), run(2, cached)).suites[PATH].results
     assert len(row.samples) == 1
+
+
+def test_stored__an_answer_that_cannot_be_scored_again_is_none(suite: Suite) -> None:
+    rows = [
+        replace(
+            row, samples=tuple(replace(one, output_messages=({"role": 3},)) for one in row.samples)
+        )
+        for row in of(suite)
+    ]
+    (row, _) = found(suite, run(1, rows)).suites[PATH].results
+    assert (row.verdict, row.samples[0].output_messages) == ("pass", ())
