@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 _LOCK = "lock"
+#: Seconds before each attempt to remove a folder: a process that is just being ended may make or
+#: remove a file in it.
+_PAUSES = (0.0, 0.05, 0.2)
 
 
 @asynccontextmanager
@@ -73,14 +77,17 @@ def _is_abandoned(folder: Path) -> bool:
 def remove_folder(folder: Path) -> None:
     """Removes a folder that any program may have filled. What remains is logged; the next run
     removes it where `locked_folder` made the folder."""
-    try:
+    problem: Exception | None = None
+    for pause in _PAUSES:
+        time.sleep(pause)
         try:
             shutil.rmtree(folder)
-        except PermissionError:
+        except PermissionError as error:
+            problem = error
             for path, _, _ in os.walk(folder):  # the rights of a folder, before it is read
                 os.chmod(path, stat.S_IRWXU)  # noqa: PTH101  # the path is a text
-            shutil.rmtree(folder)
-    except FileNotFoundError:
-        return
-    except (OSError, RecursionError) as error:
-        log.warning("%s could not be removed: %s", folder, error)
+        except (OSError, RecursionError) as error:
+            problem = error
+        if not os.path.lexists(folder):
+            return
+    log.warning("%s could not be removed: %s", folder, problem)
