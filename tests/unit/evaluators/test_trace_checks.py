@@ -148,10 +148,6 @@ def test_cost__states_where_it_is_from_or_what_to_write() -> None:
         )
 
 
-def test_execution_metrics__exploration_is_unknown_without_a_call() -> None:
-    assert run("execution_metrics", {"target_exploration_ratio": 0}, calling()).score == 0
-
-
 @pytest.mark.parametrize(
     ("calls", "opened"),
     [

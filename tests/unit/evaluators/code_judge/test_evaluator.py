@@ -2,7 +2,6 @@
 fail to."""
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -203,11 +202,6 @@ def test_object__that_cannot_be_read_is_an_error(tmp_path: Path, printed: str) -
     assert "the reason" in refused(judged(program, tmp_path, threshold=0.8))
 
 
-@pytest.mark.parametrize("printed", ['{"score": 85}', '{"score": 1', '{"assertions": []}'])
-def test_object__that_cannot_be_read_is_an_error_also_negated(tmp_path: Path, printed: str) -> None:
-    refused(judged(f"print({printed!r})", tmp_path, negate=True, threshold=0.8))
-
-
 @pytest.mark.parametrize(
     ("program", "score", "text"),
     [
@@ -321,11 +315,6 @@ def test_failure__with_names_withheld_says_how_to_let_them_through(
     assert "input `env`" in message
 
 
-def test_failure__by_exit_code_with_names_withheld_says_so_too(tmp_path: Path) -> None:
-    result = judged("raise SystemExit(1)", tmp_path, withheld=("MY_API_KEY",))
-    assert (result.score, "MY_API_KEY" in result.reasoning) == (0.0, True)
-
-
 def test_success__says_nothing_of_withheld_names(tmp_path: Path) -> None:
     assert "KEY" not in repr(judged("print('{\"score\": 1}')", tmp_path, withheld=("MY_API_KEY",)))
 
@@ -416,16 +405,3 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
         "evals/judges/shared.py": "judge script",
         "evals/tool.sh": "judge script",
     }
-
-
-def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
-    options = cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path)
-    dumped = options.model_dump(mode="json")
-    assert dumped == {
-        "script": ["python3", "judge.py"],
-        "cwd": "/",
-        "timeout_seconds": None,
-        "exit_code": False,
-        "target": None,
-    }
-    assert str(tmp_path) not in json.dumps(dumped)

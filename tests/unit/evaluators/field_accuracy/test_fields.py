@@ -260,15 +260,6 @@ def test_aggregation__makes_the_score(aggregation: str, output: str, value: floa
     )
 
 
-def test_weights__all_0_are_the_plain_mean() -> None:
-    assert (
-        score(
-            '{"a": 1}', field("a", weight=0), field("b", weight=0), expected={"a": 1, "b": 2}
-        ).value
-        == 0.5
-    )
-
-
 def test_required__missing_is_0_and_wrong_is_not() -> None:
     both = field("a"), field("b", required=True)
     missing = score('{"a": 1}', *both, expected={"a": 1, "b": 2})
