@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
@@ -55,7 +55,12 @@ async def echo(evaluator: Evaluator, messages: Sequence[Message]) -> str:
 
 def file_message(path: Path) -> Message:
     """A user's message that is a file."""
-    return Message("user", (Block("file", path.name, path),))
+    return Message("user", (file_block("file", path.name, path),))
+
+
+def file_block(kind: Literal["file", "image"], value: str, path: Path) -> Block:
+    """A block with the content of a file, as a suite has it."""
+    return Block(kind, value, path, path.read_bytes())
 
 
 def messages(data: Any, role: str = "user") -> tuple[Message, ...]:

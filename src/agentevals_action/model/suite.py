@@ -27,11 +27,12 @@ class NamedFile:
 class Block:
     """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and
     `image` what the suite wrote; `path` is then the absolute file (None for an inline base64
-    image)."""
+    image), and `data` its content when the suite was loaded."""
 
     type: BlockType
     value: Any
     path: Path | None = None
+    data: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,17 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
 @dataclass(frozen=True)
 class _RecordingFolder(Folder):
     """A folder that records the paths that were looked up in it: a change that deletes a file
-    affects the suites that name it."""
+    affects the suites that name it. Each file is read once."""
 
     looked_up: dict[str, None] = field(default_factory=dict)
+    #: The files that were read: many tests name the same.
+    contents: dict[Path, bytes] = field(default_factory=dict)
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file, read once."""
+        if path not in self.contents:
+            self.contents[path] = super().read(path, name, limit)
+        return self.contents[path]
 
     def resolve(self, text: str) -> Path:
         """The path, recorded."""

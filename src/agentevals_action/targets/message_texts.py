@@ -2,16 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from io import BytesIO, TextIOWrapper
 
 from agentevals_action.model.suite import Block, Message
-from agentevals_action.system.files.regular_files import read_resolved
 
 #: Characters of a file in a message.
-#:
-#: Attack: an agent replaces a file of a later test by an empty one of a terabyte.
 MAX_CHARACTERS = 10_000_000
-_MAX_BYTES = 4 * (MAX_CHARACTERS + 1)  # in UTF-8
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
@@ -35,7 +30,7 @@ def content_text(message: Message) -> str:
     """A message's blocks joined by newlines: text as it is, JSON as JSON, a file with its content,
     an image as its path.
 
-    ValueError if a file is no UTF-8 text; OSError if it cannot be read."""
+    ValueError if a file is no UTF-8 text, or too long."""
     return "\n".join(map(_block_text, message.blocks))
 
 
@@ -44,9 +39,7 @@ def _block_text(block: Block) -> str:
         return json.dumps(block.value, ensure_ascii=False)
     if block.type == "file" and block.path is not None:
         try:
-            data = read_resolved(block.path, _MAX_BYTES)
-            with TextIOWrapper(BytesIO(data), encoding="utf-8") as file:
-                text = file.read(MAX_CHARACTERS + 1)
+            text = block.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"the file {block.value} is no UTF-8 text ({error.reason} at byte {error.start})"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.suite import BrokenSuite, NamedFile
+from agentevals_action.targets.message_texts import reference_text
 from tests.support import suites
 
 SUITE = "name: suite\nassert: [{type: is_json}]\n"
@@ -209,3 +210,13 @@ def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: P
         said[-1]
         == "a.jsonl:1001:1: there are 1,000 errors, and the tests from here on were not read; correct those first"
     )
+
+
+def test_files__of_messages_are_read_when_the_suite_is_loaded(tmp_path: Path) -> None:
+    """Attack: an agent rewrites the reference that its answer is compared with."""
+    text = "tests: [{id: a, input: q, expected_output: [{role: assistant, content: [{type: file, value: a.txt}]}]}]\n"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + text, "a.txt": "the reference"})
+    (test,) = suites.load_valid(tmp_path).tests
+    (tmp_path / "a.txt").write_text("the answer of the agent")
+
+    assert reference_text(test.expected_output) == ('<file path="a.txt">\nthe reference\n</file>')

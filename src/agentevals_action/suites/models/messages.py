@@ -21,6 +21,7 @@ from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.system.files.paths import Folder
 
+_MAX_FILE = 40_000_000  # bytes
 #: First bytes of the image formats that models accept.
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 
@@ -65,6 +66,7 @@ class Block(FileModel):
         "data."
     )
     _path: Path | None = None
+    _data: bytes = b""
 
     @model_validator(mode="before")
     @classmethod
@@ -82,7 +84,9 @@ class Block(FileModel):
         if self.type == "text" or (self.type == "image" and _is_inline_image(self.value)):
             return self
         try:
-            self._path = folder_of(info).file(self.value)
+            folder = folder_of(info)
+            self._path = folder.file(self.value)
+            self._data = folder.read(self._path, f"the file {self.value!r}", _MAX_FILE)
         except ValueError as error:
             advice = (
                 "write the path of a file, from the folder of this one"
@@ -94,7 +98,7 @@ class Block(FileModel):
 
     def block(self) -> model.Block:
         """The block with its file."""
-        return model.Block(self.type, plain(self.value), self._path)
+        return model.Block(self.type, plain(self.value), self._path, self._data)
 
 
 def folder_of(info: ValidationInfo) -> Folder:

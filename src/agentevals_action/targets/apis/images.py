@@ -5,7 +5,6 @@ import binascii
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
-from agentevals_action.system.files.regular_files import read_resolved
 
 #: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024
@@ -38,11 +37,11 @@ def media_type(data: bytes) -> str | None:
 
 
 def picture(block: Block) -> Picture:
-    """An image block's picture; ValueError if it is not one or over 20 MB, OSError if its file
-    cannot be read. Vendors refuse a type that is not that of the bytes, so the bytes decide."""
+    """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
+    that is not that of the bytes, so the bytes decide."""
     name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
     if block.path is not None:
-        declared, data = None, read_resolved(block.path, SIZE_LIMIT + 1)
+        declared, data = None, block.data
     else:
         declared, data = _inline(str(block.value))
     if len(data) > SIZE_LIMIT:

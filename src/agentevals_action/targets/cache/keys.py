@@ -1,5 +1,6 @@
 """The cache key of a request: a digest of everything that the reply depends on."""
 
+import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,11 +128,11 @@ class CacheKeys:
         if not isinstance(message.content, str):
             for block, written in zip(message.content, data["content"], strict=True):
                 if block.path is not None:
-                    written["sha256"] = self._files.digest(block.path)
+                    written["sha256"] = hashlib.sha256(block.data).hexdigest()
         return data
 
     def _block(self, block: Block) -> Any:
-        digest = None if block.path is None else self._files.digest(block.path)
+        digest = None if block.path is None else hashlib.sha256(block.data).hexdigest()
         return [block.type, block.value, digest]
 
     def _behind(self, target: Target, fields: Mapping[str, Any], request: Request) -> Any:

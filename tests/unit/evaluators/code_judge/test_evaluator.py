@@ -129,9 +129,10 @@ def test_payload__names_the_files_of_the_input(tmp_path: Path) -> None:
     assert details["question"] == '<file path="a.txt">\ncontent\n</file>'
 
 
-def test_payload__unreadable_file_is_an_error(tmp_path: Path) -> None:
-    assert "gone.txt" in refused(
-        judged("pass", tmp_path, asked=(cases.file_message(tmp_path / "gone.txt"),))
+def test_payload__a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"\xff")
+    assert "a.bin" in refused(
+        judged("pass", tmp_path, asked=(cases.file_message(tmp_path / "a.bin"),))
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, NamedFile, ToolCall
 from tests.support import suites
+from tests.support.cases import file_block
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
 
@@ -81,8 +82,8 @@ def test_file_block__from_the_folder_of_the_file_or_from_the_root(root: Path) ->
     ((message,), _) = read(root, f"input: [{{role: user, content: {blocks}}}]")
 
     assert message.content == (
-        Block("file", "./notes.txt", root / "evals/notes.txt"),
-        Block("image", "/shared/picture.png", root / "shared/picture.png"),
+        file_block("file", "./notes.txt", root / "evals/notes.txt"),
+        file_block("image", "/shared/picture.png", root / "shared/picture.png"),
     )
     test = suites.only_test(root, "evals/EVAL.yaml")
     assert test.files == (
@@ -133,7 +134,7 @@ def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
     (root / "evals/link.txt").symlink_to(root / "evals/notes.txt")
     ((message,), _) = read(root, "input: [{role: user, content: [{type: file, value: link.txt}]}]")
 
-    assert message.content == (Block("file", "link.txt", root / "evals/notes.txt"),)
+    assert message.content == (file_block("file", "link.txt", root / "evals/notes.txt"),)
 
 
 def test_metadata__is_kept_as_it_is(root: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.openai_chat import chat_messages, read_completion
+from tests.support.cases import file_block
 
 
 def completion(
@@ -51,7 +52,7 @@ def test_chat_messages__blocks_are_text_and_pictures_are_pictures(tmp_path: Path
     blocks = (
         Block("text", "see"),
         Block("json", {"a": 1}),
-        Block("file", "n.txt", tmp_path / "n.txt"),
+        file_block("file", "n.txt", tmp_path / "n.txt"),
     )
     text = 'see\n{"a": 1}\n<file path="n.txt">\nnotes\n</file>'
     assert chat_messages([Message("user", blocks)]) == [{"role": "user", "content": text}]
@@ -86,7 +87,7 @@ def test_chat_messages__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) 
     with pytest.raises(
         ValueError, match=r"the file x\.bin is no UTF-8 text \(invalid start byte at byte 1\)"
     ):
-        chat_messages([Message("user", (Block("file", "x.bin", tmp_path / "x.bin"),))])
+        chat_messages([Message("user", (file_block("file", "x.bin", tmp_path / "x.bin"),))])
 
 
 def test_read_completion__text_and_usage() -> None:

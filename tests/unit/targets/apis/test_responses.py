@@ -12,6 +12,7 @@ from agentevals_action.targets.apis.openai_responses import (
     conversation,
     read_response,
 )
+from tests.support.cases import file_block
 from tests.support.openai_server import RESPONSES_USAGE, function_call, output_message
 
 GIF = base64.b64encode(b"GIF89a").decode()
@@ -79,7 +80,7 @@ def test_conversation__blocks_are_text_and_pictures_are_pictures(tmp_path: Path)
     blocks = (
         Block("text", "see"),
         Block("json", {"a": 1}),
-        Block("file", "n.txt", tmp_path / "n.txt"),
+        file_block("file", "n.txt", tmp_path / "n.txt"),
     )
     texts = ["see", '{"a": 1}', '<file path="n.txt">\nnotes\n</file>']
     assert conversation([Message("user", blocks)])["input"] == [

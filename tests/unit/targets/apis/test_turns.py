@@ -12,6 +12,7 @@ from agentevals_action.targets.apis.alternating_turns import (
     system_text,
 )
 from agentevals_action.targets.apis.images import Picture
+from tests.support.cases import file_block
 
 GIF = base64.b64encode(b"GIF89a").decode()
 
@@ -109,7 +110,7 @@ def test_parts__texts_files_and_pictures(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
     blocks = (
         Block("text", ""),
-        Block("file", "n.txt", tmp_path / "n.txt"),
+        file_block("file", "n.txt", tmp_path / "n.txt"),
         Block("image", GIF),
         Block("json", [1]),
     )

@@ -16,6 +16,7 @@ from agentevals_action.targets.base import Request
 from agentevals_action.targets.cache.file_digests import CacheFiles
 from agentevals_action.targets.cache.keys import CacheKeys
 from tests.support import suites, targets
+from tests.support.cases import file_block
 
 MODEL = {"provider": "openai", "model": "m", "config": {"temperature": 0}}
 AGENT = {"provider": "cli", "command": ["python3", "agent/run.py"]}
@@ -38,8 +39,8 @@ def files(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:
 def asked(root: Path, **fields: Any) -> Request:
     content = (
         Block("text", "How long?"),
-        Block("file", "terms.txt", root / "evals/terms.txt"),
-        Block("image", "picture.png", root / "evals/picture.png"),
+        file_block("file", "terms.txt", root / "evals/terms.txt"),
+        file_block("image", "picture.png", root / "evals/picture.png"),
         Block("json", {"b": 1, "a": [True, None]}),
     )
     call = ToolCall("search", {"q": "refund"}, "found", "call_1")
@@ -160,10 +161,6 @@ def test_key__a_file_changed_while_we_run_is_another_question(tmp_path: Path) ->
     before = keys.key(model(), targets.options(MODEL), asked(root), ("sk-1",))
     (root / "evals/terms.txt").write_text("Sixty days.")
     assert keys.key(model(), targets.options(MODEL), asked(root), ("sk-1",)) != before
-
-
-def test_key__none_for_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    assert key(model(), asked(files(tmp_path, {"evals/terms.txt": None}))) is None
 
 
 def test_key__depends_on_the_secrets(tmp_path: Path) -> None:

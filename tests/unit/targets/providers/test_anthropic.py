@@ -15,6 +15,7 @@ from agentevals_action.targets.providers.anthropic import Anthropic
 from agentevals_action.targets.replies.envelope import read_reply
 from tests.support import targets
 from tests.support.anthropic_server import AnthropicServer, failure, message
+from tests.support.cases import file_block
 from tests.support.model_targets import ANTHROPIC
 from tests.support.stand_in import Sent
 
@@ -110,7 +111,7 @@ def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
                 (
                     Block("text", "see"),
                     Block("image", picture),
-                    Block("file", "n.txt", tmp_path / "n.txt"),
+                    file_block("file", "n.txt", tmp_path / "n.txt"),
                 ),
             ),
         )

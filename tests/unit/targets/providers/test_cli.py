@@ -19,6 +19,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
 from tests.support import targets
+from tests.support.cases import file_block
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -288,11 +289,6 @@ def test_complete__a_folder_outside_or_missing_is_an_error(
     assert (error.kind, problem in str(error)) == ("configuration", True)
 
 
-def test_complete__a_prompt_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    error = refused(tmp_path, ["cat"], Message("user", (Block("file", "x", tmp_path / "x"),)))
-    assert (error.kind, "the prompt cannot be read" in str(error)) == ("configuration", True)
-
-
 SHOW = "env | cut -d= -f1 | sort | grep -v -x -e PWD -e _ -e SHLVL -e OLDPWD | tr '\\n' ' '"
 ALLOWED = {"AGENT_KEY": "k", "AGENT_URL": "u"}
 
@@ -395,12 +391,15 @@ def test_files__the_files_and_pictures_of_the_messages(tmp_path: Path, command: 
     note, picture = tmp_path / "a note.txt", tmp_path / "picture.png"
     note.write_text("noted")
     blocks = (
-        Block("file", "a note.txt", note),
+        file_block("file", "a note.txt", note),
         Block("image", "picture.png", picture),
-        Block("file", "a note.txt", note),
+        file_block("file", "a note.txt", note),
         Block("text", "hi"),
     )
-    messages = (Message("system", (Block("file", "a note.txt", note),)), Message("user", blocks))
+    messages = (
+        Message("system", (file_block("file", "a note.txt", note),)),
+        Message("user", blocks),
+    )
     assert answer(tmp_path, command, *messages).output.split("|") == [str(note), str(picture)]
     assert (
         answer(tmp_path, command, *messages, files_format="--file {basename}").output

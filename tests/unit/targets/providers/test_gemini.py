@@ -12,6 +12,7 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.gemini import Gemini
 from tests.support import targets
+from tests.support.cases import file_block
 from tests.support.gemini_server import GeminiServer, bad_key, content, exhausted, failure
 from tests.support.model_targets import GEMINI
 from tests.support.stand_in import Sent
@@ -97,7 +98,7 @@ def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
                 (
                     Block("text", "see"),
                     Block("image", picture),
-                    Block("file", "n.txt", tmp_path / "n.txt"),
+                    file_block("file", "n.txt", tmp_path / "n.txt"),
                 ),
             ),
         )

@@ -13,6 +13,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.http_client import REPLY_LIMIT
 from tests.support import suites, targets
 from tests.support.agent_server import AgentServer, Answer
+from tests.support.cases import file_block
 
 #: What would end a string of JSON, a query or a template, if it could.
 NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
@@ -115,7 +116,7 @@ def test_complete__files_and_pictures(tmp_path: Path) -> None:
     (tmp_path / "order.txt").write_text("order 7")
     blocks = (
         Block("text", "see"),
-        Block("file", "order.txt", tmp_path / "order.txt"),
+        file_block("file", "order.txt", tmp_path / "order.txt"),
         Block("image", "cat.png", tmp_path / "cat.png"),
     )
     with AgentServer() as server:

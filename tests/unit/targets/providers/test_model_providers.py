@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Block, Message
+from agentevals_action.model.suite import Message
 from agentevals_action.targets.providers import PROVIDERS
 from tests.support import targets
+from tests.support.cases import file_block
 from tests.support.model_targets import ANTHROPIC, AZURE, GEMINI, OPENAI, ModelTarget
 from tests.support.openai_server import Reply
 from tests.support.stand_in import Sent
@@ -71,19 +72,13 @@ def test_complete__a_reply_that_is_not_json(name: str) -> None:
     assert "the reply is not valid JSON" in str(error)
 
 
-@pytest.mark.parametrize(
-    ("file", "problem"),
-    [("missing", "No such file"), ("binary", r"the file binary is no UTF-8 text")],
-)
-def test_complete__a_file_that_cannot_be_sent(
-    name: str, tmp_path: Path, file: str, problem: str
-) -> None:
+def test_complete__a_file_that_cannot_be_sent(name: str, tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\x00")
-    message = Message("user", (Block("file", file, tmp_path / file),))
+    message = Message("user", (file_block("file", "binary", tmp_path / "binary"),))
     model = MODELS[name]
     with (
         model.server(otherwise="hi") as server,
-        pytest.raises(AttemptError, match=f"the prompt cannot be sent: .*{problem}") as caught,
+        pytest.raises(AttemptError, match="the file binary is no UTF-8 text") as caught,
     ):
         model.ask(server.url, message, api_key="k")
     assert (caught.value.kind, server.requests) == ("configuration", [])

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.base import Provider
 from tests.support import targets
+from tests.support.cases import file_block
 from tests.support.processes import gone
 
 Result = TypeVar("Result")
@@ -142,7 +143,7 @@ def test_complete__messages_have_the_chat_format(agent: Agent) -> None:
         Message("user", "one"),
         Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, id="c1"),)),
         Message("tool", "seen", tool_call_id="c1"),
-        Message("user", (Block("file", "notes.txt", agent.root / "notes.txt"),)),
+        Message("user", (file_block("file", "notes.txt", agent.root / "notes.txt"),)),
     )
 
     async def call(provider: Provider) -> Trace:
