@@ -189,8 +189,6 @@ class Runner:
     async def _attempt(self, sample: _Sample, error: AttemptError | None = None) -> SampleResult:
         if error:
             raise error
-        if sample.test.problem:
-            raise AttemptError("configuration", sample.test.problem)
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
         attempt = await sample.workspaces.enter(sample.suite, sample.test, sample.number)

@@ -207,8 +207,6 @@ class Test:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[NamedFile, ...] = ()
     workspace: Workspace | None = None
-    #: The reason why it cannot run; empty for every other test.
-    problem: str = ""
 
     @property
     def gates(self) -> tuple[Gate, ...]:

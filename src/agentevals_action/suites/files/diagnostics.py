@@ -16,9 +16,8 @@ from agentevals_action.system.files.paths import Folder
 
 AModel = TypeVar("AModel", bound=FileModel)
 
-#: Errors after which no further test is read, and the most errors and warnings that are kept: the
-#: memory for hostile files is limited.
-ENOUGH, MOST_ERRORS, MOST_WARNINGS = 1_000, 20_000, 1_000
+#: Errors after which no further test is read.
+ENOUGH = 1_000
 _LINE = 1_000  # characters of a problem, or of an advice
 _WORD = 100  # characters of a word that may be a misspelling of a known one
 
@@ -32,35 +31,31 @@ class Unreadable(Exception):
 
 
 class Findings:
-    """Errors and warnings, each once, in the order in which they were found; of very many only the
-    first. `error_count` includes the errors that are not kept."""
+    """Errors and warnings, each once, in the order in which they were found."""
 
     def __init__(self) -> None:
-        self.error_count = 0
         self._errors: dict[Diagnostic, None] = {}
         self._warnings: dict[Diagnostic, None] = {}
-        self._omitted: dict[str, Diagnostic] = {}
         self._first: dict[tuple[str, str], Diagnostic] = {}
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The diagnostics that make the file unusable."""
-        return (*self._errors, *(one for name, one in self._omitted.items() if name == "errors"))
+        return tuple(self._errors)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Probable mistakes."""
-        omitted = (one for name, one in self._omitted.items() if name == "warnings")
-        return (*self._warnings, *omitted)
+        return tuple(self._warnings)
 
     @property
-    def have_enough(self) -> bool:
-        """Whether there are so many errors that no further test is read."""
-        return len(self._errors) >= ENOUGH
+    def error_count(self) -> int:
+        """The number of errors."""
+        return len(self._errors)
 
     def are_enough(self, location: Location) -> bool:
         """Whether there are so many errors that reading stops at this location, which is noted."""
-        if not self.have_enough:
+        if self.error_count < ENOUGH:
             return False
         problem = f"there are {ENOUGH:,} errors, and the tests from here on were not read"
         self.error(location, problem, "correct those first")
@@ -79,9 +74,7 @@ class Findings:
         self._add_first(Diagnostic(location, _line(problem), _line(advice)))
 
     def _add_error(self, error: Diagnostic) -> None:
-        if error not in self._errors:
-            self.error_count += 1
-            self._keep("errors", self._errors, error, MOST_ERRORS)
+        self._errors[error] = None
 
     def _add_first(self, warning: Diagnostic) -> None:
         key = (warning.location.path, warning.problem)
@@ -94,16 +87,7 @@ class Findings:
             self._add_warning(warning)
 
     def _add_warning(self, warning: Diagnostic) -> None:
-        if warning not in self._warnings:
-            self._keep("warnings", self._warnings, warning, MOST_WARNINGS)
-
-    def _keep(self, name: str, kept: dict[Diagnostic, None], added: Diagnostic, most: int) -> None:
-        if len(kept) < most:
-            kept[added] = None
-        else:
-            problem = f"there are more {name} than the {most:,} that are listed"
-            omitted = Diagnostic(added.location, problem, "correct those first")
-            self._omitted.setdefault(name, omitted)
+        self._warnings[warning] = None
 
     def unreadable(self, error: Unreadable) -> None:
         """Adds the errors of a text that cannot be used."""

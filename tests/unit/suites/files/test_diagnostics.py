@@ -3,8 +3,6 @@
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import (
     ENOUGH,
-    MOST_ERRORS,
-    MOST_WARNINGS,
     Findings,
     Unreadable,
     nearest,
@@ -15,19 +13,6 @@ def at(line: int) -> Location:
     return Location("EVAL.yaml", line)
 
 
-def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
-    findings = Findings()
-    for line in range(1, MOST_ERRORS + 10):
-        findings.error(at(line), "wrong")
-
-    assert len(findings.errors) == MOST_ERRORS + 1
-    assert (
-        str(findings.errors[-1])
-        == "EVAL.yaml:20001:1: there are more errors than the 20,000 that are listed; correct those first"
-    )
-    assert findings.error_count == MOST_ERRORS + 9
-
-
 def test_faults__the_same_again_is_one() -> None:
     findings = Findings()
     for _ in range(3):
@@ -35,18 +20,6 @@ def test_faults__the_same_again_is_one() -> None:
         findings.unreadable(Unreadable(Diagnostic(at(1), "wrong")))
 
     assert findings.error_count == len(findings.errors) == 1
-
-
-def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
-    findings = Findings()
-    for line in range(1, MOST_WARNINGS + 10):
-        findings.warn(at(line), f"odd {line}")
-
-    assert len(findings.warnings) == MOST_WARNINGS + 1
-    assert (
-        str(findings.warnings[-1])
-        == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are listed; correct those first"
-    )
 
 
 def test_enough__is_said_where_reading_stops() -> None:

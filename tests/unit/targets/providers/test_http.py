@@ -124,13 +124,6 @@ def test_complete__files_and_pictures(tmp_path: Path) -> None:
     asked = server.requests[0].body
     assert asked["prompt"] == 'see\n<file path="order.txt">\norder 7\n</file>\ncat.png'
     assert asked["messages"][0]["content"][2] == {"type": "image", "value": "cat.png"}
-    (tmp_path / "order.txt").unlink()
-    with (
-        AgentServer() as server,
-        pytest.raises(AttemptError, match="the request cannot be made") as caught,
-    ):
-        ask(server.url, Message("user", blocks))
-    assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__headers_and_a_key_with_the_end_of_its_line() -> None:
