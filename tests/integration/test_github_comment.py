@@ -10,13 +10,11 @@ from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
-from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment
 
 HEAD, NEXT, BASE = "a" * 40, "c" * 40, "b" * 40
 STRANGER = Account("mallory", 102)
-POST = "POST .*/comments$"
 PASSED = CommentReport("All is well.", Outcome.PASSED, wanted=True)
 FAILED = CommentReport("A gate failed.", Outcome.FAILED, wanted=True)
 
@@ -228,22 +226,6 @@ def test_author__is_the_actions_bot_without_a_reply_of_graphql(server: GitHubSer
     assert [text(comment) for comment in server.comments] == ["All is well.", "A gate failed."]
 
 
-def test_author__is_asked_for_again_after_a_rate_limit_of_graphql(server: GitHubServer) -> None:
-    host(server).publish_comment(FAILED)
-    server.graphql_refuses = "RATE_LIMITED"
-    waits: list[float] = []
-
-    def wait(seconds: float) -> None:
-        waits.append(seconds)
-        server.graphql_refuses = None
-
-    context = RunContext(
-        "acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7, run_id=51
-    )
-    assert GitHubHost(context, wait).publish_comment(PASSED) == server.comments[0].url
-    assert (waits, text(server.comments[0])) == ([60.0], "All is well.")
-
-
 def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     push(server)
     gate = host(server)
@@ -289,58 +271,6 @@ def test_newer_run__of_the_same_head_is_not_overwritten(
     assert (gate.publish_comment(PASSED) is not None) == written
     assert text(server.comments[0]) == ("All is well." if written else "A gate failed.")
     assert (gate.notices == ()) == written
-
-
-def test_post__after_a_502_that_came_after_the_write_does_not_double(server: GitHubServer) -> None:
-    server.break_route(InjectedFailure(POST, 502, after_write=True))
-    gate = host(server)
-    assert gate.publish_comment(FAILED) == server.comments[0].url
-    assert len(server.comments) == 1
-    assert len(server.routes(POST)) == 1
-    assert gate.notices == ()
-
-
-def test_post__after_a_lost_connection_does_not_double(server: GitHubServer) -> None:
-    server.break_route(InjectedFailure(POST, 0, after_write=True))
-    assert host(server).publish_comment(FAILED) == server.comments[0].url
-    assert len(server.comments) == 1
-
-
-def test_post__after_a_502_that_came_before_the_write_is_repeated(server: GitHubServer) -> None:
-    server.break_route(InjectedFailure(POST, 502, times=2))
-    assert host(server).publish_comment(FAILED) is not None
-    assert len(server.comments) == 1
-
-
-def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> None:
-    server.break_route(InjectedFailure(POST, 502, times=10, after_write=True))
-
-    def look_away(seconds: float) -> None:
-        server.break_route(InjectedFailure("GET .*/comments$", 500, times=1_000))
-
-    gate = GitHubHost(
-        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7),
-        look_away,
-    )
-    assert gate.publish_comment(FAILED) is None
-    assert len(server.comments) == 1
-    assert gate.notices[0].startswith(
-        "The comment could not be written: GitHub did not respond correctly (500: "
-    )
-
-
-def test_replacement__that_gets_a_502_is_found_next_to_the_old(server: GitHubServer) -> None:
-    host(server).publish_comment(PASSED)
-    server.break_route(InjectedFailure(POST, 502, after_write=True))
-    assert host(server, 51).publish_comment(FAILED) == server.comments[1].url
-    assert [comment.minimised for comment in server.comments] == ["OUTDATED", None]
-
-
-def test_update__is_repeated_after_a_502(server: GitHubServer) -> None:
-    host(server).publish_comment(FAILED)
-    server.break_route(InjectedFailure("PATCH", 502, times=1, after_write=True))
-    assert host(server, 51).publish_comment(PASSED) is not None
-    assert text(server.comments[0]) == "All is well."
 
 
 def test_doubled__comments_of_an_earlier_race_are_hidden(server: GitHubServer) -> None:
