@@ -13,7 +13,6 @@ from agentevals_action.suites.cassette_file import read_cassette
 from agentevals_action.suites.files.diagnostics import Findings
 from tests.support import command
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.openai_server import OpenAIServer
 from tests.support.payloads import pull_request_event
@@ -452,7 +451,7 @@ def reviewed(tmp_path: Path, base: Files, change: Files, *, fork: bool) -> tuple
     """The action's run of a pull request, and its comment."""
     pull = pull_request(tmp_path, base, change)
     with GitHubServer() as github:
-        github.add_pull(7, pull.head, pull.main, [file(path) for path in change])
+        github.add_pull(7, pull.head, pull.main)
         done = Job(
             pull.checkout(tmp_path / "workspace", pull.merge, 1).path,
             github,

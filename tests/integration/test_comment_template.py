@@ -7,7 +7,6 @@ import pytest
 
 from tests.support import payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, pull_request
 
@@ -39,7 +38,7 @@ class Change:
         pull = pull_request(
             self._folder / "origin", {**FILES, **base}, {"agent.sh": "cat #\n", **head}
         )
-        self.server.add_pull(7, pull.head, pull.main, [file("agent.sh"), file("comment.j2")])
+        self.server.add_pull(7, pull.head, pull.main)
         return Job(
             pull.checkout(self._folder / "workspace", pull.merge, 2).path,
             self.server,

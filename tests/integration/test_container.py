@@ -28,7 +28,6 @@ from tests.support.container import (
     with_docker,
 )
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.payloads import pull_request_event
 from tests.support.repositories import Files, pull_request
 
@@ -173,7 +172,7 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
     event.write_text(json.dumps(payload))
 
     with served(tmp_path) as address, GitHubServer("acme", "agent", token=TOKEN) as server:
-        server.add_pull(7, pull.head, pull.main, [file("agent.py"), file("evals/more.jsonl")])
+        server.add_pull(7, pull.head, pull.main)
         workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
         give_to_the_runner(workspace.path)
         done = step(step_words(image, workspace.path, event, server, {}))
@@ -222,7 +221,7 @@ def test_step__uploads_its_report_page(image: str, tmp_path: Path) -> None:
     event.write_text(json.dumps(payload))
 
     with GitHubServer("acme", "agent", token=TOKEN) as server, ArtifactServer() as artifacts:
-        server.add_pull(7, pull.head, pull.main, [file("agent.py")])
+        server.add_pull(7, pull.head, pull.main)
         done = step(step_words(image, workspace.path, event, server, {}, artifacts.variables))
         (comment,), (check,) = server.comments, server.check_runs
 
@@ -303,7 +302,7 @@ def prepared(
     event = tmp_path / "event.json"
     event.write_text(json.dumps(payload))
     with served(tmp_path) as address, GitHubServer("acme", "agent", token=TOKEN) as server:
-        server.add_pull(7, pull.head, pull.base, [file(name) for name in changed])
+        server.add_pull(7, pull.head, pull.base)
         workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
         workspace.git("config", "http.https://github.com/.extraheader", CREDENTIAL)
         give_to_the_runner(workspace.path)

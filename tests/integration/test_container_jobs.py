@@ -23,7 +23,7 @@ from tests.support.container import (
 from tests.support.git_http import served_as_github
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file, moment
+from tests.support.github_world import moment
 from tests.support.repositories import Files, PullRequest, pull_request
 
 # A cold build takes its libraries and git from their registries.
@@ -111,7 +111,7 @@ def runner(image: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
         served_as_github(pull.origin, tmp_path / "site", "acme/agent") as site,
     ):
         server.history.blobs = blobs
-        announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        announced = server.add_pull(NUMBER, pull.head, pull.main)
         announced.repository, announced.merge_sha = FORK, pull.merge
         announced.merge_parents = (pull.main, pull.head)
         yield Runner(image, tmp_path, server, pull, site)

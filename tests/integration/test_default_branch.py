@@ -19,7 +19,6 @@ from agentevals_action.system.git import GitRepository
 from tests.support import payloads, results
 from tests.support.git_http import served
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.repositories import ENVIRONMENT, Files, PullRequest, Repository, pull_request
 from tests.support.trends import BRANCH, START, store
@@ -51,7 +50,7 @@ class Workflow:
         self.folder, self.server, self.runs = folder, server, 1000
         self.pull: PullRequest = pull_request(folder / "origin", base, change, meanwhile)
         self.calls = folder / "calls"
-        server.add_pull(7, self.pull.head, self.pull.main, [file(path) for path in change])
+        server.add_pull(7, self.pull.head, self.pull.main)
 
     def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
         self.runs += 1

@@ -6,11 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support import command, payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Job
 from tests.support.repositories import Files, Repository, pull_request
 
@@ -73,39 +70,6 @@ def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -
     assert "evals/question.md" in done.out
 
 
-@pytest.mark.parametrize("local", [True, False])
-def test_sparse_checkout__that_hides_a_suite_is_an_error(tmp_path: Path, local: bool) -> None:
-    made = change(tmp_path, "print('bad')", {"other/EVAL.yaml": SUITE, "docs/x": "x"})
-    made.git("sparse-checkout", "set", "--cone", "docs" if local else "other")
-    done = review(made)
-    assert done.code == 2, done.out + done.err
-    assert "evals/EVAL.yaml: this file is tracked by git and is not on disk" in done.out + done.err
-    assert "git sparse-checkout disable" in done.out + done.err
-
-
-@pytest.mark.parametrize("hidden", ["config.yaml", "targets.yaml"])
-def test_sparse_checkout__that_hides_a_configuration_is_an_error(
-    tmp_path: Path, hidden: str
-) -> None:
-    """Attack: no suite is found without its pattern, and the check is green."""
-    config = "eval_patterns: [checks/*.yaml]\n"
-    files = {".agentv/config.yaml": config, "checks/one.yaml": SUITE, "agent.txt": "1"}
-    made = change(tmp_path, "print('bad')", files)
-    made.git("sparse-checkout", "set", "--no-cone", "/*", f"!/.agentv/{hidden}")
-    done = review(made)
-    assert done.code == 2, done.out + done.err
-    assert (
-        f".agentv/{hidden}: this file is tracked by git and is not on disk" in done.err + done.out
-    )
-
-
-def test_sparse_checkout__outside_of_what_is_searched_is_none_of_ours(tmp_path: Path) -> None:
-    made = change(tmp_path, "print('good')", {"other/EVAL.yaml": SUITE})
-    made.git("sparse-checkout", "set", "--cone", "evals", ".agentv")
-    done = review(made, "--suites", "**/EVAL.yaml,!other/**")
-    assert done.code == 0, done.out + done.err
-
-
 def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
     made = change(tmp_path, "print('good')")
     os.mkfifo(made.path / ".agentevals.yaml")
@@ -117,7 +81,7 @@ def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
 def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) -> None:
     with GitHubServer() as server:
         pull = pull_request(tmp_path / "origin", FILES, {"agent.py": "print('good!')\n"})
-        server.add_pull(7, pull.head, pull.main, [file("agent.py")])
+        server.add_pull(7, pull.head, pull.main)
         workspace = pull.checkout(tmp_path / "workspace", pull.merge, 1).path
         suite = workspace / "evals/EVAL.yaml"
         suite.write_text(suite.read_text() + "# generated\n")

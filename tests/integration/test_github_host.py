@@ -11,12 +11,11 @@ import pytest
 
 from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
 from agentevals_action.model.review import Outcome
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import CheckRun, file
+from tests.support.github_world import CheckRun
 
 HEAD, BASE, OTHER = "a" * 40, "b" * 40, "c" * 40
 GREEN = CheckReport("success", "All 3 tests passed", "| suite |\n|---|\n| a |")
@@ -247,7 +246,6 @@ def test_refusal__as_a_404_is_one_too(server: GitHubServer, waits: Waits) -> Non
         "checks: write",
         "pull-requests: write",
     ]
-    assert gate.changed_files() is None
     assert gate.merge_base() is None
 
 
@@ -348,7 +346,6 @@ def test_failure__of_any_kind_raises_nothing(
 ) -> None:
     server.break_route(injected)
     gate = host(server, waits)
-    assert gate.changed_files() is None
     assert gate.merge_base() is None
     gate.write_check(GREEN)
     gate.publish_comment(COMMENT)
@@ -361,8 +358,8 @@ def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
 ) -> None:
     server.break_route(InjectedFailure("GET", 200, 1_000, html="<html>Sign in to the hotel</html>"))
     gate = host(server, waits)
-    assert (gate.changed_files(), gate.merge_base()) == (None, None)
-    assert len(server.requests) == 2
+    assert gate.merge_base() is None
+    assert len(server.requests) == 1
     assert gate.write_check(GREEN) is not None
     assert gate.notices == ()
     assert waits == []
@@ -386,69 +383,6 @@ def test_interrupt__passes_through(server: GitHubServer) -> None:
         GitHubHost(target(server), interrupted).write_check(GREEN)
 
 
-def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) -> None:
-    server.world.pull(7).files = [
-        file("new.md", "renamed", "old.md"),
-        file("copy.md", "copied", "old.md"),
-        file("gone.md", "removed"),
-        *(file(f"evals/ü {number}.yaml", "added") for number in range(70)),
-    ]
-    found = host(server, waits).changed_files()
-    assert found is not None
-    assert list(found[:3]) == [
-        ChangedFile("new.md", "renamed", "old.md"),
-        ChangedFile("copy.md", "added"),
-        ChangedFile("gone.md", "removed"),
-    ]
-    assert [one.path for one in found[3:]] == [f"evals/ü {number}.yaml" for number in range(70)]
-    assert len(server.routes("/files")) == 3
-    assert {
-        request.query["per_page"] for request in server.requests if request.path.endswith("/files")
-    } == {"100"}
-
-
-@pytest.mark.parametrize(("count", "listed"), [(2_999, True), (3_000, False), (3_400, False)])
-def test_changed_files__at_the_limit_come_from_git(
-    server: GitHubServer, waits: Waits, count: int, listed: bool
-) -> None:
-    server.page_limit = 100
-    server.world.pull(7).files = [file(f"{number}") for number in range(count)]
-    found = host(server, waits).changed_files()
-    assert (len(found) if found is not None else None) == (count if listed else None)
-
-
-def test_changed_files__of_a_head_that_moved_on_are_not_taken(
-    server: GitHubServer, waits: Waits
-) -> None:
-    server.world.pull(7).files = [file("a")]
-    server.world.pull(7).head_sha = OTHER
-    assert host(server, waits).changed_files() is None
-
-
-def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(
-    server: GitHubServer, waits: Waits
-) -> None:
-    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
-    server.links = False  # a proxy that drops headers: all that comes is the first page
-    assert host(server, waits).changed_files() is None
-
-
-def test_changed_files__outside_a_pull_request_come_from_git(
-    server: GitHubServer, waits: Waits
-) -> None:
-    assert host(server, waits, pull=None).changed_files() is None
-    assert server.requests == []
-
-
-def test_changed_files__come_after_server_errors(server: GitHubServer, waits: Waits) -> None:
-    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
-    server.break_route(InjectedFailure("/files", 502))
-    server.limit_route("/files", 3)
-    found = host(server, waits).changed_files()
-    assert found is not None
-    assert len(found) == 40
-
-
 def test_merge_base__is_githubs(server: GitHubServer, waits: Waits) -> None:
     server.world.merge_base = OTHER
     assert host(server, waits).merge_base() == OTHER
@@ -464,11 +398,9 @@ def test_merge_base__is_unknown_without_a_base_or_an_answer(
 
 def test_enterprise_server__has_its_api_below_a_path(server: GitHubServer, waits: Waits) -> None:
     server.world.merge_base = OTHER
-    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
     gate = host(
         server, waits, api_url=server.enterprise_url, graphql_url=server.enterprise_graphql_url
     )
-    assert len(gate.changed_files() or ()) == 40
     assert gate.merge_base() == OTHER
     gate.write_check(replace(GREEN, annotations=(annotation(1),)))
     gate.publish_comment(CommentReport("Bad.", Outcome.PASSED, wanted=True))

@@ -14,7 +14,7 @@ import pytest
 from tests.support import command, payloads
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import Account, file
+from tests.support.github_world import Account
 from tests.support.job import Job
 from tests.support.repositories import Files, PullRequest, pull_request
 
@@ -52,21 +52,21 @@ class Gate:
         self.folder, self.server = folder, server
         self.pull = pull.copy(folder / "origin")
         self.runs = 1000
-        self.announce(self.pull, "agent.sh")
+        self.announce(self.pull)
 
-    def announce(self, pull: PullRequest, *changed: str) -> None:
+    def announce(self, pull: PullRequest) -> None:
         """The pull request on GitHub from now on."""
         self.pull = pull
-        self.server.add_pull(NUMBER, pull.head, pull.main, [file(path) for path in changed])
+        self.server.add_pull(NUMBER, pull.head, pull.main)
 
-    def push(self, files: Files, *changed: str) -> None:
+    def push(self, files: Files) -> None:
         """Another commit on the pull request's branch."""
         origin = self.pull.origin
         origin.git("checkout", "--quiet", "feature")
         head = origin.commit("another", files)
         merge = origin.merge_for_pull(self.pull.main, head)
         origin.git("checkout", "--quiet", "main")
-        self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge), *changed)
+        self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge))
 
     def job(
         self, sha: str | None = None, depth: int = 2, *, confirm: str = "0", **settings: Any
@@ -140,7 +140,7 @@ def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
 
 def test_gate__a_gate_relaxed_beside_a_broken_agent_is_a_warning_on_its_line(gate: Gate) -> None:
     relaxed = SUITE.replace("value: Ada", "value: Good")
-    gate.push({"evals/EVAL.yaml": relaxed}, "agent.sh", "evals/EVAL.yaml")
+    gate.push({"evals/EVAL.yaml": relaxed})
     done = gate.job().finish()
     assert done.code == 0, done.log
     edit = 'required gate `by-name` of `greets` at `evals/EVAL.yaml:8`: `value` `"Ada"` → `"Good"`'
@@ -161,7 +161,7 @@ def test_gate__a_gate_relaxed_beside_a_broken_agent_is_a_warning_on_its_line(gat
 
 def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
     gate.job().finish()
-    gate.push({"agent.sh": GOOD + "# fixed\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fixed\n"})
     done = gate.job().finish()
     assert done.code == 0, done.log
     assert len(gate.server.comments) == 1
@@ -173,9 +173,9 @@ def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
 
 
 def test_gate__worse_again_is_a_new_comment_since_an_edit_notifies_nobody(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fine\n"})
     gate.job().finish()
-    gate.push({"agent.sh": NAMELESS}, "agent.sh")
+    gate.push({"agent.sh": NAMELESS})
     gate.job().finish()
     assert [comment.minimised is not None for comment in gate.server.comments] == [True, False]
     assert "Failed" in gate.shown()[0]
@@ -199,7 +199,7 @@ def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> N
 
 def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) -> None:
     late = gate.job()
-    gate.push({"agent.sh": GOOD + "# fixed\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fixed\n"})
     gate.job().finish()
     done = late.finish()
     assert done.code == 1
@@ -208,7 +208,7 @@ def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) 
 
 
 def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD, "README.md": "hello"}, "README.md")
+    gate.push({"agent.sh": GOOD, "README.md": "hello"})
     done = gate.job().finish()
     assert done.code == 0, done.log
     (check,) = gate.server.check_runs
@@ -218,34 +218,13 @@ def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) ->
 
 
 def test_gate__untouched_neutral_is_a_neutral_check(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD, "src/kb.py": "x = 1\n"}, "src/kb.py")
+    gate.push({"agent.sh": GOOD, "src/kb.py": "x = 1\n"})
     done = gate.job(inputs={"untouched": "neutral"}).finish()
     assert done.code == 0, done.log
     (check,) = gate.server.check_runs
     assert check.conclusion == "neutral"
     assert "add `src/**` to `watch`" in str(check.summary)
     assert "src/kb.py" in done.log
-
-
-def test_gate__a_list_of_files_that_is_stale_does_not_hide_a_change(gate: Gate) -> None:
-    """GitHub's list is that of the push before; git shows the agent's file."""
-    gate.announce(gate.pull)
-    done = gate.job().finish()
-    assert done.code == 1, done.log
-    notice = "the lists of changed files differ, and both count: only git lists"
-    assert notice in done.log
-    (comment,) = gate.shown()
-    assert notice in comment
-    assert "agent.sh" in comment
-
-
-def test_gate__a_file_that_only_github_lists_counts_too(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD, "README.md": "hello"}, "README.md", "evals/EVAL.yaml")
-    done = gate.job().finish()
-    assert done.code == 0, done.log
-    (comment,) = gate.shown()
-    assert "only the host lists" in comment
-    assert "2 tests in 1 suite" in comment
 
 
 def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate) -> None:
@@ -256,7 +235,7 @@ def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate
 
 
 def test_gate__a_base_that_cannot_be_fetched_is_inconclusive_with_advice(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fine\n"})
     job = gate.job(depth=1)
     (job.workspace / ".git/config").write_text(
         (job.workspace / ".git/config").read_text().replace("origin", "gone")
@@ -276,7 +255,7 @@ def test_gate__another_commit_checked_out_is_a_clear_fault(gate: Gate) -> None:
 
 def test_gate__a_suite_with_faults_is_annotated_where_they_stand(gate: Gate) -> None:
     broken = SUITE.replace("        type: contains", "        type: contians")
-    gate.push({"evals/EVAL.yaml": broken}, "evals/EVAL.yaml", "agent.sh")
+    gate.push({"evals/EVAL.yaml": broken})
     done = gate.job().finish()
     assert done.code == 2
     (check,) = gate.server.check_runs
@@ -300,12 +279,12 @@ def test_gate__a_fork_without_secrets_is_inconclusive_and_names_the_variable(gat
     targets = (
         "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ AGENT_KEY }}'}\n"
     )
-    gate.push({".agentv/targets.yaml": targets}, ".agentv/targets.yaml")
+    gate.push({".agentv/targets.yaml": targets})
     done = gate.job(fork=True).finish()
     assert done.code == 3, done.log
     assert "AGENT_KEY" in done.log
     assert gate.server.check_runs[-1].conclusion == "action_required"
-    assert "`/agentevals run`" in gate.shown()[-1]
+    assert f"`/agentevals run {gate.pull.head[:12]}`" in gate.shown()[-1]
     at_home = gate.job().finish()
     assert at_home.code == 2
     assert "AGENT_KEY" in at_home.log
@@ -419,7 +398,7 @@ def test_gate__an_agent_that_attacks_a_file_of_the_runner_changes_nothing(
 ) -> None:
     path = gate.folder / "1001" / "runner" / name
     action = ATTACKS_ON_OUTPUTS[attack].replace("FILE", f'"{path}"')
-    gate.push({"agent.sh": f'test -e "{path}" && {{ {action}; }}\n{NAMELESS}'}, "agent.sh")
+    gate.push({"agent.sh": f'test -e "{path}" && {{ {action}; }}\n{NAMELESS}'})
     done = gate.job(inputs={"max-concurrency": "1"}).finish()
     assert (done.code, done.outputs["outcome"]) == (1, "failed"), done.log
     assert "passed" not in done.outputs.values()
@@ -466,7 +445,7 @@ def test_gate__another_event_writes_the_summary_alone(gate: Gate) -> None:
 
 def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> None:
     evil = 'read name; printf "::add-mask::Good day\\n::error::gotcha %s $AGENT_TOKEN\\n" "$name" >&2; exit 3\n'
-    gate.push({"agent.sh": evil}, "agent.sh")
+    gate.push({"agent.sh": evil})
     secret = "ghp_ThisIsASecretOfTheAgent"
     done = gate.job(env={"AGENT_TOKEN": secret}, inputs={"env": "AGENT_TOKEN"}).finish()
     assert done.code == 3, done.log
@@ -482,7 +461,7 @@ def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> N
 
 
 def test_gate__a_report_folder_that_is_a_trap_is_reported_everywhere(gate: Gate) -> None:
-    gate.push({"agentevals-report/results.jsonl/file": "x"}, "agentevals-report/results.jsonl/file")
+    gate.push({"agentevals-report/results.jsonl/file": "x"})
     done = gate.job().finish()
     assert done.code == 2, done.log
     assert "report-dir" in gate.shown()[0]
@@ -510,7 +489,7 @@ def test_gate__a_full_disk_makes_a_pass_inconclusive_and_is_reported_everywhere(
     gate: Gate, wish: str, code: int, conclusion: str
 ) -> None:
     suite = {"evals/EVAL.yaml": many(60), ".agentv/targets.yaml": MOCK}
-    gate.push(suite, *suite)
+    gate.push(suite)
     done = gate.job(
         kilobytes=32,
         inputs={"on-inconclusive": wish, "baseline": "none"},
@@ -535,7 +514,7 @@ def test_gate__a_full_disk_hides_no_failure(gate: Gate, wish: str) -> None:
         "  - {id: broken, input: x, assert: [{type: contains, value: never, required: true}]}\n"
     )
     suite = {"evals/EVAL.yaml": failing, ".agentv/targets.yaml": MOCK}
-    gate.push(suite, *suite)
+    gate.push(suite)
     done = gate.job(
         kilobytes=32,
         inputs={"on-inconclusive": wish, "baseline": "none"},
@@ -568,7 +547,7 @@ def test_gate__an_agent_that_attacks_the_results_changes_no_failure(
     gate: Gate, attack: str
 ) -> None:
     action, notice = ATTACKS_ON_RESULTS[attack]
-    gate.push({"agent.sh": f"{action}\n{NAMELESS}"}, "agent.sh")
+    gate.push({"agent.sh": f"{action}\n{NAMELESS}"})
     job = gate.job(inputs={"max-concurrency": "1", "on-inconclusive": "pass"})
     (job.workspace.parent / "outside").mkdir()
     done = job.finish()
@@ -587,7 +566,7 @@ def test_gate__a_program_that_cannot_be_started_is_named_even_if_its_check_is_gr
 ) -> None:
     """`on-inconclusive: pass` is what the workflow asks for; the outcome is not `passed`."""
     targets = TARGETS.replace("[sh, agent.sh]", "[no-such-program, agent.sh]")
-    gate.push({".agentv/targets.yaml": targets}, ".agentv/targets.yaml")
+    gate.push({".agentv/targets.yaml": targets})
     done = gate.job(inputs={"on-inconclusive": "pass"}).finish()
     assert (done.code, done.outputs["outcome"]) == (0, "inconclusive"), done.log
     (check,) = gate.server.check_runs
@@ -597,7 +576,7 @@ def test_gate__a_program_that_cannot_be_started_is_named_even_if_its_check_is_gr
 
 
 def test_gate__a_report_folder_that_leads_out_of_the_workspace_is_not_written(gate: Gate) -> None:
-    gate.push({"agent.sh": NAMELESS + "#"}, "agent.sh")
+    gate.push({"agent.sh": NAMELESS + "#"})
     job = gate.job()
     (job.workspace.parent / "outside").mkdir()
     (job.workspace / "agentevals-report").symlink_to("../outside")
@@ -632,7 +611,6 @@ def slow(gate: Gate, mark: Path) -> None:
         {
             "agent.sh": f'read name; touch "{mark}"; test -f "{mark}.go" || sleep 60; echo "Good day, $name."\n'
         },
-        "agent.sh",
     )
 
 
@@ -657,7 +635,7 @@ def test_gate__a_signal_writes_a_cancelled_check(
 
 def test_gate__sigterm_leaves_the_results_so_far(gate: Gate, tmp_path: Path) -> None:
     slow = f'read name; test "$name" = Bob && touch "{tmp_path}/mark" && sleep 60; echo "$name"\n'
-    gate.push({"agent.sh": slow}, "agent.sh")
+    gate.push({"agent.sh": slow})
     job = gate.job(inputs={"max-concurrency": "1", "baseline": "none"})
     process = job.start()
     begun(job, process, tmp_path / "mark")

@@ -11,7 +11,6 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.report_artifact import report_name
 from tests.support.artifact_server import SIGNATURE, ArtifactServer, Failure, token
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.payloads import pull_request_event
 from tests.support.repositories import PullRequest, pull_request
@@ -174,7 +173,7 @@ def gate(
     pull: PullRequest, tmp_path: Path, github: GitHubServer, **variables: str
 ) -> tuple[Finished, str]:
     """A run of the action on the pull request, and the page that it wrote."""
-    github.add_pull(7, pull.head, pull.main, [file("agent.py")])
+    github.add_pull(7, pull.head, pull.main)
     workspace = pull.checkout(tmp_path / "workspace", pull.merge, 2)
     event = pull_request_event(pull.head, pull.main)
     job = Job(workspace.path, github, event, pull.merge, tmp_path / "job", env=variables)

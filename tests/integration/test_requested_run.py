@@ -13,7 +13,7 @@ from agentevals_action.github.comment import AcceptedCommit, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from tests.support import payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file, moment
+from tests.support.github_world import moment
 from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
@@ -28,7 +28,7 @@ class Requested:
 
     def __init__(self, folder: Path, server: GitHubServer, pull: PullRequest) -> None:
         self.folder, self.server, self.pull = folder, server, pull
-        self.announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        self.announced = server.add_pull(NUMBER, pull.head, pull.main)
         self.announced.repository = "mallory/agent"
         self.announced.merge_sha = pull.merge
         self.announced.merge_parents = (pull.main, pull.head)

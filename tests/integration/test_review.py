@@ -65,24 +65,6 @@ def review(
     return command.run(repository.path, "review", "--base", "main", *options, env=env)
 
 
-@pytest.fixture(scope="module")
-def with_links(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """`lib/agent` is a link to the folder `src`, `start.md` one to a file in it, `vendor/tools` a
-    submodule that changes with them."""
-    folder = tmp_path_factory.mktemp("links")
-    tools = Repository.create(folder / "tools", {"run.py": "1"})
-    repository = Repository.create(folder / "repository", FILES)
-    repository.git("submodule", "--quiet", "add", str(tools.path), "vendor/tools")
-    (repository.path / "lib").mkdir()
-    (repository.path / "lib/agent").symlink_to("../src")
-    (repository.path / "start.md").symlink_to("lib/agent/prompt.md")
-    repository.commit("links", {"src/prompt.md": "Be polite."})
-    repository.git("checkout", "--quiet", "-b", "change")
-    Repository(repository.path / "vendor/tools").commit("tools", {"run.py": "2"})
-    repository.commit("a ruder prompt", {"src/prompt.md": "Be rude."})
-    return repository
-
-
 def results(repository: Repository, name: str = "results.jsonl") -> dict[str, dict[str, object]]:
     lines = (repository.path / "agentevals-report" / name).read_text().splitlines()
     return {row["evalId"]: row for row in map(json.loads, lines)}
@@ -95,21 +77,18 @@ def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
     assert "the change affects no suite" in done.out
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "src/** => evals/**",
-        ".",
-        "lib/agent/**",
-        "lib/agent/prompt.md",
-        "start.md",
-        "vendor/tools/run.py",
-    ],
-)
-def test_review__a_rule_finds_the_agent_behind_links_and_in_submodules(
-    tmp_path: Path, with_links: Repository, rule: str
+@pytest.mark.parametrize("rule", ["vendor/** => evals/**", ".", "vendor/tools"])
+def test_review__a_rule_finds_the_agent_in_a_submodule(
+    tmp_path: Path, repository: Repository, rule: str
 ) -> None:
-    done = review(with_links.copy(tmp_path / "copy"), "--watch", rule)
+    tools = Repository.create(tmp_path / "tools", {"run.py": "1"})
+    repository.git("checkout", "--quiet", "main")
+    repository.git("submodule", "--quiet", "add", str(tools.path), "vendor/tools")
+    repository.commit("tools", {})
+    repository.git("checkout", "--quiet", "-B", "change")
+    Repository(repository.path / "vendor/tools").commit("tools", {"run.py": "2"})
+    repository.commit("other tools", {})
+    done = review(repository, "--watch", rule)
     assert done.code == 0, done.out + done.err
     assert "2 tests in 1 suite, all pass" in done.out
     assert "has no effect" not in done.out

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support import payloads, stand_in
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Job
 from tests.support.repositories import Files, pull_request
 
@@ -123,7 +122,7 @@ def test_outputs__no_cut_leaves_a_part_of_a_secret(
     with GitHubServer() as server, Echo(offset) as echo:
         old = {**files(echo.url, offset), "EVAL.yaml": "name: cuts\ntests: []\n"}
         pull = pull_request(tmp_path / "origin", old, files(echo.url, offset))
-        server.add_pull(7, pull.head, pull.main, [file("EVAL.yaml")])
+        server.add_pull(7, pull.head, pull.main)
         workspace = pull.checkout(tmp_path / "workspace", pull.merge)
         commands = {"prepare": "python3 lines.py"} if prepares else {}
         done = Job(

@@ -12,7 +12,7 @@ import pytest
 from tests.support import payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file, moment
+from tests.support.github_world import moment
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
 
@@ -46,7 +46,7 @@ class Workflow:
         self.artifacts = folder / "artifacts"
         self.artifacts.mkdir()
         self.jobs = 0
-        server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        server.add_pull(NUMBER, pull.head, pull.main)
 
     def job(self, attempt: int = 1, edits: Files | None = None, **inputs: str) -> Finished:
         """The next job, with the artifacts of those before it; a step before it makes `edits`."""

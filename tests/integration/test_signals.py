@@ -47,7 +47,7 @@ FILES = {
 
 def job(folder: Path, server: GitHubServer) -> Job:
     pull = pull_request(folder / "origin", FILES, {"agent.sh": f"{FILES['agent.sh']}# changed\n"})
-    server.add_pull(7, pull.head, pull.main, [])
+    server.add_pull(7, pull.head, pull.main)
     event = payloads.pull_request_event(pull.head, pull.main, 7)
     workspace = pull.checkout(folder / "workspace", pull.merge, 2).path
     (folder / "temp").mkdir()

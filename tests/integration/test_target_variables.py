@@ -8,7 +8,6 @@ import pytest
 
 from tests.support import payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Files, pull_request
@@ -51,7 +50,7 @@ def gated(folder: Path, targets: tuple[str, str], **inputs: str) -> Finished:
 def finished(folder: Path, before: Files, head: Files, **inputs: str) -> Finished:
     pull = pull_request(folder / "origin", before, head)
     with GitHubServer() as server:
-        server.add_pull(NUMBER, pull.head, pull.main, [file(path) for path in head])
+        server.add_pull(NUMBER, pull.head, pull.main)
         return Job(
             pull.checkout(folder / "workspace", pull.merge).path,
             server,

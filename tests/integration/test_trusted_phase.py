@@ -15,7 +15,7 @@ from agentevals_action.review.claims import read_claims
 from tests.support import payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file, moment
+from tests.support.github_world import moment
 from tests.support.greeter import FILES, GOOD
 from tests.support.job import Finished, Job
 from tests.support.markdown import rendered, tags, text_outside_code
@@ -34,7 +34,7 @@ class Trusted:
         self, folder: Path, server: GitHubServer, blobs: BlobServer, pull: PullRequest
     ) -> None:
         self.folder, self.server, self.pull = folder, server, pull
-        self.announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        self.announced = server.add_pull(NUMBER, pull.head, pull.main)
         self.announced.repository = FORK
         server.history.blobs = blobs
         server.history.add_run(
@@ -84,14 +84,14 @@ def pull(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
     )
 
 
-def first_phase(pull: PullRequest, folder: Path, *files: dict[str, Any]) -> tuple[int, Report]:
+def first_phase(pull: PullRequest, folder: Path) -> tuple[int, Report]:
     """The exit code of the first phase of a pull request, and what it writes with a token that
     cannot write."""
     workspace = pull.checkout(folder / "workspace", pull.merge, 2)
     event = payloads.pull_request_event(pull.head, pull.main, NUMBER, fork=True)
     with GitHubServer() as server:
         server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}
-        server.add_pull(NUMBER, pull.head, pull.main, files)
+        server.add_pull(NUMBER, pull.head, pull.main)
         job = Job(workspace.path, server, event, pull.merge, folder / "runner", actor="mallory")
         done = job.finish()
     found = (workspace.path / "agentevals-report").iterdir()
@@ -100,7 +100,7 @@ def first_phase(pull: PullRequest, folder: Path, *files: dict[str, Any]) -> tupl
 
 @pytest.fixture(scope="module")
 def report(pull: PullRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    code, found = first_phase(pull, tmp_path_factory.mktemp("first"), file("agent.sh"))
+    code, found = first_phase(pull, tmp_path_factory.mktemp("first"))
     assert code == 0
     return found
 

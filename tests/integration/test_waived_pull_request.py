@@ -9,7 +9,6 @@ import pytest
 
 from tests.support import command, payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import file
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, Repository, pull_request
 
@@ -89,7 +88,7 @@ class Gate:
         self.pull = pull_request(
             folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")}
         )
-        server.add_pull(NUMBER, self.pull.head, self.pull.main, [file(".agentv/targets.yaml")])
+        server.add_pull(NUMBER, self.pull.head, self.pull.main)
 
     def push(self, files: Files) -> None:
         """Another commit on the pull request's branch, ten minutes later."""
@@ -99,8 +98,7 @@ class Gate:
         merge = origin.merge_for_pull(self.pull.main, head)
         origin.git("checkout", "--quiet", "main")
         self.pull = PullRequest(origin, self.pull.base, self.pull.main, head, merge)
-        announced = self.server.world.pulls[NUMBER]
-        announced.files, announced.head_sha = [file(".agentv/targets.yaml")], head
+        self.server.world.pulls[NUMBER].head_sha = head
 
     def run(self, action: str = "synchronize") -> Finished:
         """The next run of the workflow, on a fresh checkout of the merge commit; `labeled` and

@@ -49,7 +49,6 @@ class GitHubServer(LoopbackServer):
         }
         self.refusal = (403, NOT_PERMITTED)
         self.page_limit = 30
-        self.links = True
         self.latency = 0.0
         self.graphql_refuses: str | None = None
         self.requests: list[Request] = []
@@ -76,13 +75,9 @@ class GitHubServer(LoopbackServer):
         number: int,
         head_sha: str,
         base_sha: str,
-        files: Sequence[dict[str, Any]] = (),
-        base_ref: str = "main",
     ) -> Pull:
         with self._lock:
-            self.world.pulls[number] = pull = Pull(
-                number, head_sha, base_sha, base_ref, list(files)
-            )
+            self.world.pulls[number] = pull = Pull(number, head_sha, base_sha)
             return pull
 
     def add_comment(self, pull: int, author: Account, body: str) -> Comment:
@@ -163,7 +158,6 @@ class GitHubServer(LoopbackServer):
             ("GET", rf"{root}/pulls", self._pulls),
             ("GET", rf"{root}/pulls/(\d+)", self._pull),
             ("GET", rf"{root}/collaborators/([^/]+)/permission", self._permission),
-            ("GET", rf"{root}/pulls/(\d+)/files", self._files),
             ("GET", rf"{root}/issues/(\d+)/timeline", self._timeline),
             ("GET", rf"{root}/issues/(\d+)/comments", self._list_comments),
             ("POST", rf"{root}/issues/(\d+)/comments", self._create_comment),
@@ -197,7 +191,7 @@ class GitHubServer(LoopbackServer):
         def link(number: int, rel: str) -> str:
             return f'<{self.url}{request.prefix}{request.path}?{given}&page={number}>; rel="{rel}"'
 
-        links = [link(page + 1, "next"), link(last, "last")] if page < last and self.links else []
+        links = [link(page + 1, "next"), link(last, "last")] if page < last else []
         return list(items[(page - 1) * size : page * size]), {
             "Link": ", ".join(links)
         } if links else {}
@@ -220,7 +214,7 @@ class GitHubServer(LoopbackServer):
     def _pull(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
         pull = self.world.pull(int(number))
-        return 200, {**self._pull_wire(pull), "changed_files": len(pull.files)}, {}
+        return 200, self._pull_wire(pull), {}
 
     def _pulls(self, request: Request) -> Answer:
         """The list; a `head` that is not `owner:branch` filters nothing, as on GitHub."""
@@ -280,11 +274,6 @@ class GitHubServer(LoopbackServer):
             if pull.base_ref == name:
                 return 200, {"name": name, "commit": {"sha": pull.base_sha}}, {}
         raise Refused(404, "Branch not found")
-
-    def _files(self, request: Request, number: str) -> Answer:
-        self._need("read", "pull-requests")
-        files, headers = self._page(request, self.world.pull(int(number)).files[:3_000])
-        return 200, files, headers
 
     def _list_comments(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests", "issues")

@@ -96,7 +96,7 @@ class CheckRun:
 
 @dataclass
 class Pull:
-    """`files` are in the wire form of the files API (`file`). `repository` is that of the head,
+    """`repository` is that of the head,
     None for one that is gone; without a value it is the base's own. `merge_parents` are those of
     GitHub's merge commit `merge_sha`, `mergeable` is None while it is made. `timeline`
     are events as on the wire."""
@@ -105,7 +105,6 @@ class Pull:
     head_sha: str
     base_sha: str
     base_ref: str = "main"
-    files: list[dict[str, Any]] = field(default_factory=list)
     repository: str | None = ""
     branch: str = "feature"
     state: str = "open"
@@ -122,19 +121,6 @@ def moment(minute: float) -> str:
     """An instant on the wire, so many minutes after a fixed one."""
     start = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
     return (start + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:
-    """One entry of the list of a pull request's files."""
-    entry: dict[str, Any] = {
-        "sha": "f" * 40,
-        "filename": path,
-        "status": status,
-        "additions": 1,
-        "deletions": 1,
-        "changes": 2,
-    }
-    return entry | ({"previous_filename": previous} if previous else {})
 
 
 class World:

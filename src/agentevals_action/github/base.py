@@ -3,7 +3,6 @@ check run."""
 
 from collections.abc import Sequence
 
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 
@@ -17,10 +16,6 @@ class Host:
     def notices(self) -> Sequence[str]:
         """What could not be read or written, and what to grant: one sentence each."""
         return ()
-
-    def changed_files(self) -> Sequence[ChangedFile] | None:
-        """The changed files; None if the caller must ask git."""
-        return None
 
     def merge_base(self) -> str | None:
         """SHA of the merge base of the base branch and the head, None if unknown."""

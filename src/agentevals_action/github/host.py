@@ -9,14 +9,12 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.client.api import ApiError, GitHubApi, RunContext
-from agentevals_action.github.client.replies import CommitComparison, File, PullReply
+from agentevals_action.github.client.replies import CommitComparison
 from agentevals_action.github.client.retry import LAST_SECONDS
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.labels import AcceptLabel
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
-from agentevals_action.model import github_limits as limits
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 
@@ -46,25 +44,6 @@ class GitHubHost(Host):
     def notices(self) -> Sequence[str]:
         """What failed, and what to grant: one sentence each."""
         return tuple(self._api.notices)
-
-    def changed_files(self) -> Sequence[ChangedFile] | None:
-        """The files of the pull request, from all pages.
-
-        None outside a pull request, at GitHub's limit, if the list is incomplete or of another head
-        (GitHub lists the current one's), and without a reply."""
-        number = self._context.pull
-        if number is None:
-            return None
-        try:
-            listed = self._api.pages(f"pulls/{number}/files", File)
-            files = [_changed_file(file) for file in listed]
-            pull = self._api.get(f"pulls/{number}", PullReply)
-        except ApiError:  # the caller asks git: nothing is lost
-            return None
-        # Git knows the names that are not UTF-8.
-        readable = all("\ufffd" not in file.path for file in files)
-        complete = readable and len(files) == pull.changed_files and len(files) < limits.PULL_FILES
-        return files if complete and pull.head_sha == self._context.head_sha else None
 
     def merge_base(self) -> str | None:
         """SHA of the merge base, from a comparison of the base branch with the head."""
@@ -121,11 +100,3 @@ class GitHubHost(Host):
     def publish_comment(self, report: CommentReport) -> str | None:
         """Publishes the comment; returns its URL, None outside a pull request."""
         return self._comments.publish(report) if self._comments else None
-
-
-def _changed_file(file: File) -> ChangedFile:
-    """A file of GitHub's lists; a copy is a new file."""
-    if file.status == "copied":
-        return ChangedFile(file.filename, "added")
-    previous = file.previous_filename if file.status == "renamed" else None
-    return ChangedFile(file.filename, file.status, previous)

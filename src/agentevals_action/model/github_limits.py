@@ -10,8 +10,6 @@ CHECK_SUMMARY = 65_535
 COMMENT = 65_536
 #: Characters of a comment's text, which leave space for the hidden marker.
 COMMENT_TEXT = 65_000
-# https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files
-PULL_FILES = 3_000
 # https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api
 PAGE = 100
 # https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api#pause-between-mutative-requests

@@ -32,17 +32,6 @@ def selected(path: str, patterns: Sequence[str]) -> bool:
     return chosen
 
 
-def can_contain(folder: str, pattern: str) -> bool:
-    """Whether a pattern can match a file below a folder whose files are unknown."""
-    parts = _SLASH.split(pattern)
-    starts = ("/".join(parts[:count]) for count in range(1, len(parts)))
-    return matches(folder, pattern) or any(
-        glob.globmatch(folder, start, flags=_FLAGS) for start in starts
-    )
-
-
-#: A slash outside of `{a,b}`.
-_SLASH = re.compile(r"/(?![^{]*\})")
 #: What no glob of a rule contains; `?` stands for such a sign in a name.
 _NO_GLOB = re.compile(r"[\s\"'`<>=|;:\\]|^[-!~#]|(^|/)\.\.(/|$)")
 
@@ -66,11 +55,10 @@ class WatchRule:
         """Whether the rule is about a suite, by its path."""
         return self.suites is None or any(matches(path, self.suites) for path in self._paths(suite))
 
-    def covers(self, path: str, is_folder: bool = False) -> bool:
-        """Whether the rule is about a file. The files of a folder, such as a submodule, are
-        unknown: one that the rule may match is enough, but not for an exclusion."""
-        match = can_contain if is_folder and not self.excludes else matches
-        return any(match(one, self.files) for one in self._paths(path))
+    def covers(self, path: str) -> bool:
+        """Whether the rule is about a file, or a submodule, which is one path for git."""
+        files = self.files.removesuffix("/**")
+        return any(matches(one, files) for one in self._paths(path))
 
     def _paths(self, path: str) -> tuple[str, ...]:
         inside = path.startswith(f"{self.folder}/") and self.folder
@@ -92,12 +80,10 @@ def read_rule(text: str) -> WatchRule:
     return WatchRule(globs[0] or "**", globs[1] or "**" if arrow else None, excludes)
 
 
-def rule_for(
-    rules: Sequence[WatchRule], path: str, suite: str, is_folder: bool = False
-) -> WatchRule | None:
+def rule_for(rules: Sequence[WatchRule], path: str, suite: str) -> WatchRule | None:
     """The rule by which a change of a file affects a suite, None without one; the last match
-    decides. `is_folder` as in `WatchRule.covers`."""
+    decides."""
     for rule in reversed(rules):
-        if rule.covers(path, is_folder) and rule.affects(suite):
+        if rule.covers(path) and rule.affects(suite):
             return None if rule.excludes else rule
     return None

@@ -91,7 +91,7 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
     )
     await _record_watched(engine, repository, uncommitted, base, settings)
     change, change_notices = await find_change(
-        repository, request.host, job, head.sha, base, checkout, head.suites, settings
+        repository, job, head.sha, base, checkout, head.suites, settings
     )
     template, template_notices = await choose_template(
         settings, workspace.folder, job, repository, base

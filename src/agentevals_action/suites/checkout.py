@@ -52,7 +52,7 @@ class Checkout:
             )
         if listing is None:
             return cls(root, below, None)
-        missing = listing.missing if is_commit else listing.sparse
+        missing = listing.missing if is_commit else frozenset[str]()
         return cls(root, below, listing.files, listing.tracked, missing)
 
 
@@ -83,8 +83,8 @@ def suite_paths(
 
 
 def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, ...]:
-    """Attack: a sparse checkout, or a program, hides a suite of both sides, or the configuration
-    that finds it, and it is taken for no suite."""
+    """Attack: a program hides a suite of both sides, or the configuration that finds it, and it is
+    taken for no suite."""
     patterns, missing = settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
     hidden = [path for path in found if path in missing]
@@ -93,8 +93,7 @@ def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, .
         verb = plural(len(hidden), "is", "are")
         raise InvalidInput(
             f"{counted(len(hidden), 'file')} of the commit that suites need {verb} not on disk",
-            "check out the whole repository (`git sparse-checkout disable`, no `sparse-checkout` "
-            "of actions/checkout), or exclude them by `suites` or `working-directory`",
+            "check out the whole repository, or exclude them by `suites` or `working-directory`",
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
         )
     return found

@@ -19,8 +19,6 @@ _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
 #: Files of each side among which renames with changes are detected; unchanged ones always are.
 _RENAME_LIMIT = 3000
-#: Objects that one command names, which must fit on a command line.
-_OBJECTS_PER_FETCH = 1000
 
 #: The PATH if the caller has none.
 _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -61,13 +59,11 @@ _STATUSES = {
 @dataclass(frozen=True)
 class TreeListing:
     """Paths relative to the root of a repository: `files` are on disk and tracked or not ignored,
-    sorted; of the `tracked` ones, `missing` are not on disk, some of them because the checkout is
-    `sparse`."""
+    sorted; of the `tracked` ones, `missing` are not on disk."""
 
     files: tuple[str, ...]
     tracked: frozenset[str]
     missing: frozenset[str]
-    sparse: frozenset[str]
 
 
 class GitRepository:
@@ -101,13 +97,10 @@ class GitRepository:
     ) -> "GitRepository":
         """The repository that contains `path`. GitError if there is none with a working tree."""
         found = cls(path, token, server_url, environ, seconds)
-        done = await found._call("rev-parse", "--is-bare-repository", "--show-toplevel")
-        is_bare, _, folder = done.stdout.removesuffix(b"\n").partition(b"\n")
-        if done.returncode == 0 and folder:
-            found.root = Path(os.fsdecode(folder)).resolve()
+        done = await found._call("rev-parse", "--show-toplevel")
+        if done.returncode == 0:
+            found.root = Path(os.fsdecode(done.stdout.removesuffix(b"\n"))).resolve()
             return found
-        if is_bare == b"true":
-            raise GitError(f"{path} is a bare repository", "run in a clone that has a working tree")
         advice = "change to the folder of your repository, or make this one with `git init`"
         if found.environ.get("GITHUB_ACTIONS") == "true":
             advice = "put `- uses: actions/checkout@v4` before this step, without `path`"
@@ -258,12 +251,8 @@ class GitRepository:
         options = ["--name-status", "-z", "--find-renames", "--no-ext-diff", "--no-relative"]
         options += [f"-l{_RENAME_LIMIT}", "--ignore-submodules=dirty"]
         revisions = (base,) if head is None else (base, head)
-        command = ("diff", *options, *revisions, "--")
-        for revision in revisions:
-            await self._need_tree(revision)
-        if await self._lacks_objects() and not await self._succeeds(*command):
-            await self._fetch_objects(await self._renamable(revisions))
-        found = _parse_name_status(await self._read(*command))
+        output = await self._read_objects("diff", *options, *revisions, "--")
+        found = _parse_name_status(output)
         if head is not None:
             return found
         known = {file.path for file in found}
@@ -272,29 +261,10 @@ class GitRepository:
 
     async def listing(self) -> "TreeListing":
         """The files of the working tree."""
-        lines = await self._names(
-            "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
-        )
-        tags = {line[2:]: line[0] for line in lines}
-        missing = {name for name in tags if not os.path.lexists(self.root / name)}
-        return TreeListing(
-            tuple(sorted(tags.keys() - missing)),
-            frozenset(name for name, tag in tags.items() if tag != "?"),
-            frozenset(missing),
-            frozenset(name for name in missing if tags[name] == "S"),
-        )
-
-    async def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Paths of the symbolic links and of the submodules of a commit, relative to the root."""
-        await self._need_tree(sha)
-        found: dict[bytes, list[str]] = {b"120000": [], b"160000": []}
-        output = await self._read("ls-tree", "-r", "-z", sha)
-        for entry in output.split(b"\0"):
-            about, _, name = entry.partition(b"\t")
-            if (mode := about[:6]) in found:
-                found[mode].append(os.fsdecode(name))
-        links, submodules = found.values()
-        return tuple(links), tuple(submodules)
+        tracked = frozenset(await self._names("ls-files", "-z", "--cached"))
+        others = await self._names("ls-files", "-z", "--others", "--exclude-standard")
+        missing = frozenset(name for name in tracked if not os.path.lexists(self.root / name))
+        return TreeListing(tuple(sorted({*tracked, *others} - missing)), tracked, missing)
 
     async def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
@@ -329,16 +299,12 @@ class GitRepository:
 
     async def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
-        await self._need_tree(sha)
-        entry = await self._read("ls-tree", "-z", "--full-tree", sha, "--", f":(literal){path}")
+        options = ("-z", "--full-tree", sha, "--", f":(literal){path}")
+        entry = await self._read_objects("ls-tree", *options)
         about = entry.partition(b"\t")[0].decode("ascii").split()
-        if not about:
+        if about[1:2] != ["blob"]:
             return None
-        blob = about[2]
-        if await self._lacks_objects() and not await self._succeeds("cat-file", "-e", blob):
-            await self._fetch_objects([blob])
-        done = await self._call("cat-file", "blob", blob)
-        return done.stdout if done.returncode == 0 else None
+        return await self._read_objects("cat-file", "blob", about[2])
 
     async def check_out(self, sha: str) -> None:
         """Puts the working tree and HEAD on a commit, on no branch. Changes of tracked files are
@@ -350,33 +316,13 @@ class GitRepository:
         options = ("--quiet", "--detach", "--force")
         await self._read("worktree", "add", *options, str(folder), sha, network=True)
 
-    async def _need_tree(self, sha: str) -> None:
-        """Fetches the folders of a commit that a partial clone lacks."""
-        if not await self._lacks_objects():
-            return
-        if not await self._succeeds("ls-tree", "-r", "--name-only", sha):
-            headers = [line.partition(" ") for line in await self._commit_headers(sha)]
-            await self._fetch_objects([value for name, _, value in headers if name == "tree"])
-
-    async def _renamable(self, revisions: Sequence[str]) -> Sequence[str]:
-        """The ids of the files that only one side of a change has: git reads them to detect renames
-        with changes."""
-        options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AD")
-        output = await self._read("diff", *options, "--no-ext-diff", *revisions, "--")
-        lines = output.split(b"\0")[::2]
-        ids = {one.decode("ascii") for line in lines for one in line.split(b" ")[2:4]}
-        return [one for one in sorted(ids) if one.strip("0")]
-
-    async def _fetch_objects(self, ids: Sequence[str]) -> None:
-        """Fetches objects that a partial clone lacks, as git itself does."""
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        for start in range(0, len(ids), _OBJECTS_PER_FETCH):
-            part = ids[start : start + _OBJECTS_PER_FETCH]
-            await self._read("fetch", *options, "--filter=blob:none", "origin", *part, network=True)
-
     async def _names(self, *arguments: str) -> tuple[str, ...]:
         output = await self._read(*arguments)
         return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
+
+    async def _read_objects(self, *arguments: str) -> bytes:
+        """As `_read`. In a partial clone, git fetches the objects that are missing."""
+        return await self._read(*arguments, network=await self._lacks_objects())
 
     async def _succeeds(self, *arguments: str) -> bool:
         return (await self._call(*arguments)).returncode == 0

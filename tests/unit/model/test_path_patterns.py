@@ -84,29 +84,11 @@ def test_read_rule__any_other_form_is_an_error(text: str) -> None:
         read_rule(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "folder", "is_watched"),
-    [
-        ("vendor/lib/src/**", "vendor/lib", True),
-        ("vendor/**/*.py", "vendor/lib", True),
-        ("**/*.py", "vendor/lib", True),
-        ("vendor/*/src", "vendor/lib", True),
-        ("vendor", "vendor/lib", True),
-        ("{vendor/lib,other}/x.py", "vendor/lib", True),
-        ("vendor/other/**", "vendor/lib", False),
-        ("vendor/*.py", "vendor/lib", False),
-        ("src/**", "vendor/lib", False),
-    ],
-)
-def test_covers__the_unknown_files_of_a_submodule(text: str, folder: str, is_watched: bool) -> None:
-    assert read_rule(text).covers(folder, is_folder=True) is is_watched
-
-
-def test_rule_for__an_exclusion_of_some_files_does_not_exclude_a_submodule() -> None:
-    rules = [read_rule("vendor/**"), read_rule("!vendor/lib/docs/**")]
-    assert rule_for(rules, "vendor/lib", "EVAL.yaml", is_folder=True)
-    assert rule_for(rules, "vendor/lib/docs/x", "EVAL.yaml") is None
-    assert not rule_for([*rules, read_rule("!vendor")], "vendor/lib", "EVAL.yaml", is_folder=True)
+@pytest.mark.parametrize("text", ["vendor/lib", "vendor/lib/**", "vendor/**", "vendor/*"])
+def test_covers__a_submodule_by_its_folder(text: str) -> None:
+    """For git it is one path."""
+    assert read_rule(text).covers("vendor/lib")
+    assert not read_rule("vendor/lib/src/**").covers("vendor/lib")
 
 
 def test_rule_for__from_the_root_and_from_the_working_directory() -> None:

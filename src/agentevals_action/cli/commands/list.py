@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from agentevals_action.escaping import printable
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change import base_tree
-from agentevals_action.review.change.changed_files import describe_change, imported_by_judges
-from agentevals_action.review.change.selection import select_suites
+from agentevals_action.review.change.changed_files import imported_by_judges, linked_files
+from agentevals_action.review.change.selection import Change, select_suites
 from agentevals_action.system.git import GitRepository
 
 
@@ -53,10 +52,9 @@ async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str,
     base = await base_tree.resolve_base(repository, job, job.head_sha)
     files = await repository.changed_files(base.sha) if base.sha else None
     rules = loaded.settings.watch_rules
-    links = (await repository.links_and_submodules(job.head_sha))[0] if rules else ()
-    change = describe_change(files, (repository.root,), links)
     imported = imported_by_judges(loaded.suites)
-    change = replace(change, everything=job.select == "all", imported=imported)
+    links = linked_files(files or (), [repository.root])
+    change = Change(files, everything=job.select == "all", imported=imported, links=links)
     found = select_suites(loaded.suites, change, rules)
     affected = {selection.path: selection.reasons for selection in found.selections}
     return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}

@@ -52,7 +52,6 @@ class PullReply(Reply):
 
     head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
     labels: Annotated[tuple[Label, ...], _list] = ()
-    changed_files: int
 
 
 class PullSides(Reply):
@@ -112,14 +111,6 @@ class TimelineEvent(Reply):
 
     event: str
     created_at: Time | None = None
-
-
-class File(Reply):
-    """A changed file."""
-
-    filename: str
-    status: str
-    previous_filename: str | None = None
 
 
 class CommitComparison(Reply):

@@ -35,11 +35,9 @@ class Change:
     `base_suites` are the paths of the suites on base, if known. `base_files` are the files that the
     suites reference there, by the suite's path on head. `imported` are the files that the programs
     of suites import, by the suite's path.
-    `base_watch` are base's rules of `watch`: a change cannot uncover its own files.
-
-    `links` are the changed paths that are symbolic links on either side, with their targets.
-    `folders` are those that contain files which git does not list: submodules, and links to
-    folders. `aliases` are the other names of a changed path, through links that did not change."""
+    `base_watch` are base's rules of `watch`: a change cannot uncover its own files. `links` are the
+    changed paths that are symbolic links on either side, with the files that they lead to: suites
+    reference these."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
@@ -48,8 +46,6 @@ class Change:
     imported: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     base_watch: Sequence[WatchRule] = ()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    folders: Collection[str] = ()
-    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,10 +144,9 @@ def _referenced(
     roles: Mapping[str, str],
     links: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """The suite references the file, the target of a link, or a file below it (git lists a
-    submodule or a linked folder as one entry)."""
-    own = file.paths
-    for path in (*own, *(target for link in own for target in links.get(link, ()))):
+    """The suite references the file, where the link leads, or a file below it: git lists a
+    submodule, or a link to a folder, as one entry."""
+    for path in (*file.paths, *(target for one in file.paths for target in links.get(one, ()))):
         if path == suite.path:
             return _describe(file)
         below = (role for name, role in roles.items() if name.startswith(f"{path}/"))
@@ -180,12 +175,7 @@ def _watched(
     suite: Suite | BrokenSuite, file: ChangedFile, watch: Sequence[WatchRule], change: Change
 ) -> str | None:
     for path in file.paths:
-        is_folder = path in change.folders
-        if any(
-            rule_for(rules, name, suite.path, is_folder)
-            for name in (path, *change.aliases.get(path, ()))
-            for rules in (watch, change.base_watch)
-        ):
+        if any(rule_for(rules, path, suite.path) for rules in (watch, change.base_watch)):
             return f"watch: {printable_path(file.path)}"
     return None
 
@@ -203,19 +193,15 @@ def describe_removed(watch: Sequence[WatchRule], base_watch: Sequence[WatchRule]
 def useless_rules(
     watch: Sequence[WatchRule],
     files: Sequence[str],
-    folders: Collection[str],
     change: Change,
     suites: Sequence[str],
 ) -> tuple[str, ...]:
-    """A sentence for each rule that can have no effect. `files` and `suites` are all paths of head,
-    `folders` as in `Change`, of all files."""
+    """A sentence for each rule that can have no effect. `files` and `suites` are all paths of
+    head."""
     changed = [path for file in change.files or () for path in file.paths]
-    changed += [name for names in change.aliases.values() for name in names]
-    below = (*folders, *change.folders)
     found = []
     for rule in watch:
-        covers_file = any(map(rule.covers, (*changed, *files)))
-        if not covers_file and not any(rule.covers(folder, is_folder=True) for folder in below):
+        if not any(map(rule.covers, (*changed, *files))):
             found.append(
                 f"the rule `{rule}` of `watch` matches no file of the repository, "
                 "so it has no effect: fix it or remove it"
