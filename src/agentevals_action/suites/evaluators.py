@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import takewhile
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -59,8 +58,7 @@ class EvaluatorReader:
 
     def read(self, entries: Iterable[tuple[Any, Location]]) -> tuple[Declared, ...]:
         """The evaluators of these entries."""
-        wanted = takewhile(lambda entry: not self.findings.are_enough(entry[1]), entries)
-        read = (self._read_one(entry, location) for entry, location in wanted)
+        read = (self._read_one(entry, location) for entry, location in entries)
         return tuple(declared for declared in read if declared is not None)
 
     def read_rubrics(self, data: Map) -> Declared | None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -145,8 +145,7 @@ class Sources:
             yield from self.file(inside, folder, location)
 
     def _of_list(self, values: Items, folder: Folder) -> Iterator[Source]:
-        wanted = takewhile(lambda one: not self._findings.are_enough(one[1]), values.located())
-        for is_path, entries in groupby(wanted, lambda one: isinstance(one[0], str)):
+        for is_path, entries in groupby(values.located(), lambda one: isinstance(one[0], str)):
             if not is_path:
                 yield Listed(tuple(entries), folder)
                 continue

@@ -29,8 +29,6 @@ from agentevals_action.system.files.paths import PREFIXES, Folder
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
-#: Files of a bare repository that name other repositories.
-_BORROWED = ("commondir", "objects/info/alternates")
 _SCHEMES = ("https", "http", "ssh")
 _TEXT = WithJsonSchema({"type": "string", "minLength": 1})
 
@@ -160,16 +158,10 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
 
 
 def _local_source(text: str, folder: Folder) -> Path:
-    """Attack: `file:///any/repository`, or a committed bare repository that borrows the objects of
-    one, clones what lies elsewhere on the disk."""
+    """The folder of a repository below the root of this one."""
     path = folder.resolve(text)
     if not path.is_dir():
         raise ValueError(f"there is no folder {cut(text, 100)!r}")
-    for name in _BORROWED:
-        if (path / name).exists():
-            raise ValueError(
-                f"{cut(text, 100)!r} refers to another repository by its file {name!r}"
-            )
     return path
 
 
