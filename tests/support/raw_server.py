@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import re
 import socket
 import ssl
 import threading
@@ -156,32 +155,3 @@ class RawServer:
         finally:
             connection.socket.close()
             self.closed.release()
-
-
-def proxy_to(servers: dict[str, int], refusal: bytes = b"") -> Script:
-    """A proxy that connects clients with servers by the names it knows, to their ports on the
-    loopback, or refuses all."""
-
-    def script(connection: Connection) -> None:
-        asked = connection.request()
-        found = re.fullmatch(r"CONNECT (\S+) HTTP/1\.1", asked.line)
-        if refusal or found is None:
-            connection.send(refusal or reply(b"no tunnel was asked for", status="400 Bad Request"))
-            return connection.until_closed()
-        with socket.create_connection(("127.0.0.1", servers[found[1]]), TIMEOUT) as server:
-            connection.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(target=_pour, args=(server, connection.socket))
-            back.start()
-            _pour(connection.socket, server)
-            back.join(TIMEOUT)
-        return None
-
-    return script
-
-
-def _pour(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)

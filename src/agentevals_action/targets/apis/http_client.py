@@ -22,7 +22,6 @@ from agentevals_action.targets.apis.http_errors import (
     Service,
     connection_error,
     host,
-    proxy_refusal,
     refusal,
 )
 
@@ -130,9 +129,6 @@ class HttpClient:
                 client.stream(method, url, content=content, headers=headers) as response,
             ):
                 body = await _read_body(response)
-        except httpx.ProxyError as error:
-            status = str(error).partition(" ")[0]
-            raise proxy_refusal(url, int(status) if status.isdecimal() else 502) from None
         except (httpx.TransportError, OSError) as error:  # TimeoutError is an OSError
             if limit.expired():
                 raise AttemptError("timeout", f"no answer within {timeout:g} s") from None

@@ -1,7 +1,6 @@
 """Errors of HTTP calls: whether to repeat the call, to stop using the target, what the user can
 do."""
 
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,28 +56,18 @@ class Service:
 
 def connection_error(service: Service, url: httpx.URL, error: Exception) -> AttemptError:
     """The error for a connection that could not be made or was lost."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return TargetDead(
-                f"the certificate of {host(url)} is not trusted: {cause.verify_message}",
-                "if you have your own authority, name a file with its certificate in the "
-                "variable SSL_CERT_FILE",
-            )
-        cause = cause.__cause__ or cause.__context__
-    variable, proxy = _proxy(url)
     problem = f"the connection to {host(url)} failed: {str(error) or type(error).__name__}"
-    hint = f"is it running, and is `{service.url_field}` right?"
-    if proxy:
-        hint += f" ({variable} names the proxy {proxy})"
+    hint = f"check that the server runs and that `{service.url_field}` is correct"
+    if isinstance(error, httpx.ProxyError) or getproxies():
+        hint += ", and the proxy in `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY`"
+    if "certificate" in problem.lower():
+        hint = "name a file with the certificate of your own authority in SSL_CERT_FILE"
     return TransientError(service.quote(problem), hint=hint)
 
 
 def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptError:
     """The error for a reply whose status is not 2xx."""
     status = response.status_code
-    if status == 407 and any(_proxy(response.url)):
-        return proxy_refusal(response.url, status)
     codes, message, body_wait = _vendor_error(body)
     text = service.quote(message or response.reason_phrase or _phrase(status))
     problem = f"{host(response.url)} answered {status}: {text}"
@@ -104,31 +93,6 @@ def host(url: httpx.URL) -> str:
 
 def _phrase(status: int) -> str:
     return next((known.phrase for known in HTTPStatus if known == status), "unknown status")
-
-
-def _proxy(url: httpx.URL) -> tuple[str, str]:
-    """The variable that names the proxy for a URL, and the proxy without its password; empty if
-    there is none."""
-    proxies = getproxies()
-    for scheme in (url.scheme, "all"):
-        if address := proxies.get(scheme):
-            name = host(httpx.URL(address if "://" in address else f"http://{address}"))
-            return f"{scheme.upper()}_PROXY", name
-    return "", ""
-
-
-def proxy_refusal(url: httpx.URL, status: int) -> AttemptError:
-    """The error for a proxy that refuses to forward a request."""
-    variable, proxy = _proxy(url)
-    # The standard phrase: the proxy's own may repeat its password.
-    problem = f"the proxy {proxy} answered {status} {_phrase(status)} when asked for {host(url)}"
-    if status >= 500 or status in (408, 429):
-        return TransientError(problem)
-    if status == 407:
-        return TargetDead(
-            problem, f"give {variable} a user and password, as http://user:password@host:port"
-        )
-    return TargetDead(problem, "let the proxy allow the server, or add the server to NO_PROXY")
 
 
 def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:

@@ -2,8 +2,6 @@
 
 import asyncio
 import gzip
-import re
-import socket
 import threading
 import zlib
 from collections.abc import Awaitable, Callable
@@ -82,22 +80,6 @@ def test_connection__one_for_each_request_at_once() -> None:
     assert (server.connections, len(server.requests)) == (3, 6)
 
 
-def test_request__as_it_is_written() -> None:
-    with RawServer(replies(HI, HI)) as server:
-
-        async def both(client: HttpClient) -> None:
-            await client.send("GET", "/a b/%20/ü?q=1 2#part", None, 30)
-            await client.send("PUT", "x", None, 30, {"accept": "text/plain"})
-
-        during(server, both, "/v1")
-    got, put = server.requests
-    assert got.line == "GET /v1/a%20b/%20/%C3%BC?q=1%202 HTTP/1.1"
-    assert got.headers["host"] == server.netloc
-    assert got.headers["accept-encoding"] == "gzip, deflate"
-    assert "content-length" not in got.headers
-    assert (put.headers["content-length"], put.headers["accept"]) == ("0", "text/plain")
-
-
 def test_cookies__of_one_call_are_not_sent_with_the_next() -> None:
     script = replies(reply(b"hi", "Set-Cookie: session=1; Path=/"), HI)
     with RawServer(script) as server:
@@ -112,39 +94,6 @@ def test_request__a_url_of_another_server_is_not_asked() -> None:
     ):
         during(server, lambda client: client.send("GET", "http://127.0.0.2/", None, 30))
     assert server.connections == 0
-
-
-@pytest.mark.parametrize("in_loop", [True, False], ids=["before the loop knows", "while idle"])
-def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
-    def script(connection: Connection) -> None:
-        connection.request()
-        connection.send(HI)
-
-    async def asked(client: HttpClient) -> None:
-        await ask(client)
-        if in_loop:
-            server.wait_closed()
-        else:
-            await asyncio.to_thread(server.wait_closed)
-        await ask(client)
-
-    with RawServer(script) as server:
-        during(server, asked)
-    assert (server.connections, len(server.requests)) == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        reply(b"hi", "Connection: close"),
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-    ],
-    ids=["told", "HTTP/1.0"],
-)
-def test_connection__that_the_server_will_close_is_not_used(ending: bytes) -> None:
-    with RawServer(replies(ending, ending)) as server:
-        assert during(server, thrice) == [b"hi"] * 3
-    assert server.connections == 3
 
 
 def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_here() -> None:
@@ -164,104 +113,6 @@ def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_
     assert (server.connections, len(server.requests)) == (2, 3)
 
 
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;a=b\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
-
-
-def test_reply__in_chunks_and_again() -> None:
-    with RawServer(replies(CHUNKED, CHUNKED, CHUNKED)) as server:
-        assert during(server, thrice) == [b"hello"] * 3
-    assert server.connections == 1
-
-
-def test_reply__byte_by_byte() -> None:
-    def script(connection: Connection) -> None:
-        connection.request()
-        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        for byte in CHUNKED:
-            connection.send(bytes([byte]))
-        connection.until_closed()
-
-    assert answered(script) == b"hello"
-
-
-def test_reply__until_the_connection_closes() -> None:
-    def script(connection: Connection) -> None:
-        connection.request()
-        connection.send(b"HTTP/1.1 200 OK\r\n\r\nhel")
-        connection.send(b"lo")
-
-    assert answered(script) == b"hello"
-
-
-def test_reply__after_replies_that_are_not_yet_one() -> None:
-    assert (
-        answered(
-            replies(
-                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HI
-            )
-        )
-        == b"hi"
-    )
-
-
-def test_reply__before_all_of_the_request_was_taken() -> None:
-    def script(connection: Connection) -> None:
-        connection.socket.recv(1024)
-        connection.send(reply(b"enough", status="413 Content Too Large"))
-        connection.until_closed()
-
-    async def much(client: HttpClient) -> None:
-        with pytest.raises(AttemptError, match="answered 413: enough"):
-            await ask(client, b"x" * 30_000_000)
-
-    with RawServer(script) as server:
-        during(server, much)
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"", "Server disconnected without sending a response"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", "Server disconnected without sending a response"),
-        (b"HTTP/1.1 200 OK\r\nContent-", "Server disconnected without sending a response"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", "received 2 bytes, expected 10"),
-        (CHUNKED[:-6], "peer unexpectedly closed connection"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "illegal status line"),
-        (b"HTTP/1.1 " + b"x" * 50_000 + b"\r\n\r\n", "illegal status line"),
-        (
-            b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\nhi",
-            "Receive buffer too long",
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 50_000 + b"\r\nhi",
-            "Receive buffer too long",
-        ),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "Received server _SWITCH_UPGRADE event"),
-    ],
-    ids=[
-        "nothing",
-        "not yet",
-        "head cut",
-        "body cut",
-        "chunks cut",
-        "another protocol",
-        "long status",
-        "long header",
-        "many headers",
-        "protocol switched",
-    ],
-)
-def test_reply__that_is_no_whole_one_is_worth_repeating(data: bytes, words: str) -> None:
-    def script(connection: Connection) -> None:
-        connection.request()
-        connection.send(data)
-
-    error = failed(script, TransientError)
-    assert re.match(r"the connection to 127\.0\.0\.1:\d+ failed: ", str(error))
-    assert words in str(error)
-    assert len(str(error)) <= 500
-
-
 BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
 
 
@@ -277,10 +128,6 @@ BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
 )
 def test_reply__packed(encoding: str, body: bytes) -> None:
     assert answered(replies(reply(body, f"Content-Encoding: {encoding}"))) == BODY
-
-
-def test_reply__packed_and_empty() -> None:
-    assert answered(replies(reply(b"", "Content-Encoding: gzip"))) == b""
 
 
 @pytest.mark.parametrize(
@@ -310,13 +157,6 @@ def test_reply__that_cannot_be_unpacked(
     error = failed(replies(reply(make_body(), f"Content-Encoding: {encoding}")))
     assert error.kind == "target"
     assert words in str(error)
-
-
-def test_reply__as_large_as_it_may_be() -> None:
-    assert (
-        len(answered(replies(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip"))))
-        == REPLY_LIMIT
-    )
 
 
 def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
@@ -374,35 +214,3 @@ def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None
     with RawServer(script) as server:
         during(server, both)
     assert server.connections == 2
-
-
-def test_address__of_ipv6() -> None:
-    try:
-        server = RawServer(replies(HI), host="::1")
-    except OSError:
-        pytest.skip("there is no IPv6 here")
-    with server:
-        assert during(server, ask).body == b"hi"
-    assert server.requests[0].headers["host"] == server.netloc == f"[::1]:{server.port}"
-
-
-def test_address__with_a_password_is_asked_with_it() -> None:
-    with RawServer(replies(HI)) as server:
-
-        async def asked() -> None:
-            client = HttpClient(
-                Service(
-                    url=server.url.replace("//", "//me:h%40sh@"),
-                    key_hint="",
-                    headers={"Authorization": "Bearer k"},
-                )
-            )
-            await ask(client)
-            await client.close()
-
-        asyncio.run(asked())
-    (only,) = server.requests
-    assert (only.headers["authorization"], only.headers["host"]) == (
-        "Basic bWU6aEBzaA==",
-        server.netloc,
-    )

@@ -222,7 +222,9 @@ def test_post__a_dropped_connection_and_a_closed_port_are_worth_repeating() -> N
         TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: "
     ) as caught:
         post(url)
-    assert caught.value.sentence.endswith("; is it running, and is `base_url` right?")
+    assert caught.value.sentence.endswith(
+        "; check that the server runs and that `base_url` is correct"
+    )
 
 
 def test_post__the_password_in_an_address_is_not_shown() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.anthropic import Anthropic
-from agentevals_action.targets.replies.envelope import read_reply
 from tests.support import targets
-from tests.support.anthropic_server import AnthropicServer, failure, message
+from tests.support.anthropic_server import AnthropicServer, message
 from tests.support.cases import file_block
 from tests.support.model_targets import ANTHROPIC
-from tests.support.stand_in import Sent
 
 if TYPE_CHECKING:
     # over a second's import, which each worker would do: the tests that need it have it imported
@@ -151,56 +148,6 @@ def test_complete__the_version_of_the_api() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "limited"), [(429, True), (500, False), (504, False), (529, False)]
-)
-def test_complete__what_is_worth_repeating(status: int, limited: bool) -> None:
-    error = refused(failure(status, "try later", {"retry-after": "7"}))
-    assert isinstance(error, TransientError)
-    assert (error.limited, error.retry_after) == (limited, 7)
-    assert f"answered {status}: try later" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("reply", "hint"),
-    [
-        (failure(401, "invalid x-api-key"), "ANTHROPIC_API_KEY"),
-        (
-            failure(403, "Your API key does not have permission to use the specified resource."),
-            "ANTHROPIC_API_KEY",
-        ),
-        (failure(404, "model: m"), "knows the model m"),
-        (failure(402, "There is an issue with your billing."), "no credit"),
-        (
-            failure(
-                429, "Spend limit reached.", details={"error_code": "enforced_spend_limit_reached"}
-            ),
-            "no credit",
-        ),
-    ],
-)
-def test_complete__what_ends_the_target(reply: Sent, hint: str) -> None:
-    error = refused(reply)
-    assert isinstance(error, TargetDead)
-    assert hint in error.hint
-
-
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        (failure(400, "prompt is too long"), "answered 400: prompt is too long"),
-        (failure(413, "Request exceeds the maximum size"), "answered 413: Request exceeds"),
-        (Sent({"type": "error"}), "the reply is not a message"),
-        (Sent(message("partly", stop_reason="refusal")), "refused to answer"),
-        (Sent(message(stop_reason="max_tokens")), "raise `max_tokens`"),
-    ],
-)
-def test_complete__an_error_of_this_test_alone(reply: Sent, told: str) -> None:
-    error = refused(reply)
-    assert (type(error), error.kind) == (AttemptError, "target")
-    assert told in str(error)
-
-
-@pytest.mark.parametrize(
     ("fields", "problem"),
     [
         ({"model": "m", "api_version": "latest"}, "write a date as 2023-06-01"),
@@ -225,24 +172,6 @@ def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthro
 
     with anthropic.Anthropic(base_url=server.url, api_key=key, max_retries=0) as client:
         yield client
-
-
-@with_library
-def test_sdk__a_message_with_usage() -> None:
-    from anthropic.types import TextBlock
-
-    with AnthropicServer({"hello": "hi"}, key="sk-1") as server, sdk(server) as client:
-        reply = client.messages.create(
-            model="m", max_tokens=5, system="brief", messages=[{"role": "user", "content": "hello"}]
-        )
-    assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["hi"]
-    usage = reply.usage
-    assert (
-        usage.input_tokens,
-        usage.cache_creation_input_tokens,
-        usage.cache_read_input_tokens,
-        usage.output_tokens,
-    ) == (8, 20, 300, 7)
 
 
 @with_library
@@ -283,48 +212,3 @@ def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
     assert (use.name, use.input, reply.stop_reason) == ("look", {"x": 1}, "tool_use")
     theirs, ours = server.requests
     assert ours.body == theirs.body
-
-
-@with_library
-def test_sdk__errors_are_of_the_vendors_kind() -> None:
-    import anthropic
-
-    messages: list[anthropic.types.MessageParam] = [{"role": "user", "content": "hello"}]
-    limit = failure(429, "This request would exceed your rate limit.", {"retry-after": "7"})
-    with AnthropicServer(otherwise="hi", key="sk-1", model="m") as server:
-        with (
-            sdk(server, "wrong") as client,
-            pytest.raises(anthropic.AuthenticationError, match="invalid x-api-key"),
-        ):
-            client.messages.create(model="m", max_tokens=5, messages=messages)
-        with sdk(server) as client, pytest.raises(anthropic.NotFoundError, match="model: gone"):
-            client.messages.create(model="gone", max_tokens=5, messages=messages)
-    with (
-        AnthropicServer(script=[limit, failure(529, "Overloaded")]) as server,
-        sdk(server) as client,
-    ):
-        with pytest.raises(anthropic.RateLimitError) as caught:
-            client.messages.create(model="m", max_tokens=5, messages=messages)
-        assert caught.value.response.headers["retry-after"] == "7"
-        with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
-            client.messages.create(model="m", max_tokens=5, messages=messages)
-
-
-@with_library
-def test_sdk__the_history_of_an_agent_is_read_with_its_tokens() -> None:
-    """It keeps the replies as the library dumps them."""
-    question: Any = {"role": "user", "content": "hello"}
-    result = {"type": "tool_result", "tool_use_id": USE["id"], "content": "seen"}
-    answer: Any = {"role": "user", "content": [result]}
-    script = [Sent(message(USE, stop_reason="tool_use")), Sent(message("It is seen."))]
-    with AnthropicServer(script=script) as server, sdk(server) as client:
-        first = client.messages.create(model="m", max_tokens=8192, messages=[question])
-        turn: Any = {"role": "assistant", "content": first.content}
-        sent = [question, turn, answer]
-        second = client.messages.create(model="m", max_tokens=8192, messages=sent)
-    kept = [question, first.model_dump(mode="json"), answer, second.model_dump(mode="json")]
-    trace = read_reply(json.dumps(kept), [Message("user", "hello")])
-    assert trace.output == "It is seen."
-    assert trace.tool_calls == (ToolCall("look", {"x": 1}, "seen", "toolu_1"),)
-    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 656, 14)
-    assert (trace.cached_tokens, trace.cache_write_tokens) == (600, 40)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.azure import Azure
 from tests.support import targets
@@ -91,36 +91,6 @@ def test_complete__tools_and_pictures_both_ways() -> None:
         "call_id": "call_1_0",
         "output": "seen",
     }
-
-
-@pytest.mark.parametrize(
-    ("reply", "hint"),
-    [
-        (
-            azure_failure(
-                401, "Access denied due to invalid subscription key or wrong API endpoint.", "401"
-            ),
-            "AZURE_OPENAI_API_KEY",
-        ),
-        (
-            Reply(status=401, body={"statusCode": 401, "message": "Unauthorized."}),
-            "AZURE_OPENAI_API_KEY",
-        ),
-        (azure_failure(403, "Public access is disabled.", "AccessDenied"), "AZURE_OPENAI_API_KEY"),
-        (
-            azure_failure(
-                404, "The API deployment for this resource does not exist.", "DeploymentNotFound"
-            ),
-            "a deployment named my gpt",
-        ),
-        (azure_failure(404, "Resource not found", "404"), "`endpoint` and `api_version`"),
-    ],
-    ids=["key", "gateway", "network", "deployment", "resource"],
-)
-def test_complete__what_ends_the_target(reply: Reply, hint: str) -> None:
-    error = refused(reply, api_key="k")
-    assert isinstance(error, TargetDead)
-    assert hint in error.hint
 
 
 def test_complete__a_rate_limit_says_when_to_come_again() -> None:

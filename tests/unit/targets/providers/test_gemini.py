@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.gemini import Gemini
 from tests.support import targets
 from tests.support.cases import file_block
-from tests.support.gemini_server import GeminiServer, bad_key, content, exhausted, failure
+from tests.support.gemini_server import GeminiServer, content, exhausted, failure
 from tests.support.model_targets import GEMINI
 from tests.support.stand_in import Sent
 
@@ -156,49 +156,6 @@ def test_complete__what_is_worth_repeating(
 
 
 @pytest.mark.parametrize(
-    ("reply", "told", "hint"),
-    [
-        (bad_key(), "answered 400: API key not valid", "GEMINI_API_KEY"),
-        (
-            failure(403, "Method doesn't allow unregistered callers"),
-            "answered 403",
-            "GEMINI_API_KEY",
-        ),
-        (
-            failure(404, "models/m is not found for API version v1beta"),
-            "answered 404: models/m is not found",
-            "knows the model m",
-        ),
-        (Sent(b"<title>Error 404</title>", 404), "answered 404", "`base_url`"),
-    ],
-)
-def test_complete__what_ends_the_target(reply: Sent, told: str, hint: str) -> None:
-    error = refused(reply)
-    assert isinstance(error, TargetDead)
-    assert told in str(error)
-    assert hint in error.hint
-
-
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        (failure(400, "Invalid value at 'contents'"), "answered 400: Invalid value at 'contents'"),
-        (Sent({"candidates": []}), "the reply is not generated content"),
-        (
-            Sent({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}),
-            "the vendor blocked the prompt (SAFETY)",
-        ),
-        (Sent(content(finish_reason="SAFETY")), "the vendor stopped the reply (SAFETY)"),
-        (Sent(content(finish_reason="MAX_TOKENS")), "raise `maxOutputTokens`"),
-    ],
-)
-def test_complete__an_error_of_this_test_alone(reply: Sent, told: str) -> None:
-    error = refused(reply)
-    assert (type(error), error.kind) == (AttemptError, "target")
-    assert told in str(error)
-
-
-@pytest.mark.parametrize(
     ("fields", "problem"),
     [
         ({"model": "m", "config": {"contents": []}}, "`contents` cannot be set"),
@@ -291,24 +248,3 @@ def test_sdk__a_signature_for_a_call_that_was_not_the_models_own_can_be_read() -
     part = types.Part.model_validate(server.requests[0].body["contents"][1]["parts"][0])
     assert part.function_call is not None
     assert part.thought_signature
-
-
-def test_sdk__errors_are_of_the_vendors_kind() -> None:
-    from google.genai import errors
-
-    with GeminiServer(otherwise="hi", key="AIza-1", model="m") as server:
-        with sdk(server, "wrong") as client, pytest.raises(errors.ClientError) as unknown_key:
-            client.models.generate_content(model="m", contents="hello")
-        with sdk(server) as client, pytest.raises(errors.ClientError) as no_model:
-            client.models.generate_content(model="gone", contents="hello")
-    with (
-        GeminiServer(script=[exhausted("17s"), failure(503, "overloaded")]) as server,
-        sdk(server) as client,
-    ):
-        with pytest.raises(errors.ClientError) as limited:
-            client.models.generate_content(model="m", contents="hello")
-        with pytest.raises(errors.ServerError) as busy:
-            client.models.generate_content(model="m", contents="hello")
-    told = [(caught.value.code, caught.value.status) for caught in (unknown_key, no_model, limited)]
-    assert told == [(400, "INVALID_ARGUMENT"), (404, "NOT_FOUND"), (429, "RESOURCE_EXHAUSTED")]
-    assert busy.value.code == 503

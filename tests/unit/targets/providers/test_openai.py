@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.openai import OpenAI
 from tests.support import targets
 from tests.support.model_targets import OPENAI
-from tests.support.openai_server import OpenAIServer, Reply, failure, function_call
+from tests.support.openai_server import OpenAIServer, Reply, function_call
 
 ask, refused = OPENAI.ask, OPENAI.refused
 
@@ -65,53 +65,6 @@ def test_complete__a_megabyte_and_odd_characters() -> None:
         ask(server.url, "ä\u2028\x00" * 350_000)
         ask(server.url, "a\ud800b")
     assert [received.prompt for received in server.requests] == ["ä\u2028\x00" * 350_000, "a?b"]
-
-
-@pytest.mark.parametrize(
-    ("reply", "hint"),
-    [
-        (failure(401, "Incorrect API key provided", "invalid_api_key"), "OPENAI_API_KEY"),
-        (failure(403, "Country not supported"), "OPENAI_API_KEY"),
-        (failure(404, "The model `m` does not exist", "model_not_found"), "knows the model m"),
-        (failure(404, "Not found"), "`base_url`"),
-        (failure(400, "invalid model", "model_not_found"), "knows the model m"),
-        (failure(429, "You exceeded your current quota", "insufficient_quota"), "no credit"),
-        (Reply(status=404, body={"error": "model 'm' not found"}), "knows the model m"),
-    ],
-)
-def test_complete__what_ends_the_target(reply: Reply, hint: str) -> None:
-    error = refused(reply)
-    assert isinstance(error, TargetDead)
-    assert hint in error.hint
-
-
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (
-            failure(400, "context length\nexceeded", "context_length_exceeded"),
-            "answered 400: context length exceeded",
-        ),
-        (Reply(body={"choices": []}), "not a chat completion"),
-        (Reply(text="partly", finish_reason="content_filter"), "content filter"),
-        (Reply(text=""), "the reply is empty"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_complete__an_error_of_this_test_alone(reply: Reply, message: str) -> None:
-    error = refused(reply)
-    assert type(error) is AttemptError
-    assert error.kind == "target"
-    assert message in str(error)
-    assert len(str(error)) < 700
-
-
-def test_complete__a_server_with_a_limit_says_when_to_come_again() -> None:
-    error = refused(
-        failure(429, "Rate limit reached for m", "rate_limit_exceeded", {"Retry-After": "7"})
-    )
-    assert isinstance(error, TransientError)
-    assert (error.limited, error.retry_after) == (True, 7)
 
 
 def test_complete__a_conversation_with_tools_and_pictures_as_responses() -> None:
