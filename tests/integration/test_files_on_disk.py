@@ -43,7 +43,7 @@ def results(made: Repository) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -> None:
+def test_prompt__is_as_it_was_before_the_agent_replaced_it_by_a_link(tmp_path: Path) -> None:
     """Attack: the action can read files that the agent cannot, and would send them to it."""
     secret, received = tmp_path / "secret.txt", tmp_path / "received.txt"
     secret.write_text("the runner's own token")
@@ -64,10 +64,9 @@ def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -
 
     done = review(made, "--max-concurrency", "1", "--baseline", "none", "--watch", "agent.py")
 
-    assert done.code == 3, done.out + done.err
-    assert "the question" in received.read_text()
+    assert done.code == 0, done.out + done.err
+    assert received.read_text().count("the question") == 2
     assert "the runner's own token" not in received.read_text()
-    assert "evals/question.md" in done.out
 
 
 def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:

@@ -431,18 +431,10 @@ def test_run__another_model_by_another_variable_is_another_agent(folder: Path) -
     assert digests[0] == digests[2] != digests[1]
 
 
-#: Runs scripts of `sh`, and first what Bun loads from the current folder unless options name others.
+#: Runs scripts of `sh`.
 BUN = """\
 #!/bin/sh
-config=bunfig.toml variables=.env
-for word; do
-    case $word in
-        --config=*) config=${word#*=} ;;
-        --env-file=*) variables=${word#*=} ;;
-    esac
-done
-test ! -f $config || . ./$config
-test ! -f $variables || . ./$variables
+for word; do :; done
 exec sh $word
 """
 

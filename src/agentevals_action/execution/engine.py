@@ -2,6 +2,7 @@
 the environment."""
 
 import asyncio
+import contextlib
 import functools
 import tempfile
 from collections import Counter
@@ -234,9 +235,12 @@ class Engine:
         return found
 
     def load(self, suites: Iterable[Suite]) -> None:
-        """Reads the files and the cassettes of suites before the first program starts."""
+        """Reads the files, the variables and the cassettes of suites before the first program
+        starts."""
         for suite in suites:
             self.fingerprints.read(suite)
+            with contextlib.suppress(AttemptError):  # the call of a target reports it
+                self._variables(suite.root, suite.folder)
             if self._replayed:
                 self._replayed.load(suite)
 

@@ -11,7 +11,7 @@ from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.system.files.regular_files import is_present, read_resolved
+from agentevals_action.system.files.regular_files import is_present, read_regular
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 #: Maximum size of a `.env` file in bytes.
@@ -86,7 +86,7 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
             "replace the symbolic link with a file",
         )
     try:
-        data = read_resolved(resolved, _DOTENV_LIMIT + 1)
+        data = read_regular(resolved, _DOTENV_LIMIT + 1)
         if len(data) > _DOTENV_LIMIT:
             raise ValueError("it is over 1 MB")
         text = data.decode("utf-8-sig")

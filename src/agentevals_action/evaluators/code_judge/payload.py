@@ -41,8 +41,8 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
         "reference_answer": reference_text(test.expected_output),
         "candidate_answer": trace.output,
         "output_messages": wire_messages(trace.messages),
-        "guideline_files": _file_paths([one for one in test.input if one.role == "system"]),
-        "input_files": _file_paths([one for one in test.input if one.role != "system"]),
+        "guideline_files": _file_paths(case, [one for one in test.input if one.role == "system"]),
+        "input_files": _file_paths(case, [one for one in test.input if one.role != "system"]),
         "input_messages": wire_messages(test.input),
     }
     payload = {
@@ -78,9 +78,11 @@ def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:
     ]
 
 
-def _file_paths(messages: Sequence[Message]) -> list[str]:
+def _file_paths(case: Case, messages: Sequence[Message]) -> list[str]:
+    """The files as the judge reads them: no agent can have changed them."""
     blocks = (block for message in messages for block in message.blocks)
-    return [str(block.path) for block in blocks if block.type == "file" and block.path is not None]
+    paths = (block.path for block in blocks if block.type == "file")
+    return [str(case.judge_path(path)) for path in paths if path is not None]
 
 
 def _token_usage(trace: Trace) -> dict[str, int] | None:

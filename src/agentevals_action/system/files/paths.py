@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentevals_action.formatting import cut
-from agentevals_action.system.files.regular_files import read_resolved
+from agentevals_action.system.files.regular_files import read_regular
 
 #: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
@@ -86,7 +86,7 @@ class Folder:
     def read(self, path: Path, name: str, limit: int) -> bytes:
         """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
         try:
-            data = read_resolved(path, limit + 1)
+            data = read_regular(path, limit + 1)
         except OSError as error:
             raise ValueError(f"{name} cannot be read ({error.strerror})") from None
         if len(data) > limit:
