@@ -111,18 +111,6 @@ def test_review__a_change_can_repair_an_import(repository: Repository, log: Path
     assert {json.loads(row)["verdict"] for row in results} == {"pass"}, done.err
 
 
-def test_targets__check_imports_the_function(tmp_path: Path, log: Path) -> None:
-    folder = tmp_path / "work"
-    files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS}
-    suites.write(folder, {**files, **{name: str(text) for name, text in agent(log, "it").items()}})
-    assert command.run(folder, "targets", "--check").code == 0
-    (folder / "shop/agent.py").write_text("def other(): pass\n")
-    done = command.run(folder, "targets", "--check")
-    assert done.code == 3
-    problem = "AttributeError: module 'shop.agent' has no attribute 'answer'"
-    assert f"shop.agent:answer cannot be imported: {problem}" in done.out
-
-
 def test_validate__unknown_fields_and_targets_are_errors(tmp_path: Path) -> None:
     wrong = TARGETS.replace("shop.agent:answer", "shop/agent.py") + "    functoin: answer\n"
     suites.write(tmp_path, {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": wrong})
