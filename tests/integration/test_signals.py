@@ -1,5 +1,6 @@
 """Signals at random moments of a whole review: git, agents, judges, GitHub's API."""
 
+import contextlib
 import os
 import random
 import signal
@@ -85,7 +86,8 @@ def interrupt(folder: Path, count: int, seed: int) -> list[str]:
             try:
                 process.wait(moment)
             except subprocess.TimeoutExpired:
-                process.send_signal(number)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    process.send_signal(number)
             what = f"{number.name} after {moment:.3f} s of {seconds[warm]:.1f} s"
             try:
                 log, _ = process.communicate(timeout=moment + LIMIT)

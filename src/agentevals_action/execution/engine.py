@@ -36,6 +36,7 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.redaction import Redactor, redact_with, redacting
+from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
@@ -250,7 +251,7 @@ class Engine:
         await self._preparation.run(tree, log)
         try:
             async with self._linking:
-                await asyncio.to_thread(self.judge_trees.link_rest, tree)
+                await in_thread(self.judge_trees.link_rest, tree)
         except OSError as error:
             problem = f"the tree of the judges cannot be made: {error}"
             raise AttemptError("prepare", problem) from error
@@ -285,7 +286,7 @@ async def open_engine(
             try:
                 yield engine
             finally:
-                await asyncio.to_thread(end_processes, isolation)
+                await in_thread(end_processes, isolation)
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

@@ -1,7 +1,6 @@
 """Changes the owners, modes and git configuration of a checkout for a run with isolation, and
 restores modes and configuration at the end."""
 
-import asyncio
 import contextlib
 import errno
 import logging
@@ -26,6 +25,7 @@ from agentevals_action.system.isolation import (
     Isolation,
     end_processes,
 )
+from agentevals_action.system.signals import in_thread
 from agentevals_action.system.stored_credentials import StoredConfig
 
 log = logging.getLogger(__name__)
@@ -70,11 +70,11 @@ async def protected_checkout(
                 _lock(isolation, own, environ, changes)
                 await _hide_credentials(root, metadata, folder, changes)
                 owners = {root.stat().st_uid, *UIDS}
-                await asyncio.to_thread(give_tree, root, head, kept, owners)
+                await in_thread(give_tree, root, head, kept, owners)
             yield isolation
         finally:
             with changes:
-                await asyncio.to_thread(end_processes, isolation)
+                await in_thread(end_processes, isolation)
 
 
 @contextmanager

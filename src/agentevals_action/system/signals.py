@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -42,6 +42,24 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with asyncio.Runner(loop_factory=_Loop) as runner, unwrapped():
         return runner.run(_run_until_signal(main))
+
+
+async def in_thread(function: Callable[..., T], *values: Any) -> T:
+    """Runs a function that writes in a thread. A cancellation waits for its end, at most 2 s:
+    nothing is written after the cleanup, and the cleanup itself is complete."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *values))
+    cancelled = False
+    while not work.done():
+        seconds = _WORKER_SECONDS if cancelled or is_ending() else None
+        try:
+            await asyncio.wait([work], timeout=seconds)
+        except asyncio.CancelledError:
+            cancelled = True
+        else:
+            break
+    if cancelled or not work.done():
+        raise asyncio.CancelledError
+    return work.result()
 
 
 async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:

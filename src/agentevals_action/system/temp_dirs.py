@@ -1,6 +1,5 @@
 """Temporary folders that are removed with their run, or by the next run if theirs was killed."""
 
-import asyncio
 import contextlib
 import fcntl
 import logging
@@ -12,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+from agentevals_action.system.signals import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +26,13 @@ _PAUSES = (0.0, 0.05, 0.2)
 async def locked_folder(prefix: str, temp: Path) -> AsyncIterator[Path]:
     """A new folder in `temp` that is removed at the end. Folders that killed runs left under the
     same prefix are removed first."""
-    await asyncio.to_thread(remove_abandoned, prefix, temp)
+    await in_thread(remove_abandoned, prefix, temp)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=temp))
     try:
         with _lock(folder):
             yield folder
     finally:
-        await asyncio.to_thread(remove_folder, folder)
+        await in_thread(remove_folder, folder)
 
 
 @contextlib.contextmanager

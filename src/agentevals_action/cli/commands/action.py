@@ -57,6 +57,7 @@ from agentevals_action.system.isolation import (
 from agentevals_action.system.protection import protected_checkout, warn_of_credentials
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.system.resources import exhausted
+from agentevals_action.system.signals import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ async def command() -> int:
         # The step reports another run. Its own status is that of the default branch.
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
-        await asyncio.to_thread(_restore_owner, workspace)
+        await in_thread(_restore_owner, workspace)
 
 
 def _outcome_of(error: AgentEvalsError) -> Outcome:

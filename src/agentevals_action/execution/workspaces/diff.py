@@ -6,7 +6,6 @@ or rewrite any `.git`. Files of repositories inside the folder appear with their
 ignored files (caches, installed packages) are left out, by the rules from before the agent ran: an
 agent that writes a `.gitignore` hides nothing."""
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -21,6 +20,7 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.system.files.tree_files import TreeEntry, list_folder, walk
 from agentevals_action.system.isolation import file_access_as
 from agentevals_action.system.process import Completed
+from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ class FolderDiff:
             with self._file_access():
                 return work(*arguments)
 
-        return await asyncio.to_thread(run)
+        return await in_thread(run)
 
     @contextlib.contextmanager
     def _file_access(self) -> Iterator[None]:

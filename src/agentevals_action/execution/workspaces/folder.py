@@ -1,6 +1,5 @@
 """One workspace folder and the attempts in it: template, repositories, hooks, resets."""
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from agentevals_action.model.suite import Reset, Test, Workspace
 from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
 from agentevals_action.system.isolation import UIDS, ChildUser, file_access_as, new_folder
 from agentevals_action.system.protection import give_to_group, give_tree
+from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
 
 
@@ -100,7 +100,7 @@ class WorkspaceFolder:
             with file_access_as(self._run.user):
                 work(*arguments)
 
-        await asyncio.to_thread(run)
+        await in_thread(run)
 
     def _input(self, name: str) -> HookInput:
         if self._owner is None:
@@ -149,8 +149,8 @@ class WorkspaceFolder:
     async def drop(self) -> None:
         """Removes the folder; it is made again when it is needed."""
         if self.path != Path():
-            await asyncio.to_thread(remove_folder, self.path.parent)
-            await asyncio.to_thread(remove_folder, self._pristine.parent)
+            await in_thread(remove_folder, self.path.parent)
+            await in_thread(remove_folder, self._pristine.parent)
         self.diff = None
 
 
@@ -216,7 +216,7 @@ class Attempt:
     async def _take_back(self, user: ChildUser) -> None:
         """Gives the files that judges made to the user of the hook and of the next test."""
         with workspace_errors("the files of the judges stay theirs"):
-            await asyncio.to_thread(give_tree, self.path, user, (), {*UIDS} - {user.uid})
+            await in_thread(give_tree, self.path, user, (), {*UIDS} - {user.uid})
 
     async def _keep(self) -> None:
         if self._run.keep is None:
@@ -227,7 +227,7 @@ class Attempt:
             copy = self._run.keep / f"{self._name}.{number}"
         try:
             # Links out of the folder are dropped: whoever uploads the copy would follow them.
-            await asyncio.to_thread(copy_tree, self.path, copy, "drop", git=True)
+            await in_thread(copy_tree, self.path, copy, "drop", True)
         except OSError as error:
             outcome = f"could not be kept: {error}"
         else:

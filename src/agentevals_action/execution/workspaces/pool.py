@@ -1,6 +1,5 @@
 """The workspaces of one run: which tests share a folder, and the folder of each attempt."""
 
-import asyncio
 import os
 import re
 from collections.abc import Callable, Hashable, Mapping
@@ -24,6 +23,7 @@ from agentevals_action.system.isolation import (
     Isolation,
     new_folder,
 )
+from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
 
 #: Characters of a test's id in the name of a folder that is kept.
@@ -97,7 +97,7 @@ class Workspaces:
         self._shared.clear()
         for run in self._runs.values():
             await run.repositories.close()
-            await asyncio.to_thread(remove_folder, run.folder)
+            await in_thread(remove_folder, run.folder)
         self._runs.clear()
 
     def _begin(self, user: ChildUser | None) -> Run:

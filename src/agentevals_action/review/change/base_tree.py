@@ -20,6 +20,7 @@ from agentevals_action.system.files.tree_files import walk_open
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, UIDS, ChildUser
 from agentevals_action.system.protection import give_worktree
+from agentevals_action.system.signals import in_thread
 
 #: Prefix of the folders of worktrees, in the folder for temporary files and in `.git/worktrees`.
 _PREFIX = "agentevals-tree-"
@@ -169,10 +170,10 @@ async def base_worktree(
         tree = folder / folder.name
         try:
             await repository.add_worktree(tree, sha)
-            await asyncio.to_thread(give_worktree, tree, user)
+            await in_thread(give_worktree, tree, user)
             yield tree
         finally:
-            await _forget(records, folder.name)
+            await in_thread(_forget, records, folder.name)
 
 
 @asynccontextmanager
@@ -187,20 +188,24 @@ async def judge_tree(repository: GitRepository, sha: str) -> AsyncIterator[Path]
 async def remove_abandoned(repository: GitRepository, temp: Path) -> None:
     """Removes the worktrees of runs that were killed, and git's records of them. The lock of a
     folder shows that its run is over; a folder that is gone was in a container that is gone."""
-    await asyncio.to_thread(temp_dirs.remove_abandoned, _PREFIX, temp)
     records = await repository.metadata() / "worktrees"
+    await in_thread(_remove_abandoned, records, temp)
+
+
+def _remove_abandoned(records: Path, temp: Path) -> None:
+    temp_dirs.remove_abandoned(_PREFIX, temp)
     for entry in records.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another run may remove it at the same time
             gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
             tree = entry / gitdir.removesuffix("/.git")
             if not tree.parent.exists():
-                await _forget(records, entry.name)
+                _forget(records, entry.name)
 
 
-async def _forget(records: Path, name: str) -> None:
+def _forget(records: Path, name: str) -> None:
     """Removes git's record of one worktree. `git worktree prune` would also remove those of
     others that are not mounted at the moment."""
-    await asyncio.to_thread(temp_dirs.remove_folder, records / name)
+    temp_dirs.remove_folder(records / name)
     with contextlib.suppress(OSError):  # the folder is removed only if it is empty
         records.rmdir()
 
