@@ -333,7 +333,7 @@ def test_configuration__the_file_names_the_folder(recorded: Repository) -> None:
     recorded.write({".agentevals.yaml": "cassettes: ../elsewhere\n"})
     done = command.run(recorded.path, "run", "--cache", "replay")
     assert done.code == 2
-    assert ".agentevals.yaml:1:12: `cassettes` is the text '../elsewhere'" in done.err
+    assert ".agentevals.yaml:1:12: `cassettes`: '../elsewhere' is not valid" in done.err
 
 
 # Cassettes are data of a pull request

@@ -26,7 +26,6 @@ COMMANDS = (
     "selftest",
     "schema",
     "demo",
-    "baseline",
     "action",
 )
 
@@ -56,18 +55,9 @@ def test_help__names_every_command_in_order_with_its_whole_sentence(
         )
         == COMMANDS
     )
-    assert "how often a comparison with itself would block, and which tests cause that." in words(
-        listed
-    )
+    assert "how often two runs of it would differ, and which tests cause that." in words(listed)
     assert "..." not in listed
     assert max(map(len, shown.splitlines())) <= min(columns, 120)
-
-
-def test_help_of_a_group__names_its_commands(tmp_path: Path) -> None:
-    assert (
-        "write Write the results of a run as a file that the repository stores and people review."
-        in words(helped(tmp_path, "baseline"))
-    )
 
 
 def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_path: Path) -> None:
@@ -104,14 +94,11 @@ def test_version__is_printed(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("group", "named"), [((), "selftest"), (("baseline",), "write")])
-def test_a_group__alone_shows_its_help_and_is_exit_code_2(
-    tmp_path: Path, group: tuple[str, ...], named: str
-) -> None:
-    done = command.run(tmp_path, *group)
+def test_no_command__shows_the_help_and_is_exit_code_2(tmp_path: Path) -> None:
+    done = command.run(tmp_path)
 
     assert done.code == 2
-    assert f"  {named} " in done.err
+    assert "  selftest " in done.err
     assert "Error" not in done.err
 
 
@@ -119,7 +106,6 @@ def test_a_group__alone_shows_its_help_and_is_exit_code_2(
     ("arguments", "message"),
     [
         ("nope", "No such command 'nope'"),
-        ("baseline nope", "No such command 'nope'"),
         ("run --nope", "No such option '--nope'"),
         ("run --samples", "Option '--samples' requires an argument"),
         ("validate --samples 2", "No such option '--samples'"),

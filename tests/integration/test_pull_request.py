@@ -143,9 +143,9 @@ def test_gate__a_gate_relaxed_beside_a_broken_agent_is_a_warning_on_its_line(gat
     gate.push({"evals/EVAL.yaml": relaxed})
     done = gate.job().finish()
     assert done.code == 0, done.log
-    edit = 'required gate `by-name` of `greets` at `evals/EVAL.yaml:8`: `value` `"Ada"` → `"Good"`'
+    edit = "required gate `by-name` of `greets` at `evals/EVAL.yaml:8` changed"
     only = "1 test passes only with the changed evaluators: with base's it would fail `by-name`."
-    assert f"changed: {edit}" in done.log
+    assert edit in done.log
     assert only in done.log
     assert only in done.summary
     (check,) = gate.server.check_runs

@@ -86,10 +86,10 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
             print(line)
     _write_notices((*notices, *review.notices))
     for edit in view.edits[: console.SHOWN]:
-        line = f"changed: {edits.describe(edit, edits.quoted)}"
+        line = edits.describe(edit, edits.quoted)
         print(safe_log_line(printable(line, _LINE)))
     if (left := len(view.edits) - console.SHOWN) > 0:
-        print(f"changed: … and {left:,} more")
+        print(f"… and {left:,} more edits")
     by_edits = [one.comparison for one in view.passed_by_edits]
     undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
     decision = review.decision
