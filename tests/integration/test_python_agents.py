@@ -111,10 +111,10 @@ def test_review__a_change_can_repair_an_import(repository: Repository, log: Path
     assert {json.loads(row)["verdict"] for row in results} == {"pass"}, done.err
 
 
-def test_validate__unknown_fields_and_targets_are_errors(tmp_path: Path) -> None:
-    wrong = TARGETS.replace("shop.agent:answer", "shop/agent.py") + "    functoin: answer\n"
+def test_validate__a_misspelled_field_and_a_wrong_target_are_errors(tmp_path: Path) -> None:
+    wrong = TARGETS.replace("shop.agent:answer", "shop/agent.py") + "    pyton: python3\n"
     suites.write(tmp_path, {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": wrong})
     done = command.run(tmp_path, "validate")
     assert done.code == 2
-    assert "write `shop.agent:function`" in done.out + done.err
-    assert "functoin" in done.out + done.err
+    assert "write `shop.agent:function`" in done.out
+    assert "the field `pyton` of this target is unknown; did you mean `python`?" in done.out
