@@ -1,8 +1,9 @@
 """Placeholders in a target's command.
 
 In a list, a placeholder is replaced by its value. A command that is a string is a script of `sh`,
-as in the reference runner: there a placeholder becomes an environment variable in double quotes,
-whose text no shell reads as code, and `{FILES}` becomes several quoted words."""
+as in the reference runner: there a text of the suite becomes an environment variable in double
+quotes, which no shell reads as code, and `{FILES}` becomes several quoted words. Paths of the
+action's own files and numbers need no quotes, and stand anywhere."""
 
 import base64
 import difflib
@@ -12,17 +13,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TypeVar
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.apis.images import picture
 
 Command = str | Sequence[str]
 CommandType = TypeVar("CommandType", bound=Command)
 
+#: Placeholders for texts of the suite, which a script gets as variables or quoted words.
+_TEXTS = ("PROMPT", "EVAL_ID", "FILES")
 #: The placeholders that a command may contain.
-NAMES = (
-    *("PROMPT", "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE"),
-    *("EVAL_ID", "ATTEMPT", "FILES"),
-)
+NAMES = (*_TEXTS, "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE", "ATTEMPT")
 _ANY = re.compile(r"(?<![${])\{([A-Z][A-Z_]+)\}")
 _PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)})\}}")
 #: A quoted text of a script, or a placeholder outside of quotes.
@@ -54,7 +55,7 @@ def check(command: CommandType) -> CommandType:
             known = ", ".join(f"{{{known}}}" for known in NAMES)
             raise ValueError(f"`{{{name}}}` is not a placeholder; write one of {known}")
     if isinstance(command, str):
-        _fill_script(command, ())
+        fill(command, dict.fromkeys(NAMES, "1"))
     elif any("{FILES}" in word and word != "{FILES}" for word in command):
         raise ValueError("`{FILES}` is one word for each file; give it as a word of its own")
     return command
@@ -103,10 +104,15 @@ def fill(
     command: Command, values: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The words to run, and the environment variables that they need; `files` are the words for
-    `{FILES}`."""
+    `{FILES}`. ValueError for a text among other text in the quotes of a script, AttemptError for a
+    path that needs quotes there."""
     if isinstance(command, str):
-        variables = {f"AGENTEVALS_{name}": values[name] for name in values if uses(command, name)}
-        return words_of(_fill_script(command, files)), variables
+        texts = [name for name in _PLACEHOLDER.findall(command) if name in _TEXTS]
+        variables = {f"AGENTEVALS_{name}": values[name] for name in texts if name != "FILES"}
+        script = _PLACEHOLDER.sub(
+            lambda match: match[0] if match[1] in _TEXTS else _unquoted(values[match[1]]), command
+        )
+        return words_of(_fill_texts(script, files)), variables
     filled: list[str] = []
     for word in command:
         if word == "{FILES}":
@@ -116,9 +122,15 @@ def fill(
     return tuple(filled), {}
 
 
-def _fill_script(script: str, files: Sequence[str]) -> str:
-    """The script with variables; ValueError for a placeholder among other text in quotes."""
+def _unquoted(value: str) -> str:
+    if shlex.quote(value) == value:
+        return value
+    problem = f"the temporary file {value!r} needs quotes in a script"
+    advice = "set TMPDIR to a folder whose path needs none, or write the command as a list"
+    raise AttemptError("configuration", problem, advice)
 
+
+def _fill_texts(script: str, files: Sequence[str]) -> str:
     def replace(match: re.Match[str]) -> str:
         text, name = match[0], match[1]
         if name is None:

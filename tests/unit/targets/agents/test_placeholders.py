@@ -48,8 +48,23 @@ def test_fill__any_text_is_one_word_and_never_code(
 
 def test_fill__several_placeholders_and_braces_of_the_shell(tmp_path: Path) -> None:
     script = "echo {EVAL_ID}.txt > {OUTPUT_FILE}; cat {OUTPUT_FILE}; echo ${EVAL_ID} {OTHER}"
-    output = run(tmp_path, script, EVAL_ID="a b", OUTPUT_FILE=str(tmp_path / "o o"))
+    output = run(tmp_path, script, EVAL_ID="a b", OUTPUT_FILE=str(tmp_path / "output.txt"))
     assert output == "a b.txt\n{OTHER}\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat {PROMPT_FILE} > {OUTPUT_FILE}; echo {ATTEMPT} >> {OUTPUT_FILE}",
+        'sh -c \'echo "$(cat {PROMPT_FILE}){ATTEMPT}" > "{OUTPUT_FILE}"\'',
+        "sh <<X # it's\necho \"$(cat '{PROMPT_FILE}'){ATTEMPT}\" > {OUTPUT_FILE}\nX",
+    ],
+)
+def test_fill__paths_and_numbers_stand_anywhere(tmp_path: Path, script: str) -> None:
+    prompt, output = tmp_path / "prompt.txt", tmp_path / "output.txt"
+    prompt.write_text("try ")
+    run(tmp_path, script, PROMPT_FILE=str(prompt), OUTPUT_FILE=str(output), ATTEMPT="2")
+    assert output.read_text() == "try 2\n"
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,21 @@ def test_complete__answer_from_the_output_file(tmp_path: Path) -> None:
     assert answer(tmp_path, "echo log; tr a-z A-Z > {OUTPUT_FILE}", "hello").output == "HELLO"
 
 
+def test_complete__a_temporary_folder_that_needs_quotes_is_an_error_of_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "$(touch pwned)"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    error = refused(tmp_path, "cat > {OUTPUT_FILE}")
+    assert (error.kind, str(folder) in str(error), "set TMPDIR" in error.hint) == (
+        "configuration",
+        True,
+        True,
+    )
+    assert answer(tmp_path, ["tee", "{OUTPUT_FILE}"], "hello").output == "hello"
+
+
 @pytest.mark.parametrize(
     "command",
     [["sed", "s/^/in: /", "{MESSAGES_FILE}"], "cat; sed 's/^/in: /' {MESSAGES_FILE}"],
