@@ -9,11 +9,12 @@ import pytest
 
 from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.client.api import GitHubApi, RunContext
-from agentevals_action.github.comment import AcceptedCommit, read_marker
+from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
+from agentevals_action.model.review import Outcome
 from tests.support import payloads
 from tests.support.github_server import GitHubServer
-from tests.support.github_world import moment
+from tests.support.github_world import ACTIONS, moment
 from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
@@ -190,15 +191,48 @@ def test_base_branch__that_was_changed_after_the_comment_is_refused(
     assert ("was changed after the comment" in done.log) == bool(code)
 
 
-def test_label__in_a_requested_run_accepts_its_commit(tmp_path: Path, server: GitHubServer) -> None:
+def labeled(minute: float) -> dict[str, Any]:
+    actor, label = payloads.user("grace"), {"name": "agentevals:accept"}
+    return {"event": "labeled", "created_at": moment(minute), "actor": actor, "label": label}
+
+
+def forced(minute: float) -> dict[str, Any]:
+    return {"event": "head_ref_force_pushed", "created_at": moment(minute)}
+
+
+@pytest.mark.parametrize(
+    ("written", "timeline", "accepts"),
+    [
+        (40, [labeled(20), forced(30), labeled(41)], True),
+        (40, [labeled(39)], False),  # for an older commit, or before anybody saw results
+        (40, [labeled(41), forced(42)], False),
+        (40, [], False),
+        (None, [labeled(41)], False),
+    ],
+)
+def test_label__in_a_requested_run_accepts_the_commit_that_it_was_added_for(
+    tmp_path: Path,
+    server: GitHubServer,
+    written: float | None,
+    timeline: list[dict[str, Any]],
+    accepts: bool,
+) -> None:
     gate = requested(tmp_path, server, {"agent.sh": RUDE})
-    gate.announced.labels = {"agentevals:accept"}
+    gate.announced.labels, gate.announced.timeline = {"agentevals:accept"}, timeline
+    if written is not None:
+        marker = Marker(
+            id="agentevals", run=1, attempt=1, head=gate.pull.head, outcome=Outcome.FAILED
+        )
+        claims = server.add_comment(NUMBER, ACTIONS, marker.line())
+        claims.updated_at = moment(written)
     done = gate.comment().finish()
-    assert done.code == 0, done.log
-    assert "1 regression accepted by @ada" in done.log
-    marker = read_marker(server.comments[0].body)
-    assert marker
-    assert marker.accepted == AcceptedCommit(commit=gate.pull.head, by="ada")
+    assert done.code == (0 if accepts else 1), done.log
+    assert ("1 regression accepted by @grace" in done.log) == accepts
+    assert ("remove the label and add it again" in done.log) != accepts
+    stored = read_marker(server.comments[-1].body)
+    assert stored
+    accepted = AcceptedCommit(commit=gate.pull.head, by="grace")
+    assert stored.accepted == (accepted if accepts else None)
 
 
 def test_refusal__of_a_conflict(fine: Requested) -> None:

@@ -17,7 +17,6 @@ from tests.support.github_world import (
     Pull,
     Refused,
     World,
-    now,
 )
 from tests.support.loopback import LoopbackServer
 
@@ -316,8 +315,8 @@ class GitHubServer(LoopbackServer):
             "issue_url": f"{api}/{comment.pull}",
             "user": comment.author.wire(),
             "body": comment.body,
-            "created_at": now(),
-            "updated_at": now(),
+            "created_at": comment.updated_at,
+            "updated_at": comment.updated_at,
             "author_association": "CONTRIBUTOR",
         }
 

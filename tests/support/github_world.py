@@ -68,6 +68,7 @@ class Comment:
     url: str
     minimised: str | None = None
     edits: int = 0
+    updated_at: str = field(default_factory=lambda: now())
 
     @property
     def node_id(self) -> str:
@@ -162,6 +163,7 @@ class World:
         comment = self.comment(number)
         comment.body = _comment_body(body)
         comment.edits += 1
+        comment.updated_at = now()
         return comment
 
     def comment(self, number: int) -> Comment:

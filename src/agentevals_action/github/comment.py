@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -97,10 +98,10 @@ class CommentWriter:
         self._accepted: AcceptedCommit | None = None
         self._keeps_accepted = True
 
-    def read_accepted(self) -> AcceptedCommit | None:
-        """The accepted commit that the latest comment stores. ApiError."""
+    def read_latest(self) -> tuple[Marker, datetime] | None:
+        """The marker of the latest comment and the time of its last change. ApiError."""
         own = self._list_own()
-        return own[-1].marker.accepted if own else None
+        return (own[-1].marker, own[-1].comment.updated_at) if own else None
 
     def store_accepted(self, accepted: AcceptedCommit | None) -> None:
         """Sets what the next comment stores, in place of what the latest one does."""

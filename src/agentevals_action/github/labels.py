@@ -1,9 +1,14 @@
 """The label that accepts the regressions of one commit of a pull request."""
 
+from datetime import datetime
+
 from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import PullReply
-from agentevals_action.github.comment import AcceptedCommit, CommentWriter
+from agentevals_action.github.client.replies import PullReply, TimelineEvent
+from agentevals_action.github.comment import AcceptedCommit, CommentWriter, Marker
 from agentevals_action.model.quarantine import Acceptance
+
+#: Events of the timeline: a label was added, a push was forced.
+_LABELED, _FORCED = "labeled", "head_ref_force_pushed"
 
 
 class AcceptLabel:
@@ -17,24 +22,25 @@ class AcceptLabel:
         """Who accepts the regressions of the head by this label, or the problem why nobody does;
         None without the label.
 
-        The run of the event `labeled` accepts its head. So does a requested run: its author names
-        the commit while the label is there. Any other run reads what one of these has stored."""
+        The run of the event `labeled` accepts its head. Any other run reads what that one has
+        stored, and a requested run finds out for which head the label was added."""
         context = self._api.context
         try:
             pull = self._api.get(f"pulls/{context.pull}", PullReply)
             if not any(_is_same(one.name, label) for one in pull.labels):
                 self._comments.store_accepted(None)
                 return None
-            if context.requested_for or _is_same(context.labeled, label):
-                accepted = AcceptedCommit(commit=context.head_sha, by=context.sender)
-                self._comments.store_accepted(accepted)
-                return Acceptance(context.sender, label)
-            stored = self._comments.read_accepted()
+            if _is_same(context.labeled, label):
+                return self._accept(label, context.sender)
+            latest = self._comments.read_latest()
+            stored = latest[0].accepted if latest else None
+            if stored and stored.commit == context.head_sha:
+                return self._accept(label, stored.by)
+            if context.requested_for and latest and (who := self._find_adder(label, *latest)):
+                return self._accept(label, who)
         except ApiError as error:
             problem = f"The label `{label}` accepts nothing, because its commit is unknown"
             return Acceptance("", label, error.explain(problem, "pull-requests: read"))
-        if stored and stored.commit == context.head_sha:
-            return Acceptance(stored.by, label)
         reason = "the commit that it was added for is not known"
         if stored:
             reason = f"@{stored.by} added it for {stored.commit[:12]}"
@@ -43,6 +49,29 @@ class AcceptLabel:
             "commit, remove the label and add it again."
         )
         return Acceptance("", label, problem)
+
+    def _accept(self, label: str, who: str) -> Acceptance:
+        self._comments.store_accepted(AcceptedCommit(commit=self._api.context.head_sha, by=who))
+        return Acceptance(who, label)
+
+    def _find_adder(self, label: str, marker: Marker, written: datetime) -> str:
+        """Who added the label for this head: after the comment about it was written (the claims, or
+        the result of an earlier request), while the head stayed the same. Empty if that is not
+        known. ApiError.
+
+        The run of `labeled` of a fork has no right to store it. Attack: a stranger pushes after
+        somebody has added the label, and the next requested run accepts what nobody saw."""
+        context = self._api.context
+        if marker.head != context.head_sha:
+            return ""
+        events = self._api.pages(f"issues/{context.pull}/timeline", TimelineEvent)
+        later = [one for one in events if one.created_at and one.created_at > written]
+        # A push has no time. Of two that move the head and move it back, one is forced.
+        if any(event.event == _FORCED for event in later):
+            return ""
+        added = [event for event in later if event.event == _LABELED]
+        actors = [event.actor for event in added if _is_same(event.label or "", label)]
+        return actors[-1].login if actors and actors[-1] else ""
 
 
 def _is_same(name: str, label: str) -> bool:

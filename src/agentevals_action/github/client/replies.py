@@ -29,6 +29,7 @@ class Comment(Reply):
     id: int
     node_id: str
     html_url: str
+    updated_at: Time
     body: str | None = None
     user: Account | None = None
 
@@ -65,7 +66,6 @@ class PullSides(Reply):
     created_at: Time
     merged_at: Time | None = None
     head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
-    head_ref: str = Field(validation_alias=AliasPath("head", "ref"))
     head_repository: str | None = Field(
         default=None, validation_alias=AliasPath("head", "repo", "full_name")
     )
@@ -107,10 +107,13 @@ class MergeCommit(Reply):
 
 
 class TimelineEvent(Reply):
-    """An event in the history of a pull request; a commit has no time that GitHub noted."""
+    """An event in the history of a pull request; a commit has no time that GitHub noted. `label`
+    is that of `labeled`, `actor` is None when the account is gone."""
 
     event: str
     created_at: Time | None = None
+    label: str | None = Field(default=None, validation_alias=AliasPath("label", "name"))
+    actor: Account | None = None
 
 
 class CommitComparison(Reply):
@@ -130,7 +133,6 @@ class WorkflowRun(Reply):
     event: str = ""
     conclusion: str | None = None
     created_at: Time | None = None
-    run_started_at: Time | None = None
     actor: Account | None = None
     head_repository: str | None = Field(
         default=None, validation_alias=AliasPath("head_repository", "full_name")
