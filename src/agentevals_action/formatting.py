@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 UNKNOWN = "–"
+#: The end of a text that was cut.
+CUT = "…"
 #: A difference whose interval contains 0.
 NOISE = "within noise"
 
@@ -149,8 +151,8 @@ def each_once(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def cut(text: str, limit: int) -> str:
-    """A text of at most `limit` characters; a longer one ends in an ellipsis."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    """A text of at most `limit` characters; a longer one ends in `CUT`."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}{CUT}"
 
 
 def cut_line(text: str, limit: int) -> str:

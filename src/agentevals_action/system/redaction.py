@@ -18,6 +18,8 @@ from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel
 
+from agentevals_action.formatting import CUT
+
 Record = TypeVar("Record")
 
 #: The text that replaces a secret.
@@ -82,13 +84,23 @@ class Redactor:
         return _LogFilter(self)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
+        """The secrets in a text, and beginnings of them that a sentence of ours quotes and cuts."""
         found = []
-        for form in [form for form in self._forms if form in text]:
-            start = text.find(form)
-            while start >= 0:
-                found.append((start, start + len(form)))
-                start = text.find(form, start + 1)
+        for form in self._forms:
+            found += [(start, start + len(form)) for start in _occurrences(text, form)]
+        for form in self._forms if CUT in text else ():
+            for start in _occurrences(text, form[:MIN_LENGTH]):
+                stop = text.find(CUT, start + MIN_LENGTH, start + len(form))
+                if stop >= 0 and form.startswith(text[start:stop]):
+                    found.append((start, stop))
         return sorted(found)
+
+
+def _occurrences(text: str, part: str) -> Iterator[int]:
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
 
 
 class _LogFilter(logging.Filter):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agentevals_action.formatting import cut
 from agentevals_action.system.redaction import MASK, Redactor, looks_secret
 
 SECRET = 'pä/ss "w+rd"\\&<1>~%?'
@@ -100,6 +101,12 @@ def test_redact__an_encoded_secret_cannot_be_decoded(
     assert MASK in clean
     left = len(clean.replace("=", "")) - len(MASK)
     assert left <= (len(before) + len(after)) * 8 / 6 + 3
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_redact__the_beginning_that_a_sentence_quotes(form: str) -> None:
+    assert Redactor([SECRET]).redact(f"'{cut(form, 12)}' is wrong") == f"'{MASK}…' is wrong"
+    assert Redactor([SECRET]).redact(form[:11]) == form[:11]  # a word that only begins alike
 
 
 def test_redact__short_values_are_left_alone() -> None:
