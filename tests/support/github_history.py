@@ -14,17 +14,6 @@ from tests.support.github_world import Refused, World
 from tests.support.loopback import LoopbackServer
 from tests.support.repositories import Repository
 
-#: GitHub lists no more files of a comparison.
-COMPARED_FILES = 300
-STATUSES = {
-    "A": "added",
-    "D": "removed",
-    "M": "modified",
-    "R": "renamed",
-    "C": "copied",
-    "T": "changed",
-}
-
 Need = Callable[..., None]
 Page = Callable[[Request, Sequence[Any]], tuple[list[Any], dict[str, str]]]
 
@@ -153,7 +142,6 @@ class History:
             if behind
             else "identical"
         )
-        diff = self.origin.git("diff", "--name-status", "--find-renames", "-z", bases, head)
         commit = {"sha": bases}
         return {
             "status": status,
@@ -163,7 +151,6 @@ class History:
             "merge_base_commit": commit,
             "base_commit": {"sha": base},
             "commits": [],
-            "files": _files(diff)[:COMPARED_FILES],
         }
 
     def _artifacts(self, request: Request, number: str) -> Answer:
@@ -199,19 +186,3 @@ class History:
             None,
             {"Location": self.location or f"{self.blobs.url}/blob/{found.id}?sig=once"},
         )
-
-
-def _files(diff: str) -> list[dict[str, Any]]:
-    parts = iter(diff.split("\0"))
-    found = []
-    for letter in parts:
-        if letter:
-            previous = next(parts) if letter[0] in "RC" else None
-            entry = {
-                "filename": next(parts),
-                "status": STATUSES[letter[0]],
-                "sha": "f" * 40,
-                "changes": 1,
-            }
-            found.append(entry | ({"previous_filename": previous} if previous else {}))
-    return found

@@ -211,13 +211,10 @@ class Engine:
 
     def redactor(self, suites: Iterable[Suite]) -> Redactor:
         """Removes the values of all secrets: those of the environment and those that the targets of
-        the suites use. From now on a reply that contains one is not cached, and texts that are cut
-        contain none."""
+        the suites use. From now on no reply and no output of a program contains one."""
         secrets = self._secrets(suites)
         redactor = Redactor.from_environ(self._environ, self._settings.env, secrets)
         redact_with(redactor)
-        if self._cache is not None:
-            self._cache.leaks = lambda text: redactor.redact(text) != text
         if self._recorded is not None:
             self._recorded.redactor = redactor
         return redactor

@@ -130,8 +130,8 @@ class Cache:
     `notice` receives a sentence if it cannot be used: a damaged file is deleted, one that cannot be
     written is read, one that cannot be read is ignored.
 
-    `leaks` is whether a text contains a secret: such a reply is not stored. All work on the file
-    runs in one thread, so that the event loop does not wait for another process."""
+    All work on the file runs in one thread, so that the event loop does not wait for another
+    process."""
 
     def __init__(
         self,
@@ -142,7 +142,6 @@ class Cache:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.hits = self.misses = self.stored = 0
-        self.leaks: Callable[[str], bool] = lambda _text: False
         self._folder, self._resolved = folder, folder.resolve()
         self._file = folder / FILENAME
         self._writable, self._usable, self._replaced = mode == "on", True, False
@@ -162,15 +161,12 @@ class Cache:
         return trace
 
     async def put(self, key: str, trace: Trace) -> None:
-        """Stores a reply and replaces an earlier one; not a reply with a secret, nor a cached
-        one."""
+        """Stores a reply, without secrets, and replaces an earlier one; not a cached one."""
         if not self._writable or trace.cached:
             return
         text = _to_text(trace)
         if text is None:
             self._notice("A reply is too large or too deep to be stored in the cache.")
-        elif self.leaks(text):
-            self._notice("A reply holds a secret, and is not stored in the cache.")
         else:
             row = (key, compress(text), int(self._clock()))
             self.stored += await self._insert("replies VALUES (?, ?, ?)", [row])

@@ -177,17 +177,12 @@ def test_read__changes_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == [FILENAME]
 
 
-def test_put__no_reply_out_of_a_cache_and_none_with_a_secret(tmp_path: Path) -> None:
-    notices = Notices()
-
+def test_put__no_reply_out_of_a_cache(tmp_path: Path) -> None:
     async def work(opened: Cache) -> int:
-        opened.leaks = lambda text: "sk-secret" in text
         await opened.put(key(1), replace(FULL, cached=True))
-        await opened.put(key(2), answer("the key is sk-secret"))
         return opened.stored
 
-    assert using(tmp_path, work, notice=notices) == 0
-    assert notices == ["A reply holds a secret, and is not stored in the cache."]
+    assert using(tmp_path, work) == 0
 
 
 def test_put__nothing_that_cannot_be_kept(tmp_path: Path) -> None:
