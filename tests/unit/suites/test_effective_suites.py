@@ -2,15 +2,13 @@
 evaluators with their origins and options, targets, gates, files, and the warnings of the suite."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from agentevals_action.cli.explanation import explain_test, list_conversations
-from agentevals_action.model.result import Fingerprint
+from agentevals_action.cli.explanation import effective_test
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.files.yaml_writer import write_yaml
 from agentevals_action.suites.load import load_suite
 from agentevals_action.targets.providers import PROVIDERS
 from tests.conftest import Golden
@@ -22,47 +20,14 @@ EXAMPLES = {
     "example-demo.yaml": "examples/demo/base/evals/EVAL.yaml",
     "example-demo-triage.yaml": "examples/demo/base/evals/triage/EVAL.yaml",
 }
-#: Fields that say something again, in words, or that have tests of their own.
-_OMITTED = frozenset(
-    (
-        *("suite", "suiteName", "reason", "timeLimitReason", "what"),
-        *("fingerprint", "ignoredFields", "priceSource", "retries"),
-    )
-)
-_NO_FINGERPRINT = Fingerprint(question="", grading="", agent="")
 
 
 def effective_suite(path: Path, root: Path) -> str:
     suite = load_suite(path, root, Catalog(PROVIDERS))
     assert isinstance(suite, Suite), suite
-    turns = list_conversations(suite)
-    tests = [
-        explain_test(
-            suite, test, 300, _NO_FINGERPRINT, turns.get(test.conversation_id or "", ())
-        ).model_dump(mode="json")
-        for test in suite.tests
-    ]
-    data = {
-        "name": suite.name,
-        "warnings": [str(warning) for warning in suite.warnings],
-        "tests": tests,
-    }
-    return yaml.safe_dump(_plain(data), width=100, allow_unicode=True)
-
-
-def _plain(value: Any) -> Any:
-    """The data without empty and omitted fields; a location is one text."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"path", "line", "column"}:
-        return f"{value['path']}:{value['line']}:{value['column']}"
-    return {
-        key: _plain(item)
-        for key, item in value.items()
-        if key not in _OMITTED and item not in (None, [], {}, False)
-    }
+    warnings = [str(warning) for warning in suite.warnings]
+    tests = [effective_test(suite, test, 300) for test in suite.tests]
+    return write_yaml({"name": suite.name, "warnings": warnings, "tests": tests})
 
 
 def conformance_suites() -> list[str]:
