@@ -2,19 +2,16 @@
 own."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.targets.prices.table import price_table
 from tests.conftest import Golden
 from tests.support import command, suites
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.openai_server import OpenAIServer, failure
 from tests.support.repositories import Repository
-from tests.support.terminal import written_to
 
 TARGETS = """\
 targets:
@@ -47,14 +44,20 @@ def define(folder: Path, *targets: dict[str, Any]) -> None:
     suites.write(folder, {".agentv/targets.yaml": json.dumps(list(targets))})
 
 
+def listed(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    targets: list[dict[str, Any]] = json.loads(
+        command.run(folder, "targets", "--json", *arguments).out
+    )
+    return targets
+
+
 def checked(
     folder: Path, *arguments: str, env: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str]]:
-    """The exit code, and what is said of each target that was tried."""
-    done = command.run(folder, "targets", "--check", *arguments, env=env)
+    """The exit code, and the text of each target's check."""
+    done = command.run(folder, "targets", "--check", "--json", *arguments, env=env)
     assert "Traceback" not in done.err, done.err
-    lines = (line.partition(": ") for line in done.out.splitlines())
-    return done.code, {name: said for name, _, said in lines}
+    return done.code, {target["name"]: target["check"]["text"] for target in json.loads(done.out)}
 
 
 def one_suite(folder: Path, *, judge: bool = False) -> Path:
@@ -91,50 +94,13 @@ def test_targets__no_value_is_shown(folder: Path) -> None:
     )
 
 
-def test_targets__json_has_all_of_it(folder: Path) -> None:
-    done = command.run(folder, "targets", "--json", env={"AGENT_KEY": "x", "JUDGE_KEY": ""})
-    default, judge, ran, canned = json.loads(done.out)
-
-    assert [one["name"] for one in (default, judge, ran, canned)] == [
-        "default",
-        "judge",
-        "command",
-        "canned",
-    ]
-    assert (default["agentOf"], default["judgeOf"], default["judgeTarget"]) == (
-        ["evals/EVAL.yaml"],
-        [],
-        "judge",
-    )
-    assert default["location"] == {"path": ".agentv/targets.yaml", "line": 2, "column": 5}
-    assert (default["maxConcurrency"], default["timeoutSeconds"], default["retries"]) == (4, 30, 2)
-    assert default["variables"] == [{"name": "AGENT_KEY", "isSet": True}]
-    assert (judge["judgeOf"], judge["requestsPerMinute"]) == (["evals/EVAL.yaml"], 60)
-    set_prices = {name: price for name, price in judge["price"].items() if price is not None}
-    assert set_prices == {"input": 2.5, "output": 10}
-    assert judge["variables"] == [{"name": "JUDGE_KEY", "isSet": False}]
-    assert (ran["agentOf"], ran["what"], ran["retries"]) == (
-        ["plain.eval.yaml"],
-        "python3 agent.py --say 'a b'",
-        0,
-    )
-    assert [variable["name"] for variable in ran["variables"]] == ["AGENT_KEY", "OTHER"]
-    assert (canned["isModel"], canned["what"], canned["check"]) == (True, "1 response", None)
-
-
 def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
-    def names(*arguments: str) -> list[str]:
-        return [
-            one["name"]
-            for one in json.loads(command.run(folder, "targets", "--json", *arguments).out)
-        ]
-
-    (one,) = json.loads(
-        command.run(folder, "targets", "--json", "plain.eval.yaml", "--name", "default").out
-    )
-    assert (one["agentOf"], one["judgeOf"]) == ([], [])
-    assert names("--name", "c*") == ["command", "canned"]
-    assert names("--name", "judge", "--name", "canned") == ["judge", "canned"]
+    judge, canned = listed(folder, "--name", "judge", "--name", "c?nned")
+    assert (judge["name"], judge["priceSource"]) == ("judge", "price of the target")
+    assert (judge["isUsed"], judge["missing"], judge["check"]) == (True, ["JUDGE_KEY"], None)
+    assert canned["name"] == "canned"
+    (unused,) = listed(folder, "plain.eval.yaml", "--name", "judge")
+    assert not unused["isUsed"]
     unknown = command.run(folder, "targets", "--name", "nobody")
     assert (unknown.code, unknown.out) == (2, "")
     assert (
@@ -143,46 +109,28 @@ def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
     )
 
 
-def test_targets__the_nearest_file_of_each_suite(folder: Path) -> None:
+def test_targets__the_nearest_file_of_each_suite_and_its_variables(folder: Path) -> None:
+    nearest = "- {name: default, provider: cli, command: [cat], env: [AGENT_KEY]}\n"
     suites.write(
         folder,
         {
-            "evals/.agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: x, response: y}]}\n"
+            "evals/.agentv/targets.yaml": nearest,
+            "evals/EVAL.yaml": DETERMINISTIC.replace("command", "default"),
+            "evals/.env": "AGENT_KEY=x\n",
         },
     )
-    suites.write(folder, {"evals/EVAL.yaml": DETERMINISTIC.replace("command", "default")})
-    found = [
-        (one["name"], one["location"]["path"])
-        for one in json.loads(command.run(folder, "targets", "--json").out)
-    ]
-    assert ("default", "evals/.agentv/targets.yaml") in found
-    assert ("default", ".agentv/targets.yaml") in found
-    (mine,) = json.loads(
-        command.run(
-            folder, "targets", "--json", "--targets", ".agentv/targets.yaml", "--name", "def*"
-        ).out
-    )
-    assert mine["location"]["path"] == ".agentv/targets.yaml"
-
-
-def test_targets__overrides_are_uses(folder: Path) -> None:
-    done = command.run(
-        folder, "targets", "--json", "--target", "default", "--judge-target", "canned"
-    )
-    used = {one["name"]: (one["agentOf"], one["judgeOf"]) for one in json.loads(done.out)}
-    assert used["default"] == (["evals/EVAL.yaml", "plain.eval.yaml"], [])
-    assert used["canned"] == ([], ["evals/EVAL.yaml"])
-    assert used["judge"] == ([], [])
-
-
-def test_targets__a_variable_of_a_dotenv_file_is_set_for_the_suites_below(folder: Path) -> None:
-    suites.write(folder, {"evals/.env": "JUDGE_KEY=x\nAGENT_KEY=x\n"})
-    listed = {
-        one["name"]: one["variables"]
-        for one in json.loads(command.run(folder, "targets", "--json").out)
+    found = {
+        target["location"]["path"]: target["missing"]
+        for target in listed(folder, "--name", "default")
     }
-    assert listed["judge"] == [{"name": "JUDGE_KEY", "isSet": True}]
-    assert {"name": "AGENT_KEY", "isSet": False} in listed["command"]
+    assert found == {".agentv/targets.yaml": ["AGENT_KEY"], "evals/.agentv/targets.yaml": []}
+
+
+def test_targets__a_suite_with_errors_is_exit_code_2_with_its_location(folder: Path) -> None:
+    suites.write(folder, {"bad.eval.yaml": "name: bad\ntests: []\n"})
+    done = command.run(folder, "targets")
+    assert (done.code, done.out) == (2, "")
+    assert "bad.eval.yaml:2" in done.err
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"A=" + b"x" * 1024 * 1024])
@@ -191,83 +139,6 @@ def test_targets__a_dotenv_file_that_cannot_be_read(folder: Path, content: bytes
     done = command.run(folder, "targets")
     assert (done.code, done.out) == (2, "")
     assert ".env cannot be read" in done.err
-
-
-def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> None:
-    suites.write(folder, {"bad.eval.yaml": "name: bad\ntests: []\n"})
-    done = command.run(folder, "targets", "--name", "canned")
-    assert done.code == 2
-    assert "bad.eval.yaml:2" in done.err
-    assert done.out.startswith("canned ")
-    assert "which targets its tests use is unknown" in done.err
-    suites.write(folder, {".agentv/targets.yaml": "- {name: default, provider: htp}\n"})
-    done = command.run(folder, "targets")
-    assert (done.code, done.out) == (2, "")
-    assert "did you mean `http`?" in done.err
-
-
-def test_targets__the_price_has_its_source(tmp_path: Path) -> None:
-    price = {"input": 1, "output": 2}
-    define(
-        tmp_path,
-        {"name": "default", "provider": "openai", "model": "gpt-4o"},
-        {"name": "own", "provider": "openai", "model": "gpt-4o", "price": price},
-        {
-            "name": "other",
-            "provider": "openai",
-            "model": "of-my-own",
-            "base_url": "http://127.0.0.1",
-        },
-        {"name": "canned", "provider": "mock", "response": "a"},
-    )
-    suites.write(
-        tmp_path,
-        {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"},
-    )
-    table = price_table().name
-
-    listed = json.loads(command.run(tmp_path, "targets", "--json").out)
-
-    assert [one["priceSource"] for one in listed] == [table, "price of the target", "reply", ""]
-    assert listed[0]["price"]["input"] == 2.5
-    shown = command.run(tmp_path, "targets").out
-    for words in (f"per million tokens ({table})", "$2 out per million tokens (price of the"):
-        assert words in shown
-
-
-def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_path: Path) -> None:
-    define(
-        tmp_path,
-        {
-            "name": "default",
-            "provider": "cli",
-            "command": ["cat"],
-            "env": ["AGENT_KEY"],
-            "cache_key": ["agent/**"],
-        },
-        {"name": "wrong", "provider": "htp"},
-    )
-    suites.write(
-        tmp_path, {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_jsn}]}]\n"}
-    )
-
-    done = command.run(tmp_path, "targets")
-
-    assert done.code == 2
-    assert "htp" not in done.err  # no test uses that target
-    assert "did you mean `is_json`?" in done.err
-    assert [line.split(maxsplit=2) for line in done.out.splitlines()] == [
-        ["default", "cli", "cat (.agentv/targets.yaml:1)"],
-        ["used", "as", "possibly by EVAL.yaml"],
-        ["limits", "2", "retries, cached by agent/**, cost as the reply states it"],
-        ["needs", "AGENT_KEY", "(not set)"],
-    ]
-    (listed,) = json.loads(command.run(tmp_path, "targets", "--json").out)
-    assert (listed["name"], listed["unread"], listed["cacheKey"]) == (
-        "default",
-        ["EVAL.yaml"],
-        ["agent/**"],
-    )
 
 
 @pytest.mark.parametrize(
@@ -293,25 +164,11 @@ def test_target__its_api_format_is_in_a_variable(
     assert found in " ".join([done.out, done.err, *(one.path for one in server.requests)])
 
 
-def test_targets__a_variable_that_is_not_set_is_no_fault_of_a_list(folder: Path) -> None:
-    done = command.run(folder, "targets")
-    assert done.code == 0
-    assert "AGENT_KEY (not set)" in done.out
-
-
 def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: Path) -> None:
     assert "there is no suite" in command.run(tmp_path, "targets").err
     done = command.run(one_suite(tmp_path), "targets")
     assert (done.code, done.out) == (2, "")
     assert "the suites have no target" in done.err
-
-
-def test_targets__on_a_terminal_it_is_a_table_and_colours(folder: Path) -> None:
-    listed = written_to(folder, "targets")
-    assert ".agentv/targets.yaml" in listed
-    assert "what it is" in listed
-    assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in listed.splitlines()) <= 100
-    assert "\x1b[32mcanned\x1b[" in written_to(folder, "targets", "--check", "--name", "canned")
 
 
 def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
@@ -389,18 +246,12 @@ def test_check__only_what_is_used_or_named(tmp_path: Path) -> None:
             {"name": "default", "provider": "http", "url": used.url},
             {"name": "spare", "provider": "http", "url": unused.url},
         )
-        done = command.run(tmp_path, "targets", "--check")
-        assert (done.code, [line.partition(":")[0] for line in done.out.splitlines()]) == (
-            0,
-            ["default"],
-        )
-        assert (
-            done.err
-            == "1 target is used by no suite and was not checked; name it with `--name` to check it\n"
-        )
+        code, texts = checked(tmp_path)
+        assert (code, texts["default"].partition(" (")[0]) == (0, "answers")
+        assert texts["spare"].startswith("it was not checked, because no suite uses it")
         assert (len(used.requests), len(unused.requests)) == (1, 0)
-        code, said = checked(tmp_path, "--name", "spare")
-        assert (code, list(said), len(used.requests), len(unused.requests)) == (0, ["spare"], 1, 1)
+        code, texts = checked(tmp_path, "--name", "spare")
+        assert (code, list(texts), len(used.requests), len(unused.requests)) == (0, ["spare"], 1, 1)
 
 
 def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
@@ -426,28 +277,13 @@ def test_check__the_time_limit(tmp_path: Path) -> None:
         assert checked(tmp_path, "--timeout", "1") == (3, {"default": "no answer within 1 s"})
 
 
-def test_check__json_states_it_of_each(tmp_path: Path) -> None:
-    one_suite(tmp_path)
-    with AgentServer(Answer("no", status=403)) as agent:
-        define(
-            tmp_path,
-            {"name": "default", "provider": "http", "url": agent.url},
-            {"name": "spare", "provider": "http", "url": agent.url},
-        )
-        done = command.run(tmp_path, "targets", "--check", "--json")
-    default, spare = (one["check"] for one in json.loads(done.out))
-    assert done.code == 3
-    assert (default["answers"], default["kind"], spare) == (False, "target", None)
-    assert "answered 403: no" in default["problem"]
-    assert "`headers`" in default["hint"]
-
-
 def test_check__text_of_a_server_cannot_command_the_runner(tmp_path: Path) -> None:
     one_suite(tmp_path)
     with AgentServer(Answer("x\n::error::forged \x1b[31m", status=400)) as agent:
         define(tmp_path, {"name": "::warning::default", "provider": "http", "url": agent.url})
         done = command.run(tmp_path, "targets", "--check", "--target", "::warning::default")
     assert done.code == 3
+    assert "400" in done.out
     assert "\x1b" not in done.out
     assert [line for line in done.out.splitlines() if line.lstrip().startswith("::")] == []
 

@@ -1,7 +1,6 @@
-"""Results for people at a terminal: tables, lists of tests and outlines."""
+"""Results for people at a terminal: tables and lists of tests."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from agentevals_action import formatting
@@ -30,15 +29,6 @@ _CHANGE_STYLES = {
     ChangeKind.IMPROVED: "green",
     ChangeKind.UNDECIDED: "yellow",
 }
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of an outline: `depth` from 0, a label and its text."""
-
-    depth: int
-    label: str
-    text: str = ""
 
 
 def verdict_word(result: TestResult) -> str:
@@ -155,23 +145,6 @@ def print_changes(view: ReportView, stream: IO[str]) -> None:
         print_line(stream, (f"{change:<17}", style), f"{name}: {' → '.join(sides)}", note)
 
 
-def print_outline(lines: Iterable[Line], stream: IO[str]) -> None:
-    """Labels with their texts, indented by depth."""
-    for line in lines:
-        label = printable(line.label, _LINE)
-        style = "dim" if line.depth > 1 else "bold"
-        shown = (f"{label:<11}  " if line.text else label, style)
-        print_line(stream, "  " * line.depth, shown, printable(line.text, _LINE))
-
-
-def print_texts(
-    heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]
-) -> None:
-    """A table of texts below a heading."""
-    cells = [[printable(cell, _LINE) for cell in row] for row in rows]
-    print_table(stream, [Column(title) for title in titles], cells, printable(heading))
-
-
 def print_figures(
     titles: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -181,12 +154,6 @@ def print_figures(
     """A table of figures, with words in the columns `texts`."""
     columns = [Column(title, number not in texts) for number, title in enumerate(titles)]
     print_table(stream, columns, [[printable(cell) for cell in row] for row in rows])
-
-
-def print_check(is_good: bool, name: str, text: str, stream: IO[str]) -> None:
-    """One line with a green or red name."""
-    style = STYLES["pass" if is_good else "fail"]
-    print_line(stream, (printable(name), style), f": {printable(text, _LINE)}")
 
 
 def outcome_line(decision: Decision) -> str:

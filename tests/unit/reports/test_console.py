@@ -113,12 +113,7 @@ def test_comparison_lines__state_what_does_not_count_and_why() -> None:
     assert "in quarantine until 2026-03-01, owner grace" in by["german"]
 
 
-def test_table__heading_and_figures() -> None:
-    lines = printed(
-        lambda stream: console.print_texts("the heading", ["a", "b"], [["1", "::x"]], stream)
-    )
-    assert lines[0] == "the heading"
-    assert lines[-1].split() == ["1", "|", "::x"]
+def test_table__figures() -> None:
     lines = printed(lambda stream: console.print_figures(["name", "rate"], [["a", "1%"]], stream))
     assert [line.split() for line in (lines[0], lines[-1])] == [["name", "rate"], ["a", "1%"]]
 

@@ -1,11 +1,13 @@
-"""`targets`: every agent and model that suites can use, its origin, and whether it answers."""
+"""`targets`: every agent and model that suites can use, and whether it answers."""
 
 import asyncio
 import fnmatch
 import json
+import re
+import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -15,32 +17,74 @@ import click
 
 from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
-from agentevals_action.cli.target_listing import (
-    FoundTarget,
-    ListedCheck,
-    ListedTarget,
-    find_targets,
-    list_target,
-    without_tests,
-)
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import Engine, open_engine
-from agentevals_action.formatting import joined, plural
-from agentevals_action.model.suite import BrokenSuite, Message, Suite
-from agentevals_action.reports import console
-from agentevals_action.reports.console import Line
+from agentevals_action.formatting import dollars, joined, plural
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.result import Record
+from agentevals_action.model.suite import Message, Suite
+from agentevals_action.model.target import Price, Target
+from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.progress import show_checks
+from agentevals_action.reports.terminal import Column, Styled, print_table
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
+from agentevals_action.targets.prices.cost import known_price
 from agentevals_action.targets.variables import missing_error, read_variables
 
 _QUESTION = Message("user", "Reply with OK.")
 _CONCURRENT = 8  # checks
-_WHAT = 60  # characters of a command or an address
+_MODEL = 60  # characters of a model, a command or an address
 _LINE = 1_000  # characters
-_TITLES = ("line", "target", "what it is", "used as", "limits", "needs")
-_SUITES = 2  # suites that a cell of the table names; more are counted
+_TITLES = ("target", "provider", "model", "price per million tokens", "usable")
+#: Options that identify an agent or a model; the first one that is set is shown.
+_IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
+_CREDENTIALS = re.compile(r"//[^/@]*@")
+
+
+class ListedCheck(Record):
+    """The answer to a check: `answers` is None if the target was not asked. `kind` as in
+    AttemptError, `text` in words."""
+
+    answers: bool | None
+    text: str
+    kind: str = ""
+
+
+_NOT_CHECKED = ListedCheck(
+    answers=None, text="it was not checked, because no suite uses it; name it with `--name`"
+)
+
+
+class ListedTarget(Record):
+    """One target. `model` is its model, command or address, `missing` the names of the variables
+    that it needs and that are not set. `price_source` as in the results' `costSource`. `check` is
+    None if it was not checked."""
+
+    name: str
+    provider: str
+    model: str
+    location: Location
+    price: Price | None
+    price_source: str
+    is_used: bool
+    missing: tuple[str, ...]
+    check: ListedCheck | None = None
+
+
+@dataclass
+class _FoundTarget:
+    """A target, the suites that can use it, and those of them that use it."""
+
+    target: Target
+    seen_by: list[Suite] = field(default_factory=list)
+    used_by: list[Suite] = field(default_factory=list)
+
+    @property
+    def suites(self) -> Sequence[Suite]:
+        """The suites in whose folders it has its variables."""
+        return self.used_by or self.seen_by
 
 
 @click.command("targets")
@@ -67,90 +111,108 @@ async def command(
     as_json: bool,
     **inputs: str | None,
 ) -> int:
-    """List the targets that suites can use: origin, uses, limits and variables; with --check,
-    whether each answers."""
+    """List the targets that suites can use: provider, model, price and missing variables; with
+    --check, whether each answers."""
     loaded = await load_suites(inputs, paths)
-    root = loaded.checkout.root
-    suites = [
-        without_tests(suite, root) if isinstance(suite, BrokenSuite) else suite
-        for suite in loaded.suites
-    ]
-    if not any(suite.targets.targets for suite in suites):
-        loaded.all_valid()
-    _print_errors(loaded.broken)
-    found = [
-        one
-        for one in find_targets(suites, {suite.path for suite in loaded.broken})
-        if not names or any(fnmatch.fnmatchcase(one.target.name, glob) for glob in names)
-    ]
-    if not found:
-        raise _nothing_found(suites, names)
-    variables = _variables(loaded.environ, suites)
-    listed = [list_target(one, variables) for one in found]
+    suites = loaded.all_valid()
+    found = _find_targets(suites, names)
+    listed = list(_list_targets(found, loaded.environ))
     async with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
         if check:
-            is_due = [bool(names) or one.is_used for one in listed]
+            is_due = [bool(names) or target.is_used for target in listed]
             listed = await _check_all(found, listed, is_due, engine, loaded.settings.timeout)
         redactor = engine.redactor(suites)
-    listed = [redact_record(one, redactor) for one in listed]
+    listed = [redact_record(target, redactor) for target in listed]
     if as_json:
         # ASCII: a name may contain lone surrogates, which UTF-8 cannot encode.
-        print(json.dumps([one.model_dump(mode="json") for one in listed], indent=2))
-    elif check:
-        _print_checks(listed)
+        print(json.dumps([target.model_dump(mode="json") for target in listed], indent=2))
     else:
         _print_targets(listed)
-    return ExitCode.INVALID if loaded.broken else _exit_code(listed)
+    return _exit_code(listed)
 
 
-def _print_errors(broken: Sequence[BrokenSuite]) -> None:
-    errors = dict.fromkeys(str(diagnostic) for suite in broken for diagnostic in suite.errors)
-    for error in errors:
-        print(printable(error, _LINE), file=sys.stderr)
-    for suite in broken:
-        unknown = "which targets its tests use is unknown"
-        print(f"warning: {printable(suite.path)} has errors: {unknown}", file=sys.stderr)
-
-
-def _nothing_found(suites: Sequence[Suite], names: Sequence[str]) -> InvalidInput:
-    known = sorted({name for suite in suites for name in suite.targets.targets})
-    if known:
+def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_FoundTarget]:
+    """Every target that the suites can use and whose name matches, in the order of files and lines;
+    InvalidInput if there is none."""
+    found: dict[tuple[Location, str], _FoundTarget] = {}
+    for suite in suites:
+        for name, target in suite.targets.targets.items():
+            entry = found.setdefault((target.location, name), _FoundTarget(target))
+            entry.seen_by.append(suite)
+            if name in suite.used_targets:
+                entry.used_by.append(suite)
+    if not found:
+        raise InvalidInput(
+            "the suites have no target", "write .agentv/targets.yaml, or name a file in `targets`"
+        )
+    matching = [
+        entry
+        for _, entry in sorted(found.items())
+        if not names or any(fnmatch.fnmatchcase(entry.target.name, glob) for glob in names)
+    ]
+    if not matching:
+        known = joined(sorted({name for _, name in found}))
         problem = f"no target is called {joined(names, 'or')}"
-        return InvalidInput(problem, f"the suites can use {joined(known)}")
-    return InvalidInput(
-        "the suites have no target", "write .agentv/targets.yaml, or name a file in `targets`"
-    )
+        raise InvalidInput(problem, f"the suites can use {known}")
+    return matching
 
 
-def _variables(
-    environ: Mapping[str, str], suites: Sequence[Suite]
-) -> Mapping[str, Mapping[str, str]]:
-    """The variables that `${{ }}` may name, by the suite's path; InvalidInput if a `.env` file
-    cannot be used."""
+def _list_targets(
+    found: Iterable[_FoundTarget], environ: Mapping[str, str]
+) -> Iterator[ListedTarget]:
+    """The listed form of targets; InvalidInput if a `.env` file cannot be used."""
     read = cache(lambda root, folder: read_variables(environ, root, folder))
-    try:
-        return {suite.path: read(suite.root, suite.folder) for suite in suites}
-    except AttemptError as error:
-        raise InvalidInput(str(error), error.hint) from error
+    for entry in found:
+        target = entry.target
+        try:
+            known = [read(suite.root, suite.folder) for suite in entry.suites]
+        except AttemptError as error:
+            raise InvalidInput(str(error), error.hint) from error
+        model = target.options.priced_model()
+        price, source = known_price(target, [model] if model else [])
+        yield ListedTarget(
+            name=target.name,
+            provider=target.provider,
+            model=_identify(target),
+            location=target.location,
+            price=price,
+            price_source=source,
+            is_used=bool(entry.used_by),
+            missing=tuple(
+                name for name in target.variables if not all(name in names for names in known)
+            ),
+        )
+
+
+def _identify(target: Target) -> str:
+    """The model, command or address of a target, without passwords and keys."""
+    values = (getattr(target.options, name, None) for name in _IDENTIFYING)
+    value = next(filter(None, values), "")
+    if isinstance(value, list | tuple):
+        return shlex.join(map(str, value))
+    text = str(value)
+    # An address may contain a password before its host, and a key in its query.
+    is_address = re.match(r"(?:https?://|\$\{\{)", text)
+    return _CREDENTIALS.sub("//", text).partition("?")[0] if is_address else text
 
 
 async def _check_all(
-    found: Sequence[FoundTarget],
+    found: Sequence[_FoundTarget],
     listed: Sequence[ListedTarget],
     is_due: Sequence[bool],
     engine: Engine,
     timeout: float,
 ) -> list[ListedTarget]:
-    """The same targets; those that are due have a check."""
+    """The same targets with checks; only those that are due are asked."""
     slots = asyncio.Semaphore(_CONCURRENT)
     with show_checks(sum(is_due)) as finish:
 
-        async def check(one: FoundTarget, target: ListedTarget, due: bool) -> ListedTarget:
-            if not due:
-                return target
-            async with slots:
-                result = await _check(one, target, engine, timeout)
-            finish(target.name)
+        async def check(entry: _FoundTarget, target: ListedTarget, due: bool) -> ListedTarget:
+            result = _NOT_CHECKED
+            if due:
+                async with slots:
+                    result = await _check(entry, target, engine, timeout)
+                finish(target.name)
             return target.model_copy(update={"check": result})
 
         try:
@@ -160,23 +222,30 @@ async def _check_all(
 
 
 async def _check(
-    one: FoundTarget, target: ListedTarget, engine: Engine, timeout: float
+    entry: _FoundTarget, target: ListedTarget, engine: Engine, timeout: float
 ) -> ListedCheck:
     started = monotonic()
     try:
         if target.missing:
             raise missing_error(target.missing)
-        known = await engine.calls.check(one.target, _request(one, timeout))
+        known = await engine.calls.check(entry.target, _request(entry, timeout))
     except AttemptError as error:
-        return ListedCheck(answers=False, kind=error.kind, problem=str(error), hint=error.hint)
+        text = "; ".join(filter(None, (str(error), error.hint)))
+        return ListedCheck(answers=False, text=text, kind=error.kind)
     if known:
-        return ListedCheck(answers=None, known=known)
-    return ListedCheck(answers=True, duration_ms=round((monotonic() - started) * 1000, 1))
+        return ListedCheck(answers=None, text=known)
+    return ListedCheck(answers=True, text=f"answers ({monotonic() - started:.2f} s)")
 
 
-def _request(one: FoundTarget, timeout: float) -> Request:
+def _request(entry: _FoundTarget, timeout: float) -> Request:
     """A question of the first test that uses the target, because templates may use its fields."""
-    suite, test = one.first or (one.home, None)
+    uses = (
+        (suite, test)
+        for suite in entry.used_by
+        for test in suite.tests
+        if suite.target_of(test) == entry.target.name
+    )
+    suite, test = next(uses, (entry.suites[0], None))
     id = test.id if test else "check"
     request = Request((_QUESTION,), id, 0, timeout, suite.root, suite.folder, suite=suite.path)
     if test is None:
@@ -185,68 +254,29 @@ def _request(one: FoundTarget, timeout: float) -> Request:
 
 
 def _exit_code(listed: Sequence[ListedTarget]) -> int:
-    failed = [one.check for one in listed if one.check and one.check.answers is False]
+    failed = [target.check for target in listed if target.check and target.check.answers is False]
     if any(check.kind == "configuration" for check in failed):
         return ExitCode.INVALID
     return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
 
 
-def _print_checks(listed: Sequence[ListedTarget]) -> None:
-    for one in listed:
-        if check := one.check:
-            text = check.known or "; ".join(filter(None, (check.problem, check.hint)))
-            if check.answers:
-                text = f"answers ({(check.duration_ms or 0) / 1000:.2f} s)"
-            console.print_check(check.answers is not False, one.name, text, sys.stdout)
-    if left := sum(one.check is None for one in listed):
-        targets = f"{left} {plural(left, 'target is', 'targets are')} used by no suite and"
-        checked = f"{plural(left, 'was', 'were')} not checked"
-        hint = (
-            f"name {plural(left, 'it', 'them')} with `--name` to check {plural(left, 'it', 'them')}"
-        )
-        print(f"{targets} {checked}; {hint}", file=sys.stderr)
-
-
 def _print_targets(listed: Sequence[ListedTarget]) -> None:
-    if not sys.stdout.isatty():
-        console.print_outline((line for one in listed for line in _outline(one)), sys.stdout)
-        return
-    for path, defined in groupby(listed, key=lambda one: one.location.path):
-        console.print_texts(path, _TITLES, map(_row, defined), sys.stdout)
+    """A table for each targets file."""
+    columns = [Column(title) for title in _TITLES]
+    for path, targets in groupby(listed, key=lambda target: target.location.path):
+        print_table(sys.stdout, columns, [*map(_row, targets)], printable(path))
 
 
-def _row(one: ListedTarget) -> Sequence[str]:
-    what = f"{one.provider} {printable(one.what, _WHAT)}".rstrip()
-    uses, limits = "; ".join(_uses(one, _SUITES)), ", ".join(one.limit_words)
-    return str(one.location.line), one.name, what, uses, limits, ", ".join(_needs(one))
-
-
-def _outline(one: ListedTarget) -> Iterator[Line]:
-    location = f"{one.location.path}:{one.location.line}"
-    what = f" {printable(one.what, _WHAT)}" if one.what else ""
-    yield Line(0, one.name, f"{one.provider}{what} ({location})")
-    yield Line(1, "used as", "; ".join(_uses(one)))
-    if one.limit_words:
-        yield Line(1, "limits", ", ".join(one.limit_words))
-    if one.variables:
-        yield Line(1, "needs", ", ".join(_needs(one)))
-
-
-def _uses(one: ListedTarget, limit: int | None = None) -> Sequence[str]:
-    """The uses of a target in words; more than `limit` suites are counted."""
-
-    def names(suites: Sequence[str]) -> str:
-        is_short = limit is None or len(suites) <= limit
-        return ", ".join(suites) if is_short else f"{len(suites)} suites"
-
-    roles = {"agent of": one.agent_of, "judge of": one.judge_of, "possibly by": one.unread}
-    uses = [f"{role} {names(suites)}" for role, suites in roles.items() if suites]
-    judged = [f"judged by {one.judge_target}"] if one.judge_target else []
-    return [*(uses or ["nothing"]), *judged]
-
-
-def _needs(one: ListedTarget) -> Sequence[str]:
-    return [
-        variable.name if variable.is_set else f"{variable.name} (not set)"
-        for variable in one.variables
-    ]
+def _row(target: ListedTarget) -> Sequence[Styled]:
+    price = target.price
+    prices = f"{dollars(price.input)} in, {dollars(price.output)} out" if price else ""
+    if check := target.check:
+        styles = {True: STYLES["pass"], False: STYLES["fail"], None: ""}
+        usable = check.text, styles[check.answers]
+    elif target.missing:
+        unset = plural(len(target.missing), "is not set", "are not set")
+        usable = f"no: {joined(target.missing)} {unset}", STYLES["fail"]
+    else:
+        usable = "yes", ""
+    texts = [target.name, target.provider, printable(target.model, _MODEL), prices]
+    return [*map(printable, texts), (printable(usable[0], _LINE), usable[1])]
