@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.system import isolation, process
-from agentevals_action.system.isolation import HEAD_UID, UIDS, ChildUser, Isolation
+from agentevals_action.system.isolation import ChildUser, Isolation
 
 #: Leaves its process group and its parent, and says where it is.
 DAEMON = """\
@@ -32,10 +32,15 @@ print(os.read(read, 20).decode())
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start other users' processes")
 
 
+#: The user of the programs of this test process. The users of the image belong to the containers
+#: of other tests on this machine, whose programs would be ended, and would count as its processes.
+UID = 61_000 + os.getpid() % 4_000
+
+
 @pytest.fixture
 def user() -> ChildUser:
-    """Head's user, in a folder that it can reach."""
-    return ChildUser(HEAD_UID, Path("/tmp"), Path("/tmp"))  # any folder will do
+    """A user in a folder that it can reach."""
+    return ChildUser(UID, Path("/tmp"), Path("/tmp"))  # any folder will do
 
 
 def is_running(pid: int) -> bool:
@@ -59,7 +64,10 @@ def daemon(user: ChildUser | None) -> int:
 
 
 @as_root
-def test_end_processes__finds_what_left_its_group(user: ChildUser) -> None:
+def test_end_processes__finds_what_left_its_group(
+    user: ChildUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "UIDS", [UID])
     pid = daemon(user)
     assert is_running(pid)
     isolation.end_processes(Isolation(Path("/"), user, user))
@@ -100,7 +108,7 @@ def test_run__as_a_user_has_its_rights_alone(user: ChildUser) -> None:
         user=user,
     )
     done = asyncio.run(ran)
-    uid = str(HEAD_UID)
+    uid = str(UID)
     assert done.stdout.split() == [uid, uid, uid, "fed", "*"], done.stderr
     assert done.stderr == "seen\n"
 
@@ -137,7 +145,7 @@ def test_restrict_children__a_user_has_a_limited_number_of_processes(user: Child
     """Attack: an agent starts processes until the machine has none left for the action."""
     script = (
         "import sys; from tests.unit.system.test_isolation import *\n"
-        "isolation.restrict_children(); user = ChildUser(HEAD_UID, Path('/'), Path('/'))\n"
+        "isolation.restrict_children(); user = ChildUser(UID, Path('/'), Path('/'))\n"
         "words = ('/usr/bin/python3', '-c', THREADS)\n"
         "ran = process.run(words, cwd=Path('/'), environment={}, timeout=60, user=user)\n"
         "print(asyncio.run(ran).stdout)\n"
@@ -162,13 +170,13 @@ def shared() -> Iterator[Path]:
 
 
 @as_root
-@pytest.mark.parametrize("group", [None, HEAD_UID], ids=["an agent", "a judge"])
+@pytest.mark.parametrize("group", [None, UID], ids=["an agent", "a judge"])
 def test_run__a_folder_that_a_program_replaced_by_a_link_is_not_entered(
     user: ChildUser, shared: Path, group: int | None
 ) -> None:
     """Attack: a suite's folder becomes a link into the tree of base, whose folders everybody may
     read who is inside."""
-    user = replace(user, uid=UIDS[2] if group else user.uid, group=group)
+    user = replace(user, uid=isolation.UIDS[2] if group else user.uid, group=group)
     (shared / "base").mkdir(mode=0o710)
     (shared / "base/tree").mkdir()
     (shared / "base/tree/rules.txt").write_text("the other side's")
@@ -185,5 +193,5 @@ def test_run__a_folder_that_a_program_replaced_by_a_link_is_not_entered(
 
     with pytest.raises(PermissionError, match="evals"):
         asyncio.run(read())
-    os.chown(shared / "base", 0, HEAD_UID)
+    os.chown(shared / "base", 0, UID)
     assert asyncio.run(read()).stdout == "the other side's"
