@@ -28,6 +28,7 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import (
     NO_ISOLATION,
     PRIVATE_TEMP,
@@ -239,6 +240,10 @@ class Engine:
             self.fingerprints.read(suite)
             with contextlib.suppress(AttemptError):  # the call of a target reports it
                 self._variables(suite.root, suite.folder)
+            for target in (suite.targets.targets[name] for name in suite.used_targets):
+                if target.options.stores_answers:
+                    with contextlib.suppress(AttemptError):  # as above
+                        self.calls.load(target, Folder(suite.root, suite.folder))
             if self._replayed:
                 self._replayed.load(suite)
 

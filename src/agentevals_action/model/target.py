@@ -25,11 +25,13 @@ class TargetTraits(TargetModel):
 
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
+    `stores_answers`: they are in a file, which is read before the first program starts.
     `runs_programs`: a call runs a program in the workspace, or in the checkout without one."""
 
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    stores_answers: ClassVar[bool] = False
     runs_programs: ClassVar[bool] = False
 
     def variables(self) -> Sequence[str]:

@@ -77,6 +77,11 @@ class Provider(Protocol):
         AttemptError (an error of this test)."""
         ...
 
+    def load(self, folder: Folder) -> None:  # of the interface
+        """Reads the files that decide about answers, before the first program starts; `folder` is
+        that of the suite. Raises AttemptError."""
+        return
+
     async def check(self, request: Request) -> str:  # of the interface
         """One call of a model or a service, with the errors of `complete`. What is known in its
         place if the target was not asked, otherwise empty."""

@@ -16,6 +16,7 @@ from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system import redaction
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
@@ -93,7 +94,7 @@ class TargetClient:
 
         Raises TargetDead if the target refuses all calls, else AttemptError of kind `timeout`,
         `configuration`, `budget` or `target`."""
-        connection = self._connect(target, request)
+        connection = self._connect(target, request.root, request.suite_folder)
         keys, secrets = self._keys, connection.shared.secrets
         key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
@@ -108,10 +109,15 @@ class TargetClient:
                 await self._cache.put(key, trace)  # without the cost: the price may change
             return with_cost(redaction.redact_reply(trace), target, connection.options)
 
+    def load(self, target: Target, folder: Folder) -> None:
+        """Reads the files of a target that decide about its answers, for a suite in `folder`.
+        Raises AttemptError."""
+        self._connect(target, folder.root, folder.path).provider.load(folder)
+
     async def check(self, target: Target, request: Request) -> str:
         """The smallest call that shows whether a target would answer, without retries; returns and
         raises as the `check` of its provider does."""
-        connection = self._connect(target, request)
+        connection = self._connect(target, request.root, request.suite_folder)
         limit = _time_limit(target, request)
         try:
             async with asyncio.timeout(limit + GRACE):
@@ -169,21 +175,21 @@ class TargetClient:
         self._budget.add(target.name, with_cost(trace, target, connection.options))
         return trace
 
-    def _connect(self, target: Target, request: Request) -> _Connection:
+    def _connect(self, target: Target, root: Path, folder: Path) -> _Connection:
         # The connection holds the target, so that no other target gets its id.
-        key = id(target), request.root, request.suite_folder
+        key = id(target), root, folder
         if key not in self._connections:
-            variables = self._variables(request.root, request.suite_folder)
+            variables = self._variables(root, folder)
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
             options = resolve_options(target, variables)
             if self.permissions is not None:
-                self.permissions.check(target, options, variables, request.root)
+                self.permissions.check(target, options, variables, root)
             shared = self._shared_state(target, options, variables)
-            provider = shared.providers.get(request.suite_folder)
+            provider = shared.providers.get(folder)
             if provider is None:
                 provider = options.connect(replace(self._context, variables=variables))
-                shared.providers[request.suite_folder] = provider
+                shared.providers[folder] = provider
             self._connections[key] = _Connection(target, options, shared, provider)
         return self._connections[key]
 

@@ -28,6 +28,7 @@ class Replay(ProviderOptions):
 
     provider: ClassVar[str] = "replay"
     deterministic: ClassVar[bool] = True
+    stores_answers: ClassVar[bool] = True
 
     path: NonEmpty = Field(
         description="The results (JSON Lines) of an earlier run, ours or AgentV's index.jsonl; "
@@ -69,6 +70,13 @@ class _Connected(Provider):
         self._lock = asyncio.Lock()
         self._files: dict[Path, _Rows] = {}
 
+    def load(self, folder: Folder) -> None:
+        """Reads the results. If there are none yet, `prepare` may bring them.
+
+        Attack: an agent writes answers into the results that another test replays."""
+        path = self._path(folder)
+        self._files[path] = _read_rows(path, self._options.path)
+
     async def complete(self, request: Request) -> Trace:
         path, rows = await self._rows(request)
         name = self._options.path
@@ -79,17 +87,20 @@ class _Connected(Provider):
         return _trace(result, request, name)
 
     async def _rows(self, request: Request) -> tuple[Path, _Rows]:
-        try:
-            path = Folder(request.root, request.suite_folder).file(self._options.path)
-        except ValueError as error:
-            raise AttemptError(
-                "configuration", f"`path`: {error}", "name a results file of the repository"
-            ) from None
+        path = self._path(Folder(request.root, request.suite_folder))
         async with self._lock:
             if path not in self._files:
                 # A thread: a large file takes seconds, and other targets answer meanwhile.
                 self._files[path] = await asyncio.to_thread(_read_rows, path, self._options.path)
         return path, self._files[path]
+
+    def _path(self, folder: Folder) -> Path:
+        try:
+            return folder.file(self._options.path)
+        except ValueError as error:
+            raise AttemptError(
+                "configuration", f"`path`: {error}", "name a results file of the repository"
+            ) from None
 
     def _find_row(self, rows: _Rows, request: Request) -> _Row:
         name, source, eval_id = self._options.path, self._options.source_target, request.eval_id

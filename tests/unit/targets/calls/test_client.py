@@ -10,6 +10,7 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
@@ -235,6 +236,9 @@ class Failing(ProviderOptions):
 
     def connect(self, context: ProviderContext) -> Provider:
         return self
+
+    def load(self, folder: Folder) -> None:
+        """Nothing to read."""
 
     async def complete(self, request: Request) -> Trace:
         error = AttemptError("target", "too many turns")

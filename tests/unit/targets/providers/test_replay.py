@@ -407,6 +407,34 @@ tests:
     ) == (0.25, 77, True)
 
 
+def test_run__an_agent_cannot_write_what_a_later_test_replays(tmp_path: Path) -> None:
+    forge = "sed -i s/bye/hello/g recorded.jsonl; echo hello"
+    targets = [
+        {"name": "live", "provider": "cli", "command": ["sh", "-c", forge]},
+        {"name": "stored", "provider": "replay", "path": "recorded.jsonl"},
+    ]
+    tests = [
+        {"id": name, "input": "Hi", "conversation_id": "turns", "execution": {"target": name}}
+        for name in ("live", "stored")  # in this order
+    ]
+    asked = [{"type": "contains", "value": "hello"}]
+    files = {
+        ".agentv/targets.yaml": json.dumps(targets),
+        "EVAL.yaml": json.dumps({"name": "suite", "tests": tests, "assert": asked}),
+    }
+    suites.write(tmp_path, files)
+    recorded = replace(row("stored", sample("bye")), fingerprint=None, question="")
+    write(tmp_path / "recorded.jsonl", recorded)
+    done = command.run(tmp_path, "run", "--output", "new.jsonl", "--max-concurrency", "1")
+    assert "hello" in (tmp_path / "recorded.jsonl").read_text()
+    assert done.code == 1, done.err
+    results = map(json.loads, (tmp_path / "new.jsonl").read_text().splitlines())
+    assert {result["evalId"]: result["verdict"] for result in results} == {
+        "live": "pass",
+        "stored": "fail",
+    }
+
+
 def test_run__another_file_in_the_question_is_another_question(tmp_path: Path) -> None:
     agents = """\
 - {name: live, provider: cli, command: [echo, hello]}
