@@ -45,7 +45,7 @@ def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) 
         _print((*api.notices, *notices))
         raise InvalidInput(refused.reason, refused.advice) from refused
     _print(api.notices)
-    sides = Pull(pull.number, pull.head_sha, pull.base_ref, tip, sender=request.login)
+    sides = Pull(pull.number, pull.head_sha, pull.base_ref, tip)
     return events.requested_job(event, sides, merge, settings)
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
+from agentevals_action.formatting import printable_path
 from agentevals_action.system.files.tree_files import TreeEntry, list_folder, walk
 from agentevals_action.system.isolation import file_access_as
 from agentevals_action.system.process import Completed
@@ -231,13 +232,13 @@ def _read_level(folder: Path, level: Sequence[str], state: _State) -> list[TreeE
             continue  # removed by a process that the agent left running
         except OSError as error:
             description = f"a folder that cannot be read ({error.strerror})"
-            state.odd[_printable(path) or "."] = (description, ())
+            state.odd[printable_path(path) or "."] = (description, ())
             continue
         for entry in inside:
             if description := _oddity(folder, entry):
                 facts = entry.facts
                 changes = (facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-                state.odd[_printable(entry.path)] = (description, (*changes, facts.st_ino))
+                state.odd[printable_path(entry.path)] = (description, (*changes, facts.st_ino))
             elif PurePosixPath(entry.path).name != ".git":
                 found.append(entry)
     return found
@@ -245,7 +246,7 @@ def _read_level(folder: Path, level: Sequence[str], state: _State) -> list[TreeE
 
 def _oddity(folder: Path, entry: TreeEntry) -> str:
     """Why a diff cannot show an entry, empty when it can."""
-    if _printable(entry.path) != entry.path:
+    if printable_path(entry.path) != entry.path:
         return "something whose name is not UTF-8"
     if len(entry.path.encode()) > _MAX_PATH:
         return "something whose path is too long"
@@ -290,11 +291,6 @@ def _remarks(before: _State, after: _State) -> str:
         name = "".join(char if char.isprintable() else "\ufffd" for char in path)
         lines.append(f"# {word}: {description}: {name}\n")
     return "".join(lines)
-
-
-def _printable(path: str) -> str:
-    """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _joined(paths: Iterable[str]) -> str:

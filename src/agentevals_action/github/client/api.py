@@ -40,7 +40,7 @@ class RunContext:
     """The repository, the commit and the run that the action writes to GitHub for.
 
     `labeled` is the label whose addition started the run, for `head_sha`; empty for other events.
-    `sender` is the login of who added it, or who requested the run.
+    `sender` is the login of who added it.
     `head_sha` is the commit of the check run and the comment, `base` the tip of the base branch
     (SHA or name), `pull` the number of the pull request. Without `check_name`, no check run is
     written. `run_id` and `run_attempt` order the runs. `without_secrets` is the reason why the
