@@ -50,7 +50,7 @@ def test_refused__is_no_pass_and_is_named(tmp_path: Path) -> None:
     done = command.run(folder, "run")
     assert done.code == 1, done.err
     (result,) = read_results(folder / RESULTS)
-    assert result.misses == ('did not call "Write" (the call was refused)',)
+    assert result.misses == ('did not call "Write"; called "Write (refused)"',)
     summary = result.trace_summary
     assert summary is not None
     assert (summary.tool_call_count, summary.tool_names) == (0, ())

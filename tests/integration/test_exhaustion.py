@@ -108,7 +108,7 @@ def test_gate__agents_that_fill_the_memory_are_ended_and_not_the_action(
 ) -> None:
     targets = TARGETS.replace("[sh, agent.sh]", "[python3, agent.py]")
     files = {"evals/EVAL.yaml": many(3), "agent.py": EATER, ".agentv/targets.yaml": targets}
-    gate.push(files, *files)
+    gate.push(files)
     job = gate.job(inputs={"baseline": "none", "max-concurrency": "1"})
     code, log, outputs = run_in(limited_group(MEMORY, "300M"), job)
     assert code in (0, 3), log

@@ -329,18 +329,3 @@ def test_failure__a_rejected_key_ends_the_target(
     with AgentModels({}, REFUSALS[name]) as server:
         error = Agent(name, programs, tmp_path, server, codex_home).refused(timeout=300)
     assert isinstance(error, TargetDead), error
-
-
-@pytest.mark.parametrize("name", ["claude", "codex", "copilot"])
-def test_failure__a_time_out_names_the_tool(
-    name: str, programs: Path, tmp_path: Path, codex_home: Path
-) -> None:
-    sleep = {
-        "claude": Call("Bash", {"command": "sleep 250", "description": "waits"}),
-        "codex": Call("exec_command", {"cmd": "sleep 250", "yield_time_ms": 200_000}),
-        "copilot": Call("bash", {"command": "sleep 250", "description": "waits"}),
-    }[name]
-    with AgentModels({MAIN: [Turn(calls=(sleep,)), Turn("done")]}) as server:
-        error = Agent(name, programs, tmp_path, server, codex_home).refused(timeout=25)
-    assert error.kind == "timeout"
-    assert 'it was running "Bash"' in str(error)

@@ -408,6 +408,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(steps / "base", repository.path, dirs_exist_ok=True)
     repository.commit("base")
     store(repository, 2)
+    repository.git("remote", "add", "origin", str(repository.path))
     repository.git("checkout", "--quiet", "-b", "change")
     shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
     repository.commit("head")
