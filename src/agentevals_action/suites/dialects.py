@@ -298,7 +298,8 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
     known = (*shape.canonical, *shape.elsewhere, *shape.unsupported, *shape.misplaced)
     # `timeout` for `timeout_seconds`
-    longer = (name for name in shape.fields if name.startswith(f"{key}_"))
+    candidates = (*shape.fields, *shape.misplaced)
+    longer = (name for name in candidates if name.startswith(f"{key}_"))
     if meant := nearest(key, known, MISSPELLED) or next(longer, None):
         findings.error(location, problem, f"did you mean `{meant}`?")
     elif key in known_elsewhere(shape.what):
