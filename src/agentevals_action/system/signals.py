@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -20,10 +20,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Seconds for threads that work on when the event loop ends, and the prefix of their names.
+#: Seconds for threads that work on when the event loop ends, and their name.
 _WORKER_SECONDS, _WORKER = 2.0, "agentevals-worker"
-#: Threads at once: some may wait for a server or a file when others are needed for the cleanup.
-_WORKERS = 32
 #: The signal that ends this process.
 _received: list[signal.Signals] = []
 
@@ -84,6 +82,28 @@ async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:
             raise Interrupted(_received[0].name)
 
 
+class _Threads(ThreadPoolExecutor):
+    """Starts a thread for each call, so that none waits for a server that another one asks. If the
+    machine has no thread left, the function runs at once: how the run ended is still written."""
+
+    def submit(self, function: Callable[..., T], /, *values: Any, **named: Any) -> Future[T]:
+        """The future result of a function."""
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()
+
+        def work() -> None:
+            try:
+                future.set_result(function(*values, **named))
+            except BaseException as error:  # the future passes it on
+                future.set_exception(error)
+
+        try:
+            threading.Thread(target=work, name=_WORKER, daemon=True).start()
+        except RuntimeError:
+            work()
+        return future
+
+
 class _Loop(asyncio.SelectorEventLoop):
     """An event loop that waits a limited time for the threads of `asyncio.to_thread`: a request
     that is not answered, or the removal of many files, would delay the end of the run. Signals end
@@ -91,17 +111,15 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix=_WORKER)
-        self.set_default_executor(self._workers)
+        self.set_default_executor(_Threads())
 
     async def shutdown_default_executor(
         self,
         timeout: float | None = None,  # noqa: ARG002  # asyncio's signature, 300 s
     ) -> None:
         deadline = time.monotonic() + _WORKER_SECONDS
-        self._workers.shutdown(wait=False, cancel_futures=True)
         for thread in threading.enumerate():
-            if thread.name.startswith(_WORKER):
+            if thread.name == _WORKER:
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def remove_signal_handler(self, sig: int) -> bool:
@@ -121,7 +139,7 @@ def end_process(code: int) -> NoReturn:
     """Ends the process with an exit code, at once: the interpreter would wait for threads that
     `run` left behind, and free all memory one object at a time (0.2 s). Only if warnings are asked
     for does it do so, since it then reports what was left open."""
-    waits = any(thread.name.startswith(_WORKER) for thread in threading.enumerate())
+    waits = any(thread.name == _WORKER for thread in threading.enumerate())
     try:
         logging.shutdown()
         sys.stdout.flush()
