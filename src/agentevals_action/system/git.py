@@ -204,7 +204,10 @@ class GitRepository:
 
     async def origin(self) -> str:
         """The URL of `origin`; with a token, one that names SSH becomes that of the server."""
-        url = os.fsdecode(await self._read("remote", "get-url", "origin")).strip()
+        done = await self._call("remote", "get-url", "origin")
+        if done.returncode != 0:
+            raise GitError("the repository has no remote `origin`", "add it with `git remote add`")
+        url = os.fsdecode(done.stdout).strip()
         over_ssh = re.fullmatch(r"(?:ssh://)?git@[^/:]+[/:](.+)", url)
         return f"{self.server_url}/{over_ssh[1]}" if over_ssh and self.token else url
 
