@@ -17,7 +17,7 @@ from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
 from agentevals_action.execution.definitions import EditFinder
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
-from agentevals_action.execution.preparation import LogSection, Preparation
+from agentevals_action.execution.preparation import LogSection, Preparation, no_log
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.formatting import each_once
@@ -56,7 +56,8 @@ class Engine:
 
     The folders are absolute: `scratch` is for temporary files, `keep` gets the folders of agents
     whose tests did not pass. `isolation` gives the users of child processes. With `records`, the
-    folder of the cassettes gets the requests of the run with their replies."""
+    folder of the cassettes gets the requests of the run with their replies. `log` takes the output
+    of `setup`."""
 
     def __init__(
         self,
@@ -68,7 +69,9 @@ class Engine:
         isolation: Isolation = NO_ISOLATION,
         *,
         records: bool = False,
+        log: LogSection = no_log,
     ) -> None:
+        self._log = log
         environment, withheld = child_environment.scrub(environ, settings.env)
         allowed = {name: environ[name] for name in settings.env if name in environ}
         self._settings, self._environ = settings, environ
@@ -247,10 +250,10 @@ class Engine:
             if self._replayed:
                 self._replayed.load(suite)
 
-    async def prepare(self, tree: Path, log: LogSection) -> None:
-        """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
-        of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
-        await self._preparation.run(tree, log)
+    async def prepare(self, tree: Path) -> None:
+        """Prepares a tree for its suites, once: `setup`, then `prepare` there. Raises AttemptError
+        of kind `prepare` when one of them fails."""
+        await self._preparation.run(tree, self._log)
         try:
             async with self._linking:
                 await in_thread(self.judge_trees.link_rest, tree)
@@ -274,6 +277,7 @@ async def open_engine(
     isolation: Isolation = NO_ISOLATION,
     *,
     records: bool = False,
+    log: LogSection = no_log,
 ) -> AsyncIterator[Engine]:
     """An engine with a folder for the temporary files of its run. From now on child processes
     cannot read the environment of this process. At the end no process of a program is left."""
@@ -284,7 +288,9 @@ async def open_engine(
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
         with redacting(known):
-            engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
+            engine = Engine(
+                settings, environ, workspace, scratch, keep, isolation, records=records, log=log
+            )
             try:
                 yield engine
             finally:

@@ -5,7 +5,7 @@ import codecs
 import io
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,11 @@ _CLOCK_STEP = 2.0
 
 #: Opens a section of the log with a title. The section takes lines of output.
 LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
+
+
+def no_log(_title: str) -> AbstractContextManager[Callable[[str], None]]:
+    """A section whose lines nobody reads."""
+    return nullcontext(lambda _line: None)
 
 
 @dataclass

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from agentevals_action.execution.conversations import Conversation, remembered_conversation
-from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import Suite, Test
+
+#: A test with its index in the run (from 0) and its suite.
+IndexedTest = tuple[int, Suite, Test]
 
 
 def valid_results(

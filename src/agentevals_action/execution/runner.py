@@ -38,12 +38,10 @@ log = logging.getLogger(__name__)
 #: Samples that are in memory at once and wait, for a free slot or for an earlier sample.
 _MAX_WAITING = 256
 
-#: A test with its index in the run (from 0) and its suite.
-IndexedTest = tuple[int, Suite, Test]
-#: Receives each test when it is done: its index in the run, its suite and its result.
-OnResult = Callable[[int, Suite, TestResult], None]
 #: Receives the suite and the test of each attempt when it starts.
 OnStart = Callable[[Suite, Test], None]
+#: Receives each test when it is done: its suite, itself and its result.
+OnResult = Callable[[Suite, Test, TestResult], None]
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,8 @@ class _Sample:
 
 @dataclass
 class _RunningTest:
-    """A test of a run: its index, and the samples by number that are done."""
+    """A test of a run: when it started, and the samples by number that are done."""
 
-    index: int
     started: float = 0.0
     samples: dict[int, SampleResult] = field(default_factory=dict)
 
@@ -108,17 +105,13 @@ class Runner:
 
     async def run(
         self,
-        tests: Iterable[IndexedTest],
+        suites: Iterable[Suite],
+        on_start: OnStart,
         on_result: OnResult,
         error: AttemptError | None = None,
-        on_start: OnStart = lambda _suite, _test: None,
     ) -> None:
-        """Runs tests in order and passes on each start and each result. Tests are read as they are
-        needed, so that memory does not grow with their number.
-
-        With an `error` (the tree could not be prepared) no target is called and every test ends in
-        that error.
-        """
+        """Runs the tests of suites in order and passes on each start and each result. With an
+        `error` (the tree could not be prepared) no target is called and every test ends in it."""
         workspaces, ordering = self._open_workspaces(), Ordering()
         waiting = asyncio.Semaphore(_MAX_WAITING)
 
@@ -134,13 +127,14 @@ class Runner:
                 if len(running.samples) == self._options.samples:
                     duration = monotonic() - running.started
                     result = _test_result(sample, running.samples, duration)
-                    on_result(running.index, sample.suite, result)
+                    on_result(sample.suite, sample.test, result)
             finally:
                 waiting.release()
 
         async with asyncio.TaskGroup() as tasks:
-            for index, suite, test in tests:
-                running, fingerprint = _RunningTest(index), self._fingerprint(suite, test)
+            tests = ((suite, test) for suite in suites for test in suite.tests)
+            for suite, test in tests:
+                running, fingerprint = _RunningTest(), self._fingerprint(suite, test)
                 for number in range(self._options.samples):
                     await waiting.acquire()
                     sample = _Sample(suite, test, number, workspaces, fingerprint)
@@ -381,9 +375,3 @@ def _target(suite: Suite, name: str | None, role: str) -> Target:
         wanted = f"{role} `{name}`" if name else f"{role} for this test"
         raise AttemptError("configuration", f"there is no {wanted} (known targets: {known})")
     return target
-
-
-def indexed(suites: Iterable[Suite]) -> Iterable[IndexedTest]:
-    """All tests of the suites, in order."""
-    pairs = ((suite, test) for suite in suites for test in suite.tests)
-    return ((index, suite, test) for index, (suite, test) in enumerate(pairs))

@@ -51,7 +51,7 @@ from agentevals_action.suites.checkout import (
 )
 from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.redaction import redact_record
+from agentevals_action.system.redaction import redact, redact_record
 from agentevals_action.targets.cache.store import check_cache
 
 T = TypeVar("T")
@@ -144,8 +144,9 @@ async def open_change(request: ReviewRequest) -> AsyncIterator[OpenChange]:
     suites: Suites = await asyncio.to_thread(
         load_all, checkout, settings, paths, workspace.folder, workspace.environ
     )
+    log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
     async with open_engine(
-        settings, workspace.environ, workspace.folder, isolation=request.isolation
+        settings, workspace.environ, workspace.folder, isolation=request.isolation, log=log
     ) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         head_sha = await base_tree.check_head(request.repository, job)
@@ -153,9 +154,8 @@ async def open_change(request: ReviewRequest) -> AsyncIterator[OpenChange]:
             head = Head(head_sha, checkout, suites)
             decisive = await read_decisive(request, engine, head, base)
             await _open_judge_trees(judged, request, engine, decisive)
-            log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
-                sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
+                sides = Sides(engine, workspace, decisive.base.root, redactor, progress)
                 yield OpenChange(request, engine, decisive, sides, last_cost, started)
 
 

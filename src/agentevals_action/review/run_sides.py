@@ -5,14 +5,12 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, InvalidInput, OutputError
 from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.preparation import LogSection
+from agentevals_action.execution.execute import Event, Started, execute
 from agentevals_action.execution.resample import Resampler
-from agentevals_action.execution.runner import indexed
 from agentevals_action.model.comparison import NOTHING, Evidence, Finding
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
@@ -43,28 +41,25 @@ class WrittenResults:
 
 @dataclass(frozen=True)
 class Sides:
-    """Runs suites of head and of base. `base_root` is the tree of base, `setup_log` takes the
-    output of `setup`."""
+    """Runs suites of head and of base. `base_root` is the tree of base."""
 
     engine: Engine
     workspace: ReviewWorkspace
     base_root: Path | None
     redactor: Redactor
     progress: Progress
-    setup_log: LogSection
-    #: The results so far of each results file, by the index of the test in its run.
-    _results: dict[str, dict[int, TestResult]] = field(default_factory=dict)
+    #: The results of each results file by suite and test, in suite order; None until there is one.
+    _results: dict[str, dict[Key, TestResult | None]] = field(default_factory=dict)
 
     async def run_head(self, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
         """Runs suites in the workspace; if it could not be prepared, their tests are errors."""
-        error = await self._prepare_head()
-        runs = await self._run("head", list(suites.values()), HEAD_RESULTS, error)
+        runs = await self._run("head", list(suites.values()), HEAD_RESULTS)
         return {run.path: run for run in runs}
 
     async def _prepare_head(self) -> AttemptError | None:
         """Prepares the tree of head, once; the error if that fails."""
         try:
-            await self.engine.prepare(self.workspace.folder, self.setup_log)
+            await self.engine.prepare(self.workspace.folder)
         except AttemptError as error:
             return error
         return None
@@ -76,32 +71,27 @@ class Sides:
     async def prepare_base(self, root: Path) -> None:
         """Prepares the tree of base. Raises InvalidInput."""
         try:
-            await self.engine.prepare(root, self.setup_log)
+            await self.engine.prepare(root)
         except AttemptError as error:
             raise InvalidInput(f"for the base, {error}", error.hint) from error
 
-    async def _run(
-        self,
-        side: str,
-        suites: Sequence[Suite],
-        name: str,
-        error: AttemptError | None = None,
-    ) -> Sequence[SuiteRun]:
-        results = self._results[name] = {}
-        by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
+    async def _run(self, side: str, suites: Sequence[Suite], name: str) -> Sequence[SuiteRun]:
+        keys = ((suite.path, test.id) for suite in suites for test in suite.tests)
+        finished = self._results[name] = dict.fromkeys(keys)
         self.progress.expect(side, {suite.path: len(suite.tests) for suite in suites})
 
-        on_start = partial(self.progress.start, side)
+        def on_event(event: Event) -> None:
+            if isinstance(event, Started):
+                self.progress.start(side, event.suite, event.test)
+            else:
+                finished[event.suite.path, event.test.id] = event.result
+                self.progress.advance(side, event.result)
 
-        def on_result(index: int, suite: Suite, result: TestResult) -> None:
-            clean = redact_record(result, self.redactor)
-            results[index] = by_suite[suite.path][index] = clean
-            self.progress.advance(side, clean)
-
-        await self.engine.runner.run(indexed(suites), on_result, error, on_start)
-        return [
-            suite_run(suite.path, suite.name, _in_order(by_suite[suite.path])) for suite in suites
-        ]
+        results = await execute(suites, self.engine, on_event)
+        by_suite: dict[str, list[TestResult]] = {suite.path: [] for suite in suites}
+        for result in results:
+            by_suite[result.eval_path].append(result)
+        return [suite_run(suite.path, suite.name, by_suite[suite.path]) for suite in suites]
 
     async def regrade(
         self, suites: Mapping[str, Suite], stored: Mapping[str, Mapping[str, TestResult]]
@@ -190,7 +180,7 @@ class Sides:
             self.progress.confirm(len(keys), counts["settled"], counts["samples"])
 
         async def prepare_base() -> None:
-            await self.engine.prepare(root or self.workspace.folder, self.setup_log)
+            await self.engine.prepare(root or self.workspace.folder)
 
         if keys:
             report("settled", 0)
@@ -250,7 +240,7 @@ class Sides:
 
     def finished(self, name: str) -> Iterator[TestResult]:
         """The results so far of a results file, in suite order."""
-        return _in_order(self._results.get(name, {}))
+        return filter(None, self._results.get(name, {}).values())
 
     def _write(self, name: str, results: Iterable[TestResult]) -> str:
         """Writes a results file; gives the reason if that is not possible."""
@@ -259,7 +249,3 @@ class Sides:
         except OutputError as error:
             return error.sentence
         return ""
-
-
-def _in_order(results: Mapping[int, TestResult]) -> Iterator[TestResult]:
-    return (results[index] for index in sorted(results))

@@ -9,7 +9,6 @@ from agentevals_action.execution.conversations import (
     select_tests,
 )
 from agentevals_action.execution.resume import incomplete_conversations
-from agentevals_action.execution.runner import indexed
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import read_results
 from tests.support import command, suites, targets
@@ -60,7 +59,10 @@ def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -
 def test_incomplete_conversations__a_conversation_is_kept_completely_or_not_at_all(
     tmp_path: Path,
 ) -> None:
-    agent, model = ([*indexed([talks(tmp_path, each)])] for each in (AGENT, MODEL))
+    agent, model = (
+        [(index, suite, test) for index, test in enumerate(suite.tests)]
+        for suite in (talks(tmp_path, each) for each in (AGENT, MODEL))
+    )
     assert incomplete_conversations(agent, range(6)) == set()
     assert incomplete_conversations(agent, {0, 1, 2, 4, 5}) == {0, 5}
     assert incomplete_conversations(agent, {2, 4}) == set()

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.resume import valid_results
-from agentevals_action.execution.runner import indexed
 from agentevals_action.model.result import TestResult
 from tests.support import results, suites
 
@@ -17,7 +16,8 @@ def valid(folder: Path, *rows: TestResult, samples: int = 1) -> dict[int, str]:
     tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in "abc")
     files = {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}
     suite = suites.load_valid(suites.write(folder, files), "evals/EVAL.yaml")
-    found = valid_results(rows, [*indexed([suite])], lambda _suite, _test: PRINT, samples)
+    tested = [(index, suite, test) for index, test in enumerate(suite.tests)]
+    found = valid_results(rows, tested, lambda _suite, _test: PRINT, samples)
     return {index: row.eval_id for index, row in found.items()}
 
 

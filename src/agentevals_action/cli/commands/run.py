@@ -12,13 +12,16 @@ import click
 
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
-from agentevals_action.cli.preparation import check_targets, run_tests
+from agentevals_action.cli.preparation import check_targets, run_tests, setup_log
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError, unwrapped
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import select_tests
 from agentevals_action.execution.engine import Engine, open_engine
-from agentevals_action.execution.resume import incomplete_conversations, valid_results
-from agentevals_action.execution.runner import IndexedTest
+from agentevals_action.execution.resume import (
+    IndexedTest,
+    incomplete_conversations,
+    valid_results,
+)
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
@@ -117,12 +120,17 @@ async def command(
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
     async with open_engine(
-        loaded.settings, loaded.environ, loaded.folder, keep, records=record is not None
+        loaded.settings,
+        loaded.environ,
+        loaded.folder,
+        keep,
+        records=record is not None,
+        log=setup_log(loaded),
     ) as engine:
         run = await _prepare(engine, loaded, output, tests, resume, quarantines.head, selection)
         try:
             with unwrapped():
-                await run_tests(run.left, output, run.done, engine, loaded, run.redactor)
+                await run_tests(run.left, output, run.done, engine)
         except asyncio.CancelledError:
             print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
             raise

@@ -10,11 +10,11 @@ import click
 
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
-from agentevals_action.cli.preparation import check_targets, run_tests
+from agentevals_action.cli.preparation import check_targets, run_tests, setup_log
 from agentevals_action.errors import ExitCode
 from agentevals_action.execution.engine import open_engine
 from agentevals_action.execution.resample import is_deterministic
-from agentevals_action.execution.runner import IndexedTest
+from agentevals_action.execution.resume import IndexedTest
 from agentevals_action.formatting import UNKNOWN, counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
@@ -63,14 +63,14 @@ async def command(
 
 async def _run(tests: Sequence[IndexedTest], loaded: LoadedSuites) -> Sequence[TestResult]:
     settings, folder, suites = loaded.settings, loaded.folder, loaded.valid
-    async with open_engine(settings, loaded.environ, folder) as engine:
+    async with open_engine(settings, loaded.environ, folder, log=setup_log(loaded)) as engine:
         check_targets(engine, suites)
         await asyncio.to_thread(engine.load, suites)
         redactor = engine.redactor(suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         print(f"{counted(len(tests), 'test')}, {settings.samples} samples each", file=sys.stderr)
         done: dict[int, TestResult] = {}
-        await run_tests(tests, output, done, engine, loaded, redactor)
+        await run_tests(tests, output, done, engine)
         console.print_sentences(map(redactor.redact, engine.notices), sys.stderr)
     print(f"samples: {output}", file=sys.stderr)
     return [done[index] for index in sorted(done)]
