@@ -2,22 +2,20 @@
 
 import asyncio
 import codecs
-import io
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import last_lines
 from agentevals_action.system import process
 from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
 from agentevals_action.system.protection import give_new_files
 
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
 TIMEOUT_SECONDS = 1800.0
-_LAST_LINES, _LAST_CHARACTERS = 15, 6_000
 
 #: Seconds by which the times of files may be behind the clock: the kernel takes those of its last
 #: tick, and some file systems round them.
@@ -47,18 +45,16 @@ class Preparation:
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
     isolation: Isolation = NO_ISOLATION
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _setup_done: bool = False
-    _setup_error: AttemptError | None = None
-    #: The error of `prepare` in each tree that it ran in. Two trees are prepared at a time.
-    _prepared: dict[Path, AttemptError | None] = field(default_factory=dict)
-    _tree_locks: dict[Path, asyncio.Lock] = field(default_factory=dict)
+    #: The error of `prepare` in each tree, and that of `setup` under None; None for a success.
+    _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
+    _locks: dict[Path | None, asyncio.Lock] = field(
+        default_factory=lambda: defaultdict(asyncio.Lock)
+    )
 
     def refuse_setup(self, reason: str) -> None:
         """Makes every preparation fail without running `setup`, if there is one."""
         if self.setup:
-            self._setup_error = AttemptError("prepare", f"`setup` did not run: {reason}")
-            self._setup_done = True
+            self._errors[None] = AttemptError("prepare", f"`setup` did not run: {reason}")
 
     async def run(self, tree: Path, log: LogSection) -> None:
         """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once.
@@ -66,96 +62,81 @@ class Preparation:
         Raises AttemptError of kind `prepare` when a command fails. A failed `setup` fails for every
         tree. No command is repeated.
         """
-        async with self._lock:
-            if self.setup and not self._setup_done:
-                started = time.time() - _CLOCK_STEP
-                with log("setup") as write_line:
-                    self._setup_error = await self._run(
-                        "setup", self.setup, self.folder, write_line
-                    )
-                give_new_files(self.isolation, started)
-                self._setup_done = True
-        if self._setup_error:
-            raise self._setup_error.copy()
-        if self.prepare is None:
-            return
-        async with self._tree_locks.setdefault(tree, asyncio.Lock()):
-            if tree not in self._prepared:
-                user = self.isolation.user_of(tree)
-                self._prepared[tree] = await self._run("prepare", self.prepare, tree, user=user)
-        if error := self._prepared[tree]:
-            raise error.copy()
+        if self.setup:
+            setup = self.setup
+            await self._once(None, lambda: self._run_setup(setup, log))
+        if self.prepare is not None:
+            prepare, user = self.prepare, self.isolation.user_of(tree)
+            await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
+
+    async def _once(self, key: Path | None, run: Callable[[], Awaitable[object]]) -> None:
+        async with self._locks[key]:
+            if key not in self._errors:
+                try:
+                    await run()
+                    self._errors[key] = None
+                except AttemptError as error:
+                    self._errors[key] = error
+        if failed := self._errors[key]:
+            raise failed.copy()
+
+    async def _run_setup(self, command: str, log: LogSection) -> None:
+        started = time.time() - _CLOCK_STEP
+        with log("setup") as write_line:
+            lines = {1: LineSplitter(write_line), 2: LineSplitter(write_line)}
+            try:
+                await self._run("setup", command, self.folder, lambda fd, data: lines[fd].add(data))
+            finally:
+                for splitter in lines.values():
+                    splitter.end()
+        give_new_files(self.isolation, started)
 
     async def _run(
         self,
         name: str,
         command: str,
         folder: Path,
-        write_line: Callable[[str], None] | None = None,
+        on_output: process.OnOutput | None = None,
         user: ChildUser | None = None,
-    ) -> AttemptError | None:
-        streams = {1: LineSplitter(write_line), 2: LineSplitter(write_line)} if write_line else {}
-        try:
-            done = await process.run(
-                ("sh", "-c", command),
-                cwd=folder,
-                environment=self.environment,
-                timeout=TIMEOUT_SECONDS,
-                on_output=(lambda stream, data: streams[stream].add(data)) if streams else None,
-                user=user,
-            )
-        except OSError as error:
-            reason = error.strerror or error
-            return AttemptError("prepare", f"`{name}` could not be started: {reason}")
-        if write_line and done.truncated:  # its last line may be cut inside of a secret
-            limit = process.OUTPUT_LIMIT // 1024 // 1024
-            write_line(f"… the rest is not shown: it is over {limit} MB")
-        else:
-            for lines in streams.values():
-                lines.end()
-        if done.returncode == 0 and not done.timed_out:
-            return None
-        ending = (
-            f"took longer than {TIMEOUT_SECONDS:g} s"
-            if done.timed_out
-            else f"ended with exit code {done.returncode}"
+    ) -> None:
+        await process.run_checked(
+            f"`{name}`",
+            ("sh", "-c", command),
+            kind="prepare",
+            cwd=folder,
+            environment=self.environment,
+            withheld=self.withheld,
+            timeout=TIMEOUT_SECONDS,
+            complete=False,
+            on_output=on_output,
+            user=user,
         )
-        output = done.stderr.strip() or done.stdout
-        last = "\n".join(last_lines(output, _LAST_LINES, _LAST_CHARACTERS))
-        hint = ""
-        if self.withheld:
-            names = ", ".join(self.withheld)
-            hint = f"variables that it may not see: {names}; name those it needs in `env`"
-        return AttemptError("prepare", f"`{name}` {ending}: {last or 'it printed nothing'}", hint)
 
 
 class LineSplitter:
-    """Splits a stream of UTF-8 into lines and passes each on.
-
-    Empty lines are left out. Of a line that overwrites itself (carriage return) the last text
-    counts. A line without an end is held: it is as short as the stream.
-    """
+    """Splits a stream of UTF-8 into lines and passes each on, without empty ones. Of a line that
+    overwrites itself (carriage return) the last text counts."""
 
     def __init__(self, write_line: Callable[[str], None]) -> None:
         self._write_line = write_line
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._open = io.StringIO()
+        self._parts: list[str] = []
 
     def add(self, data: bytes) -> None:
         """Takes the next bytes of the stream."""
         *complete, rest = self._decoder.decode(data).split("\n")
-        for line in complete:
-            self._open.write(line)
+        for end in complete:
+            self._parts.append(end)
             self._pass_on()
-        self._open.write(rest)
+        self._parts.append(rest)
 
     def end(self) -> None:
         """Passes on the last line, which may have no end."""
-        self._open.write(self._decoder.decode(b"", final=True))
+        self._parts.append(self._decoder.decode(b"", final=True))
         self._pass_on()
 
     def _pass_on(self) -> None:
-        line, self._open = self._open.getvalue(), io.StringIO()
-        shown = line.rstrip("\r").rpartition("\r")[2]
-        if shown.strip():
-            self._write_line(shown)
+        line = "".join(self._parts).rstrip("\r").rpartition("\r")[2]
+        self._parts.clear()
+        if line.strip():
+            self._write_line(line)

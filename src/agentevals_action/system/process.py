@@ -1,5 +1,5 @@
 """Child processes: started in a process group of their own, with a given environment, a time limit
-and bounded output; at the end the group is killed."""
+and bounded output; at the end the group is killed, and a failure is explained."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,17 @@ import signal
 import sys
 import tempfile
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import last_lines
 from agentevals_action.system import resources
 from agentevals_action.system.isolation import ChildUser, entered_as
 from agentevals_action.system.redaction import redact
+from agentevals_action.system.start_errors import describe_start
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -27,6 +30,8 @@ CALL_LIMIT = 256 * 1024 * 1024
 GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
 DRAIN = 0.5
+#: The last lines of a child's output that its error quotes.
+_LAST_LINES, _LAST_CHARACTERS = 10, 2_000
 _STREAMS = (1, 2)  # standard output, standard error
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
@@ -38,13 +43,15 @@ OnOutput = Callable[[int, bytes], None]
 @dataclass(frozen=True)
 class Completed:
     """A child that ended. `returncode` is negative for a signal; texts are UTF-8 with replacement
-    and bounded."""
+    and bounded. `failure` says how it ended, after a subject: `ended with exit code 3`; empty if
+    the code is 0 and the output complete."""
 
     returncode: int
     stdout: str
     stderr: str
     timed_out: bool = False
     truncated: bool = False
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,84 @@ async def run(
     finally:
         returncode = await end(child, transport)
     stdout, stderr = (redact(child.text(fd)) for fd in _STREAMS)
-    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated))
+    failure = ""
+    if timed_out:
+        failure = f"did not end within {timeout:g} s"
+    elif returncode:
+        failure = describe_end(returncode)
+    elif child.truncated:
+        failure = f"wrote more than {limit / 1024**2:g} MB"
+    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated), failure)
+
+
+async def run_checked(
+    subject: str,
+    command: Sequence[str],
+    *,
+    kind: str,
+    cwd: Path,
+    environment: Mapping[str, str],
+    withheld: Sequence[str] = (),
+    timeout: float,
+    codes: Container[int] = (0,),
+    complete: bool = True,
+    stdin: str = "",
+    limit: int = OUTPUT_LIMIT,
+    on_output: OnOutput | None = None,
+    user: ChildUser | None = None,
+) -> Completed:
+    """Runs a child as `run` does. AttemptError of `kind` (`timeout` for a target that did not end)
+    if it cannot be started, does not end in time, ends with a code that is not in `codes` or by a
+    signal, or, where its output must be `complete`, writes more than `limit`.
+
+    `subject` begins the sentence of the error: `the judge`. `withheld` are the variables that the
+    environment does not have."""
+    try:
+        done = await run(
+            command,
+            cwd=cwd,
+            environment=environment,
+            timeout=timeout,
+            stdin=stdin,
+            limit=limit,
+            on_output=on_output,
+            user=user,
+        )
+    except OSError as error:
+        reason, hint = describe_start(error, command[0], cwd)
+        raise AttemptError(kind, f"{subject} cannot be started: {reason}", hint) from None
+    if done.timed_out and kind == "target":
+        kind = "timeout"
+    if done.timed_out or done.returncode not in codes or (done.truncated and complete):
+        output = done.stderr.strip() or done.stdout
+        raise child_error(kind, f"{subject} {done.failure}", output, withheld)
+    return done
+
+
+def child_error(
+    kind: str, problem: str, output: str = "", withheld: Sequence[str] = ()
+) -> AttemptError:
+    """The error of a child: the problem, the last lines of its output, and the variables that it
+    may have failed for."""
+    lines = last_lines(output, _LAST_LINES, _LAST_CHARACTERS)
+    if lines:
+        problem += ":\n" if len(lines) > 1 else ": "
+        problem += "\n".join(lines)
+    return AttemptError(kind, problem, withheld_hint(withheld))
+
+
+def withheld_hint(names: Sequence[str]) -> str:
+    """The advice for a child that may need variables which it does not see; empty without any."""
+    if not names:
+        return ""
+    return f"variables withheld from it: {', '.join(names)}; name those it needs in the input `env`"
+
+
+def describe_end(returncode: int) -> str:
+    """The end of a child, after a subject."""
+    if returncode < 0:
+        return f"was ended by signal {-returncode}"
+    return f"ended with exit code {returncode}"
 
 
 async def call(

@@ -33,18 +33,25 @@ def missing_script(words: Sequence[str], folder: Path) -> str | None:
 
 def describe_start(error: OSError, program: str, folder: Path) -> tuple[str, str]:
     """Why a program could not be started in a folder, and what to do if that is known."""
+    reason = (error.strerror or str(error), "")
+    if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC):
+        return reason
+    if not folder.is_dir():
+        return f"there is no folder {folder}", "correct `cwd`, or create the folder"
+    if "/" not in program and error.errno == errno.ENOENT:
+        return f"there is no command {program!r}", "install it in the input `setup`"
+    return reason if "/" not in program else _describe_file(folder, program) or reason
+
+
+def _describe_file(folder: Path, program: str) -> tuple[str, str] | None:
     path = folder / program
-    if "/" not in program or error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC):
-        return str(error), ""
     if not path.exists():
         advice = "correct the command, or set `cwd` (`/` is the repository's root)"
-        return f"there is no {program!r} in {folder}, where it runs", advice
+        return f"there is no {program!r} in {folder}", advice
     if not os.access(path, os.X_OK):
         advice = "make it executable (`chmod +x`, and commit that), or name its interpreter first"
         return f"{program!r} is not executable", advice
-    if error.errno == errno.EACCES or not path.is_file():
-        return str(error), ""
-    return _describe_first_line(path, program)
+    return _describe_first_line(path, program) if path.is_file() else None
 
 
 def _describe_first_line(path: Path, program: str) -> tuple[str, str]:

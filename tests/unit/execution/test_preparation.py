@@ -60,18 +60,17 @@ def test_setup__is_logged_while_it_runs(tmp_path: Path) -> None:
 
 
 def test_setup__a_failure_says_how_and_the_last_lines(tmp_path: Path) -> None:
-    refusal = setup("seq 1 40 >&2; exit 3", tmp_path, Log(), ("OPENAI_API_KEY",))
+    refusal = setup("seq 39 40 >&2; exit 3", tmp_path, Log(), ("OPENAI_API_KEY",))
     assert refusal
     assert refusal.kind == "prepare"
-    assert str(refusal).startswith("`setup` ended with exit code 3: 26\n")
-    assert str(refusal).endswith("\n40")
+    assert str(refusal) == "`setup` ended with exit code 3:\n39\n40"
     assert "OPENAI_API_KEY" in refusal.hint
 
 
 def test_setup__a_folder_that_is_not_there_is_no_crash(tmp_path: Path) -> None:
     refusal = setup("true", tmp_path / "gone", Log())
     assert refusal
-    assert str(refusal) == "`setup` could not be started: No such file or directory"
+    assert str(refusal) == f"`setup` cannot be started: there is no folder {tmp_path / 'gone'}"
 
 
 def test_setup__sees_the_environment_given_and_nothing_else(

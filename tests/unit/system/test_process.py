@@ -7,9 +7,11 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 from tests.support.processes import gone
 
@@ -288,6 +290,58 @@ def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
     results = asyncio.run(many())
     assert [int(done.stdout.split()[0]) for done in results] == list(range(40))
     assert not any(Path(f"/proc/{done.stdout.split()[1]}").exists() for done in results)
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "kind", "message"),
+    [
+        ("exit 3", {}, "evaluator", "the judge ended with exit code 3"),
+        ("echo out; echo why >&2; exit 3", {}, "evaluator", "the judge ended with exit code 3: why"),
+        ("seq 12; exit 3", {}, "evaluator", "the judge ended with exit code 3:\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12"),
+        ("kill -9 $$", {"codes": range(256)}, "evaluator", "the judge was ended by signal 9"),
+        ("exec sleep 60", {"timeout": 0.1}, "evaluator", "the judge did not end within 0.1 s"),
+        ("exec sleep 60", {"timeout": 0.1, "kind": "target"}, "timeout", "the judge did not end within 0.1 s"),
+        ("echo long", {"limit": 3}, "evaluator", "the judge wrote more than 2.86102e-06 MB"),
+        ("true", {"cwd": Path("/nowhere")}, "evaluator", "the judge cannot be started: there is no folder /nowhere"),
+    ],
+)  # fmt: skip
+def test_run_checked__explains_the_end(
+    tmp_path: Path, command: str, options: dict[str, Any], kind: str, message: str
+) -> None:
+    options = {"kind": "evaluator", "cwd": tmp_path, "timeout": 30, **options}
+    words = ("sh", "-c", command)
+    with pytest.raises(AttemptError) as caught:
+        asyncio.run(process.run_checked("the judge", words, environment=ENVIRONMENT, **options))
+    assert (caught.value.kind, str(caught.value)) == (kind, message)
+
+
+def test_run_checked__names_what_was_withheld(tmp_path: Path) -> None:
+    checked = process.run_checked(
+        "the judge",
+        ("false",),
+        kind="evaluator",
+        cwd=tmp_path,
+        environment=ENVIRONMENT,
+        withheld=("A_KEY", "B_KEY"),
+        timeout=30,
+    )
+    with pytest.raises(AttemptError) as caught:
+        asyncio.run(checked)
+    assert caught.value.hint == (
+        "variables withheld from it: A_KEY, B_KEY; name those it needs in the input `env`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "options"), [("exit 3", {"codes": (0, 3)}), ("echo long", {"limit": 3, "complete": False})]
+)  # fmt: skip
+def test_run_checked__what_the_caller_accepts_is_no_error(
+    tmp_path: Path, command: str, options: dict[str, Any]
+) -> None:
+    done = process.run_checked(
+        "it", ("sh", "-c", command), kind="target", cwd=tmp_path, environment=ENVIRONMENT, timeout=30, **options
+    )  # fmt: skip
+    assert asyncio.run(done).failure
 
 
 def call(tmp_path: Path, *command: str, timeout: float = 30) -> process.CompletedBytes:

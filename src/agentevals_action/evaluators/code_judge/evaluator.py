@@ -25,16 +25,15 @@ from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
-from agentevals_action.formatting import cut, last_lines
+from agentevals_action.formatting import cut
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.start_errors import describe_start, missing_script
+from agentevals_action.system.start_errors import missing_script
 
-_QUOTED_LINES = 5  # last lines of standard error that an error quotes
-_QUOTED_CHARACTERS = 1_000
+_QUOTED_CHARACTERS = 1_000  # of the output, as the hit or miss of an exit code
 _MAX_WORDS = 10_000  # of a command: each may name a file of the judge
 
 _QUOTES = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
@@ -202,8 +201,6 @@ class CodeJudge(EvaluatorOptions):
             raise AttemptError(
                 "evaluator", f"the case cannot be written for the judge: {error}"
             ) from None
-        if not case.judge_path(self._folder).is_dir():
-            raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
         if self.target is None:
             return await self._run(case, case.environment, payload)
         async with target_proxy(case.judges(evaluator), self.target.max_calls) as proxy:
@@ -216,70 +213,51 @@ class CodeJudge(EvaluatorOptions):
                 raise AttemptError(error.kind, message, error.hint) from None
 
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
-        limit, folder = self.timeout_seconds or case.timeout, case.judge_path(self._folder)
-        try:
-            completed = await process.run(
-                self.script,
-                cwd=folder,
-                environment=environment,
-                timeout=limit,
-                stdin=payload,
-                user=case.user,
-            )
-        except OSError as error:
-            reason, hint = describe_start(error, self.script[0], folder)
-            problem = f"the judge {self.script[0]!r} cannot be started: {reason}"
-            raise AttemptError("evaluator", problem, hint) from None
-        # The program may have failed without a variable.
-        hint = ""
-        if case.withheld:
-            hint = (
-                f"Withheld from its environment: {', '.join(case.withheld)}; "
-                "what it needs can be named in the workflow's input `env`."
-            )
-        lines = last_lines(completed.stderr, _QUOTED_LINES, _QUOTED_CHARACTERS)
-        stderr = ": " + "\n".join(lines) if lines else ""
-        if completed.timed_out:
-            raise AttemptError("evaluator", f"the judge ran for over {limit:g} s{stderr}", hint)
-        if completed.truncated:
-            raise AttemptError("evaluator", "the judge's output is longer than the limit", hint)
-        if completed.returncode < 0:
-            message = f"the judge was killed by signal {-completed.returncode}{stderr}"
-            raise AttemptError("evaluator", message, hint)
+        done = await process.run_checked(
+            "the judge",
+            self.script,
+            kind="evaluator",
+            cwd=case.judge_path(self._folder),
+            environment=environment,
+            withheld=case.withheld,
+            timeout=self.timeout_seconds or case.timeout,
+            codes=range(256),
+            stdin=payload,
+            user=case.user,
+        )
         if self.exit_code:
-            return _score_code(completed, hint)
-        return _read_output(completed, stderr, hint)
+            return _score_code(done, case.withheld)
+        return _read_output(done, case.withheld)
 
 
-def _score_code(completed: process.Completed, hint: str) -> Score:
+def _score_code(done: process.Completed, withheld: Sequence[str]) -> Score:
     """The score of the exit code alone; the output is the hit or the miss."""
-    code, text = completed.returncode, completed.stdout.strip() or completed.stderr.strip()
-    text = cut(text, _QUOTED_CHARACTERS) or f"exit code {code}"
-    if code == 0:
+    text = done.stdout.strip() or done.stderr.strip()
+    text = cut(text, _QUOTED_CHARACTERS) or f"exit code {done.returncode}"
+    if done.returncode == 0:
         return Score(1.0, hits=(text,))
-    return Score(0.0, misses=(text,), reasoning=hint)
+    return Score(0.0, misses=(text,), reasoning=process.withheld_hint(withheld))
 
 
-def _read_output(completed: process.Completed, stderr: str, hint: str) -> Score:
+def _read_output(done: process.Completed, withheld: Sequence[str]) -> Score:
     """The score that a program printed. Without one, a code that is not 0 scores 0, unless standard
     error says what went wrong; the code 0 alone does not pass, because a program that never calls
     its main function exits with it, too."""
-    code, stdout = completed.returncode, completed.stdout
-    if code != 0 and ("{" in stdout or completed.stderr):
-        printed = "\n".join(stdout.strip().splitlines()[-_QUOTED_LINES:])[-_QUOTED_CHARACTERS:]
-        printed = f"\nstandard output: {printed}" if printed else ""
-        raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}{printed}", hint)
-    if code != 0:
-        return _score_code(completed, hint)
-    if "{" not in stdout:
-        advice = (
-            'let it print {"score": …}, or write `exit_code: true` if its exit code is the result'
+    stdout, problem = done.stdout, ""
+    if done.returncode != 0 and ("{" in stdout or done.stderr):
+        problem = f"the judge {done.failure}"
+    elif done.returncode != 0:
+        return _score_code(done, withheld)
+    elif "{" not in stdout:
+        problem = (
+            "the judge printed no JSON object and ended with exit code 0; let it print "
+            '{"score": …}, or write `exit_code: true` if its exit code is the result'
         )
-        message = f"the judge printed no JSON object and exited with code 0{stderr}; {advice}"
-        raise AttemptError("evaluator", message, hint)
-    try:
-        return read_score(find_object(stdout, ("score", "assertions")), share=True)
-    except UnreadableReply as error:
-        raise AttemptError(
-            "evaluator", f"the judge's output cannot be read: {error}{stderr}", hint
-        ) from None
+    else:
+        try:
+            return read_score(find_object(stdout, ("score", "assertions")), share=True)
+        except UnreadableReply as error:
+            problem = f"the judge's output cannot be read: {error}"
+    raise process.child_error(
+        "evaluator", problem, f"{stdout.strip()}\n{done.stderr.strip()}", withheld
+    )

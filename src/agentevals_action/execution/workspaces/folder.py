@@ -250,4 +250,4 @@ def _remove_any(path: Path) -> None:
 
 
 def _sentence(location: str, error: AttemptError) -> str:
-    return f"{location}: {error}. {error.hint}".rstrip() if error.hint else f"{location}: {error}"
+    return f"{location}: {error.sentence}"

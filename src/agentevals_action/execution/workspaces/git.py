@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import cut
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
 
 #: Time limits in seconds: for commands on local files, and for those that may fetch.
 LOCAL_SECONDS, NETWORK_SECONDS = 120.0, 600.0
-_MAX_ERROR = 500
 
 #: A file, because the git that git starts at the other end of a local clone ignores variables.
 _CONFIG = """\
@@ -77,38 +75,25 @@ class Git:
     ) -> process.Completed:
         """Runs git. Raises AttemptError of kind `workspace` for an exit code that is not in `codes`
         and after `timeout` seconds."""
-        try:
-            if not self._config.exists():
-                self._config.parent.mkdir(parents=True, exist_ok=True)
-                self._config.write_text(_CONFIG, encoding="utf-8")
-            done = await process.run(
-                ("git", *arguments),
-                cwd=cwd,
-                environment=self._environment | dict(variables or {}),
-                timeout=timeout,
-                stdin=stdin,
-                user=self.user,
-            )
-        except OSError as error:
-            advice = "install git and put it on the PATH"
-            raise AttemptError("workspace", f"git could not be run: {error}", advice) from error
+        if not self._config.exists():
+            self._config.parent.mkdir(parents=True, exist_ok=True)
+            self._config.write_text(_CONFIG, encoding="utf-8")
         words = (word for word in arguments if not word.startswith("-") and "=" not in word)
-        command = next(words, "git")
-        if done.timed_out:
-            raise AttemptError("workspace", f"`git {command}` took longer than {timeout:g} s")
-        if done.returncode not in codes:
-            raise AttemptError("workspace", f"`git {command}` failed: {_reason(done.stderr)}")
-        return done
+        return await process.run_checked(
+            f"`git {next(words, '')}`",
+            ("git", *arguments),
+            kind="workspace",
+            cwd=cwd,
+            environment=self._environment | dict(variables or {}),
+            timeout=timeout,
+            codes=codes,
+            stdin=stdin,
+            complete=False,
+            user=self.user,
+        )
 
     async def find(self, *arguments: str, cwd: Path) -> str | None:
         """The one line of git's answer, None if there is none."""
         with contextlib.suppress(AttemptError):
             return (await self.run(*arguments, cwd=cwd)).stdout.strip() or None
         return None
-
-
-def _reason(stderr: str) -> str:
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    last = (errors or lines or ["it printed nothing"])[-1]
-    return cut(last.removeprefix("fatal: "), _MAX_ERROR)

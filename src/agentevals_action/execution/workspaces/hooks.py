@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import last_lines
 from agentevals_action.model.suite import Hook, Test
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.targets.message_texts import prompt_text
 
-_LAST_LINES, _LAST_CHARACTERS = 5, 500
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -61,38 +59,18 @@ class HookRunner:
 
     async def run(self, name: str, hook: Hook, facts: HookInput) -> None:
         """Runs a hook; nothing that it started stays. Raises AttemptError when it fails."""
-        subject = f"the hook `{name}` ({hook.location})"
-        if not hook.cwd.is_dir():
-            raise AttemptError("workspace", f"{subject} cannot run: its folder does not exist")
-        command = _filled(hook.command, facts.placeholders())
-        try:
-            done = await process.run(
-                command,
-                cwd=hook.cwd,
-                environment=self.environment,
-                timeout=hook.timeout_seconds,
-                stdin=facts.json(),
-                user=self.user,
-            )
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            problem = f"{subject} cannot be started: {command[0]!r} ({reason})"
-            raise AttemptError("workspace", problem) from error
-        if done.timed_out:
-            problem = f"{subject} ran for over {hook.timeout_seconds:g} s"
-        elif done.returncode:
-            problem = f"{subject} ended with exit code {done.returncode}"
-        else:
-            return
-        lines = last_lines(done.stderr.strip() or done.stdout, _LAST_LINES, _LAST_CHARACTERS)
-        output = f": {' | '.join(lines)}" if lines else ""
-        hint = ""
-        if self.withheld:
-            hint = (
-                f"Withheld from its environment: {', '.join(self.withheld)}; "
-                "what it needs can be named in the workflow's input `env`."
-            )
-        raise AttemptError("workspace", f"{problem}{output}", hint)
+        await process.run_checked(
+            f"the hook `{name}` ({hook.location})",
+            _filled(hook.command, facts.placeholders()),
+            kind="workspace",
+            cwd=hook.cwd,
+            environment=self.environment,
+            withheld=self.withheld,
+            timeout=hook.timeout_seconds,
+            complete=False,
+            stdin=facts.json(),
+            user=self.user,
+        )
 
 
 def _filled(command: str | tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:

@@ -123,8 +123,7 @@ def test_failed_judge__shows_standard_output_and_error(tmp_path: Path) -> None:
     error = cases.run("code_judge", fields, cases.case(root=tmp_path)).error
 
     assert error is not None
-    assert "exited with code 1: bad input" in error.message
-    assert 'standard output: {"reason": "input refused"}' in error.message
+    assert 'ended with exit code 1:\n{"reason": "input refused"}\nbad input' in error.message
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_judge__that_fails_over_a_refusal_says_which(tmp_path: Path) -> None:
     )
     assert result.score is None
     assert result.error is not None
-    assert result.error.message.startswith("the judge exited with code 1: 502")
+    assert result.error.message.startswith("the judge ended with exit code 1: 502")
     assert "the judge `judge` could not be asked: out of order" in result.error.message
 
 

@@ -257,19 +257,11 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
     [
         (
             "{command: [no-such-program]}",
-            "cannot be started: 'no-such-program' (No such file or directory)",
+            "cannot be started: there is no command 'no-such-program'",
         ),
-        ("{command: ['true'], cwd: nowhere}", "cannot run: its folder does not exist"),
-        ("{command: [sleep, '60'], timeout_ms: 100}", "ran for over 0.1 s"),
-        (
-            "{command: 'echo no database >&2; exec sleep 60', timeout_ms: 500}",
-            "ran for over 0.5 s: no database",
-        ),
-        (
-            "{command: 'echo out; seq 9 >&2; echo why >&2; exit 7'}",
-            "ended with exit code 7: 6 | 7 | 8 | 9 | why",
-        ),
-        ("{command: 'kill -9 $$'}", "ended with exit code -9"),
+        ("{command: ['true'], cwd: nowhere}", "/nowhere"),
+        ("{command: [sleep, '60'], timeout_ms: 100}", "did not end within 0.1 s"),
+        ("{command: 'exit 7'}", "ended with exit code 7"),
     ],
 )
 def test_hook__how_it_fails(tmp_path: Path, hook: str, expected: str) -> None:
@@ -327,7 +319,7 @@ def test_after_hooks__that_fail_are_notices(tmp_path: Path) -> None:
         await job.workspaces.close()
 
     run(work())
-    hint = ". Withheld from its environment: API_KEY; what it needs can be named in the workflow's input `env`."
+    hint = "; variables withheld from it: API_KEY; name those it needs in the input `env`"
     assert job.notices == [
         f"EVAL.yaml: test `a`: the hook `after_each` (EVAL.yaml:3:23) ended with exit code 2: bad{hint}",
         f"EVAL.yaml: the hook `after_all` (EVAL.yaml:3:69) ended with exit code 4{hint}",
