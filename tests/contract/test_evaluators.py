@@ -14,6 +14,7 @@ from agentevals_action import evaluators
 from agentevals_action.evaluators import base
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import model_schema
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
@@ -46,11 +47,15 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
         '{"checks": [{"id": "rubric-1", "satisfied": false}]}',
     ),
     "latency": ({"threshold": 100}, Trace((), duration_ms=100), Trace((), duration_ms=100.5)),
-    "cost": ({"budget": 0.3}, Trace((), cost_usd=0.1 + 0.2), Trace((), cost_usd=0.31)),
+    "cost": (
+        {"budget": 0.3},
+        Trace((), usage=Usage(cost_usd=0.1 + 0.2)),
+        Trace((), usage=Usage(cost_usd=0.31)),
+    ),
     "token_usage": (
         {"max_total": 10, "max_input": 6, "max_output": 5},
-        Trace((), input_tokens=6, output_tokens=4),
-        Trace((), input_tokens=6, output_tokens=5),
+        Trace((), usage=Usage(6, 4)),
+        Trace((), usage=Usage(6, 5)),
     ),
     "tool_trajectory": (
         {

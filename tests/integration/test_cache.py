@@ -91,8 +91,8 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
     assert asked(server) == 0
     assert scores(folder) == told
     found = rows(folder)
-    assert [row["cachedReplies"] for row in found.values()] == [3, 1]
-    assert [row["costUsd"] for row in found.values()] == [0, 0]
+    assert [row["spent"]["cachedReplies"] for row in found.values()] == [3, 1]
+    assert [row["spent"]["costUsd"] for row in found.values()] == [0, 0]
     assert all(
         row["samples"][0]["cached"] and row["traceSummary"]["inputTokens"] == 11
         for row in found.values()

@@ -107,7 +107,7 @@ def test_replay__gives_the_same_scores_without_a_key(
         assert after[name]["score"] == before[name]["score"]
         assert after[name]["candidateAnswer"] == ANSWER
         assert after[name]["traceSummary"] == before[name]["traceSummary"]
-    assert [row["cachedReplies"] for row in after.values()] == [4, 2]
+    assert [row["spent"]["cachedReplies"] for row in after.values()] == [4, 2]
     assert "This run cost nothing; 6 of 6 replies were replayed from cassettes." in done.out
     page = (recorded.path / "agentevals-report/report.html").read_text(encoding="utf-8")
     assert "6 of 6 replies were replayed from cassettes" in page
@@ -361,7 +361,11 @@ def edited(text: str, old: str, new: str) -> str:
             "    - role: nobody\n      content: |",
             ":19:13: `exchanges[0].reply.messages[0].role`",
         ),
-        ("    input_tokens: 11", "    input_tokens: many", "`exchanges[0].reply.input_tokens`"),
+        (
+            "    input_tokens: 11",
+            "    input_tokens: many",
+            "`exchanges[0].reply.usage.input_tokens`",
+        ),
         (
             "      content: |\n        Good day!",
             "      content: [{type: file, value: x, path: /etc/passwd}]\n      name: |\n        Good day!",

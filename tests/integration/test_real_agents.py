@@ -219,11 +219,11 @@ def test_run__calls_tokens_and_durations(
     called = [(call.name, call.arguments, call.refused) for call in trace.tool_calls or ()]
     assert called == [expected for _, expected in CALLS[name]]
     count = len(turns) + 1
-    assert (trace.input_tokens, trace.output_tokens) == (120 * count, 10 * count)
-    assert trace.cached_tokens == 20 * count
+    assert (trace.usage.input_tokens, trace.usage.output_tokens) == (120 * count, 10 * count)
+    assert trace.usage.cached_tokens == 20 * count
     assert trace.llm_call_count == (count if name in ("claude", "copilot") else None)
     assert all(call.duration_ms is not None for call in trace.made_calls or ())
-    assert (trace.cost_usd is not None) is (name == "claude")
+    assert (trace.usage.cost_usd is not None) is (name == "claude")
     assert ("Read" in trace.hidden_tools) is (name == "codex")
 
 
@@ -300,7 +300,7 @@ def test_run__sub_agents(name: str, programs: Path, tmp_path: Path, codex_home: 
     else:
         figures = (660, 61, 4)
         assert [one.name for one in others] == ["Read"]
-    assert (trace.input_tokens, trace.output_tokens, trace.llm_call_count) == figures
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.llm_call_count) == figures
 
 
 REFUSALS = {

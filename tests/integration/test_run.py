@@ -216,10 +216,10 @@ def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
     (result,) = read_results(folder / "agentevals-report/results.jsonl")
     source = f"price table {price_table().date}"
     # 11 tokens in, of which 3 are cached, and 7 out: (8 × 1.25 + 3 × 0.125 + 7 × 10) / 1e6
-    assert result.cost_usd == pytest.approx(0.000080375)
+    assert result.spent.cost_usd == pytest.approx(0.000080375)
     assert result.trace_summary
     assert result.trace_summary.cost_source == source
-    assert result.cost_sources == (source,)
+    assert result.spent.cost_sources == (source,)
     assert result.hits == (f"cost: 0.000080375 USD, at most 0.0001 USD asked (source: {source})",)
     assert f"This run cost <$0.0001 (source: {source})." in done.out
     assert "Estimate" not in done.err

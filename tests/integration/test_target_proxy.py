@@ -66,7 +66,7 @@ def test_run__a_judge_that_asks_a_model_has_no_key_and_its_cost_counts(tmp_path:
         },
         "keys": [],
     }
-    assert result.cost_usd, "what the judge's program asked for is the test's cost"
+    assert result.spent.cost_usd, "what the judge's program asked for is the test's cost"
 
 
 def test_run__a_judge_whose_model_fails_is_an_error_and_says_so(tmp_path: Path) -> None:

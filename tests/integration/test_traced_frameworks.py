@@ -94,7 +94,11 @@ def test_complete__an_unchanged_agent(
     )
     assert (call.duration_ms is not None) is has_duration
     # Each of the two calls has 11 tokens in, 3 of them cached, and 7 out.
-    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 22, 14)
-    assert trace.cached_tokens == 6
+    assert (trace.llm_call_count, trace.usage.input_tokens, trace.usage.output_tokens) == (
+        2,
+        22,
+        14,
+    )
+    assert trace.usage.cached_tokens == 6
     assert trace.output == "Refunded 9.5 for A1."
     assert [len(message.tool_calls) for message in trace.messages] == [1, 0]

@@ -13,7 +13,10 @@ from agentevals_action.model.result import (
     TestResult,
     Verdict,
 )
+from agentevals_action.model.usage import Spending
 
+#: Names of fields of `Spending`, which `result` takes as well.
+SPENT = frozenset({"cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies"})
 SCORES: dict[str, float] = {"pass": 1.0, "borderline": 0.7, "fail": 0.2}
 
 
@@ -50,6 +53,7 @@ def result(
         output_messages=messages,
         error=info,
     )
+    spent = Spending(**{name: fields.pop(name) for name in SPENT & fields.keys()})
     return TestResult(
         timestamp="2026-01-01T00:00:00Z",
         eval_id=id,
@@ -65,6 +69,7 @@ def result(
         samples=(sample,),
         error=info,
         fingerprint=print or fingerprint(),
+        spent=spent,
         **fields,
     )
 

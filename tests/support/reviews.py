@@ -74,7 +74,7 @@ def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
     )
 
 
-_BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
+_BUILDER = results.SPENT | {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
 def comment(

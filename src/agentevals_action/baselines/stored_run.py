@@ -62,7 +62,7 @@ def _result(
         build.test_result(suite, test, samples, stored.duration_ms or 0.0, fingerprint),
         timestamp=stored.timestamp,
         duration_ms=stored.duration_ms,
-        cost_usd=stored.cost_usd,
+        spent=stored.spent,
     )
     # Older samples may have no answer: the latest stored answer with the verdict is shown.
     answered = [

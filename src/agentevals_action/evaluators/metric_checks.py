@@ -65,8 +65,8 @@ def at_most(
 def _cost_at_most(trace: Trace, limit: float | None) -> tuple[Check, ...]:
     """The check of the cost, with where it is from, or what to write so that it is known."""
     note = f" (source: {trace.cost_source})" if trace.cost_source else ""
-    note = f"; {trace.cost_hint}" if trace.cost_usd is None and trace.cost_hint else note
-    checks = at_most("cost", trace.cost_usd, limit, "USD")
+    note = f"; {trace.cost_hint}" if trace.usage.cost_usd is None and trace.cost_hint else note
+    checks = at_most("cost", trace.usage.cost_usd, limit, "USD")
     return tuple(replace(check, text=f"{check.text}{note}") for check in checks)
 
 
@@ -94,13 +94,6 @@ def score_checks(checks: Sequence[Check]) -> Score:
         misses=tuple(check.text for check in checks if not check.holds),
         is_unknown=None in results and False not in results,
     )
-
-
-def total_tokens(trace: Trace) -> int | None:
-    """Input and output tokens; None if either is unknown."""
-    if trace.input_tokens is None or trace.output_tokens is None:
-        return None
-    return trace.input_tokens + trace.output_tokens
 
 
 def exploration_ratio(calls: Sequence[ToolCall] | None) -> float | None:
@@ -175,9 +168,9 @@ class TokenUsage(EvaluatorOptions):
         trace = case.trace
         return score_checks(
             (
-                *at_most("tokens", total_tokens(trace), self.max_total),
-                *at_most("input tokens", trace.input_tokens, self.max_input),
-                *at_most("output tokens", trace.output_tokens, self.max_output),
+                *at_most("tokens", trace.usage.total_tokens, self.max_total),
+                *at_most("input tokens", trace.usage.input_tokens, self.max_input),
+                *at_most("output tokens", trace.usage.output_tokens, self.max_output),
             )
         )
 
@@ -236,9 +229,9 @@ class ExecutionMetrics(EvaluatorOptions):
             (
                 *at_most("tool calls", call_count, self.max_tool_calls),
                 *at_most("model calls", trace.llm_call_count, self.max_llm_calls),
-                *at_most("tokens", total_tokens(trace), self.max_tokens),
-                *at_most("input tokens", trace.input_tokens, self.max_input_tokens),
-                *at_most("output tokens", trace.output_tokens, self.max_output_tokens),
+                *at_most("tokens", trace.usage.total_tokens, self.max_tokens),
+                *at_most("input tokens", trace.usage.input_tokens, self.max_input_tokens),
+                *at_most("output tokens", trace.usage.output_tokens, self.max_output_tokens),
                 *_cost_at_most(trace, self.max_cost_usd),
                 *at_most("duration", trace.duration_ms, self.max_duration_ms, "ms"),
                 *about("exploration ratio", ratio, target, tolerance),

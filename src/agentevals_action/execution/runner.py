@@ -21,8 +21,8 @@ from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results.build import (
-    CostTally,
     error_result,
     sample_result,
     test_result,
@@ -67,7 +67,7 @@ class _Sample:
     number: int
     workspaces: Workspaces
     fingerprint: Fingerprint
-    tally: CostTally = field(default_factory=CostTally)
+    spent: list[Spending] = field(default_factory=list)
     #: What a program that judges asked for and no cassette has.
     not_recorded: list[AttemptError] = field(default_factory=list)
 
@@ -150,7 +150,7 @@ class Runner:
         for number, stored in enumerate(base.samples):
             if stored.output_messages:
                 async with self._slots:
-                    one = replace(sample, number=number, tally=CostTally.of(stored))
+                    one = replace(sample, number=number, spent=[stored.spent])
                     samples[number] = await _or_error(one, self._grade(one, stored_work(stored)))
             elif stored.error:
                 samples[number] = stored
@@ -207,11 +207,12 @@ class Runner:
             question=sample.fingerprint.question,
         )
         try:
-            trace = sample.tally.add(await self._calls.complete(target, request))
+            trace = await self._calls.complete(target, request)
         except AttemptError as error:
             if error.spent is not None:
-                sample.tally.add(error.spent)
+                sample.spent.append(error.spent.spent)
             raise
+        sample.spent.append(trace.spent)
         for sentence in _about_reply(trace):
             self._notice(f"the target `{target.name}`: {sentence}")
         return trace
@@ -267,7 +268,7 @@ class Runner:
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         if sample.not_recorded:  # a program may give a score without the reply
             raise sample.not_recorded[0]
-        return sample_result(work, results, sample.tally)
+        return sample_result(work, results, total_spending(sample.spent))
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
         asked: Counter[str] = Counter()
@@ -303,11 +304,13 @@ class Runner:
             temperature=temperature,
         )
         try:
-            return sample.tally.add(await self._calls.complete(target, request))
+            trace = await self._calls.complete(target, request)
         except AttemptError as error:
             kind = "judge" if error.kind == "target" else error.kind
             problem = f"the judge `{target.name}` could not be asked: {error}"
             raise AttemptError(kind, problem, error.hint) from error
+        sample.spent.append(trace.spent)
+        return trace
 
 
 async def _or_error(sample: _Sample, work: Awaitable[SampleResult]) -> SampleResult:
@@ -315,14 +318,15 @@ async def _or_error(sample: _Sample, work: Awaitable[SampleResult]) -> SampleRes
     try:
         return await work
     except AttemptError as error:
-        return error_result(error, sample.tally)
+        return error_result(error, total_spending(sample.spent))
     except Exception as error:
         if cause := exhausted(error):
-            return error_result(AttemptError("resources", str(cause), cause.hint), sample.tally)
+            error = AttemptError("resources", str(cause), cause.hint)
+            return error_result(error, total_spending(sample.spent))
         # A bug of ours is an error of this test and never a score; the other tests go on.
         log.exception("%s: test %s", sample.suite.path, sample.test.id)
         problem = f"{type(error).__name__}: {error} (a bug of the action: please report it)"
-        return error_result(AttemptError("bug", problem), sample.tally)
+        return error_result(AttemptError("bug", problem), total_spending(sample.spent))
 
 
 def _test_result(

@@ -1,12 +1,14 @@
 """Results of tests, as in a results file (JSONL, camelCase)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as result_record
+
+from agentevals_action.model.usage import Spending, Usage
 
 Verdict = Literal["pass", "borderline", "fail"]
 
@@ -77,11 +79,18 @@ class TraceSummary:
     input_tokens: int | None = None
     output_tokens: int | None = None
     total_tokens: int | None = None
+    cached_tokens: int | None = Field(default=None, exclude_if=lambda count: count is None)
+    cache_write_tokens: int | None = Field(default=None, exclude_if=lambda count: count is None)
     cost_usd: float | None = None
     cost_source: str = Field(default="", exclude_if=lambda source: not source)
     duration_ms: float | None = None
     refused_tools: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens and the cost."""
+        return Usage(**{field.name: getattr(self, field.name) for field in fields(Usage)})
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
@@ -108,10 +117,8 @@ class GateRecord:
 class SampleResult:
     """One scored attempt. `output_messages` (wire form) keep the answer so that it can be
     scored again, `file_changes` (unified diff, None without a workspace) what the agent did to its
-    files. `cached`: the answer is a cached one. `cost_usd` is what the agent and the
-    judges cost, as far as it is known, by `cost_sources`; replies out of the cache cost nothing.
-    `replies` counts all of them, `cached_replies` those from the cache, `unpriced_replies` those
-    with unknown cost."""
+    files. `cached`: the answer is a cached one. `spent` is what the agent and the judges
+    cost."""
 
     score: float | None = None
     verdict: Verdict | None = None
@@ -122,11 +129,7 @@ class SampleResult:
     cached: bool = False
     trace_summary: TraceSummary | None = None
     evaluator_results: tuple[EvaluatorResult, ...] = ()
-    cost_usd: float | None = None
-    cost_sources: tuple[str, ...] = ()
-    replies: int = 0
-    cached_replies: int = 0
-    unpriced_replies: int = 0
+    spent: Spending = Spending()  # frozen
     error: ErrorInfo | None = None
 
 
@@ -138,8 +141,8 @@ class TestResult:
     file, a JSONL row). `question` is the last message of the user; `input_messages` are all
     messages, with their contents as text, if there are several. `hits`, `misses`,
     `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the
-    verdict is shown by: the first whose verdict is the test's, else the first. `cost_usd` and the
-    numbers of replies are sums over the samples. `confirming` is the number of the last samples
+    verdict is shown by: the first whose verdict is the test's, else the first. `spent` is the
+    sum over the samples. `confirming` is the number of the last samples
     that belong to a confirmation: they count for this test, not for the suite's mean."""
 
     __test__ = False  # pytest: not a test case
@@ -165,11 +168,7 @@ class TestResult:
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
     confirming: int = 0
-    cost_usd: float | None = None
-    cost_sources: tuple[str, ...] = ()
-    replies: int = 0
-    cached_replies: int = 0
-    unpriced_replies: int = 0
+    spent: Spending = Spending()  # frozen
     duration_ms: float | None = None
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
@@ -196,10 +195,10 @@ class EvaluatorSummary:
 class SuiteSummary:
     """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all
     samples, None when nothing was scored; `average_score` is over the run's own samples alone.
-    `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`, `input_tokens` and
-    `output_tokens` sum the traces of all samples, cached or not, so that two runs can be compared;
-    None when no trace has them. Of all `samples`, `samples_with_cost` have a cost and
-    `samples_with_tokens` both token counts: if these are fewer, the sums are partial."""
+    `spent` is what the run cost. `usage` sums the traces of all samples, cached or not, so that two
+    runs can be compared; a figure is None when no trace has it. Of all `samples`,
+    `samples_with_cost` have a cost and `samples_with_tokens` both token counts: if these are fewer,
+    the sums are partial."""
 
     eval_path: str
     dataset: str
@@ -212,17 +211,11 @@ class SuiteSummary:
     average_score: float | None
     by_evaluator: tuple[EvaluatorSummary, ...] = ()
     top_misses: tuple[str, ...] = ()
-    cost_usd: float | None = None
-    cost_sources: tuple[str, ...] = ()
-    agent_cost_usd: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    spent: Spending = Spending()  # frozen
+    usage: Usage = Usage()  # frozen
     samples: int = 0
     samples_with_cost: int = 0
     samples_with_tokens: int = 0
-    replies: int = 0
-    cached_replies: int = 0
-    unpriced_replies: int = 0
     duration_ms: float = 0.0
 
 

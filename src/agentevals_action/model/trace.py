@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.usage import Spending, Usage
 
 
 def text_of(message: Message) -> str:
@@ -21,25 +22,19 @@ class Trace:
 
     `tool_calls` is None where the reply cannot show them (plain text of a command); refused ones
     are among them. `hidden_tools` are the names of tools whose calls the agent does not show
-    (`Read`, of an agent that reads files through its shell). Tokens are counts, `cost_usd` US
-    dollars, `duration_ms` milliseconds. Of the input tokens, `cached_tokens` were read from the
-    vendor's cache and `cache_write_tokens` written to it. `model` is the name that the reply gives.
-    `cost_source` is where the cost is from, `cost_hint` what to write so that an unknown one is
-    known. `warnings` are sentences about the reply. `cached`: the reply comes from the cache, and
-    the figures are those of the original call."""
+    (`Read`, of an agent that reads files through its shell). `duration_ms` is in milliseconds,
+    `model` the name that the reply gives. `cost_source` is where the cost is from, `cost_hint` what
+    to write so that an unknown one is known. `warnings` are sentences about the reply. `cached`:
+    the reply comes from the cache, and the figures are those of the original call."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None
     llm_call_count: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    cost_usd: float | None = None
+    usage: Usage = Usage()  # noqa: RUF009  # frozen
     duration_ms: float | None = None
     cached: bool = False
     hidden_tools: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    cache_write_tokens: int | None = None
     model: str | None = None
     cost_source: str = ""
     cost_hint: str = ""
@@ -50,6 +45,15 @@ class Trace:
         if self.tool_calls is None:
             return None
         return tuple(call for call in self.tool_calls if not call.refused)
+
+    @property
+    def spent(self) -> Spending:
+        """What the reply cost; a cached one costs nothing."""
+        if self.cached:
+            return Spending(cost_usd=0.0, replies=1, cached_replies=1)
+        if self.usage.cost_usd is None:
+            return Spending(replies=1, unpriced_replies=1)
+        return Spending(self.usage.cost_usd, (self.cost_source or "reply",), replies=1)
 
     @property
     def has_answer(self) -> bool:

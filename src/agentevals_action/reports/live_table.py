@@ -81,9 +81,9 @@ class LiveTable:
             suite.done[side] += 1
             if side != "base":
                 suite.verdicts[result.verdict or "error"] += 1
-            if result.cost_usd is not None:
-                suite.cost_usd = (suite.cost_usd or 0.0) + result.cost_usd
-            self._is_cost_partial |= result.unpriced_replies > 0
+            if result.spent.cost_usd is not None:
+                suite.cost_usd = (suite.cost_usd or 0.0) + result.spent.cost_usd
+            self._is_cost_partial |= result.spent.unpriced_replies > 0
 
     def confirm(self, tests: int, settled: int, samples: int) -> None:
         """Shows the confirmation, whose cost is not part of the sum."""

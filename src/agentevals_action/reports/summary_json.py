@@ -25,6 +25,7 @@ from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
 _BASELINE = ("source", "wanted", "commit", "commit_time", "reason", "problem")
+_SPENT = ("cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies")
 _Json = dict[str, Any]
 
 
@@ -52,13 +53,7 @@ def review_summary(view: ReportView) -> str:
         "goneSuites": list(review.gone_suites),
         "faults": [one.entry() for one in review.invalid],
         "warnings": [one.entry() for one in review.warnings],
-        "spent": {
-            "costUsd": view.spending.cost_usd,
-            "costSources": list(view.spending.sources),
-            "replies": view.spending.replies,
-            "cachedReplies": view.spending.cached,
-            "unpricedReplies": view.spending.unpriced,
-        },
+        "spent": _record(view.spending, *_SPENT),
         "notices": list(view.notices),
     }
     return _dump(document)
@@ -176,7 +171,8 @@ def _totals(summary: SuiteSummary | None) -> _Json | None:
     if summary is None:
         return None
     fields = to_jsonable_python(summary)
-    return {name: fields[name] for name in fields if name not in ("evalPath", "dataset")}
+    own = {name: fields[name] for name in fields if name not in ("evalPath", "dataset")}
+    return {**own, "costUsd": summary.spent.cost_usd}
 
 
 def _test(test: TestComparison) -> _Json:

@@ -1,6 +1,7 @@
 """Rows of AgentV's `index.jsonl` (snake_case), read leniently as results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from agentevals_action.model.result import (
     TraceSummary,
     Verdict,
 )
+from agentevals_action.model.usage import Spending, Usage
 from agentevals_action.results.scoring import verdict_of
 from agentevals_action.system.files.regular_files import read_regular
 
@@ -72,7 +74,7 @@ def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
         evaluator_results=evaluators,
         eval_path=_suite_path(data),
         samples=(sample,),
-        cost_usd=_number(data, "cost_usd"),
+        spent=Spending(_number(data, "cost_usd")),
         duration_ms=_number(data, "duration_ms"),
         error=error,
     )
@@ -161,17 +163,17 @@ def _assertions(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def _trace(data: Mapping[str, Any]) -> TraceSummary | None:
-    usage = data.get("token_usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    taken, given = _number(usage, "input"), _number(usage, "output")
-    cost, duration = _number(data, "cost_usd"), _number(data, "duration_ms")
-    if (taken, given, cost, duration) == (None, None, None, None):
+    tokens = data.get("token_usage")
+    tokens = tokens if isinstance(tokens, Mapping) else {}
+    counts = (_number(tokens, name) for name in ("input", "output"))
+    sent, received = (None if number is None else int(number) for number in counts)
+    usage = Usage(sent, received, cost_usd=_number(data, "cost_usd"))
+    duration = _number(data, "duration_ms")
+    if usage == Usage() and duration is None:
         return None
     return TraceSummary(
-        input_tokens=None if taken is None else int(taken),
-        output_tokens=None if given is None else int(given),
-        total_tokens=None if taken is None or given is None else int(taken + given),
-        cost_usd=cost,
+        total_tokens=usage.total_tokens,
+        **asdict(usage),
         duration_ms=duration,
     )
 

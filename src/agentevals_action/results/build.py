@@ -1,12 +1,11 @@
 """The results of samples and tests, built from scored attempts."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import distinct
 from agentevals_action.model.messages import wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
@@ -17,48 +16,13 @@ from agentevals_action.model.result import (
     TestResult,
 )
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import text_of
+from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results import scoring
 from agentevals_action.results.trace_summary import Work, summary_of
 
 
-@dataclass
-class CostTally:
-    """The cost of the replies of one sample: US dollars (None: unknown for all) and where they are
-    from, the number of replies, of cached ones, and of those with unknown cost."""
-
-    cost_usd: float | None = None
-    cost_sources: tuple[str, ...] = ()
-    replies: int = 0
-    cached_replies: int = 0
-    unpriced_replies: int = 0
-
-    def add(self, reply: Trace) -> Trace:
-        """Counts a reply and returns it; a cached one costs nothing."""
-        self.replies += 1
-        if reply.cached:
-            self.cached_replies += 1
-            self.cost_usd = self.cost_usd or 0.0
-        elif reply.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
-            self.cost_sources = distinct([self.cost_sources, [reply.cost_source or "reply"]])
-        else:
-            self.unpriced_replies += 1
-        return reply
-
-    @classmethod
-    def of(cls, sample: SampleResult) -> "CostTally":
-        """The cost of a stored sample."""
-        return cls(
-            sample.cost_usd,
-            sample.cost_sources,
-            sample.replies,
-            sample.cached_replies,
-            sample.unpriced_replies,
-        )
-
-
-def sample_result(work: Work, results: Sequence[EvaluatorResult], tally: CostTally) -> SampleResult:
+def sample_result(work: Work, results: Sequence[EvaluatorResult], spent: Spending) -> SampleResult:
     """A sample whose evaluators ran."""
     trace = work.trace
     score, verdict, gates = scoring.score_sample(results)
@@ -72,14 +36,14 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult], tally: CostTal
         cached=trace.cached,
         trace_summary=summary_of(trace),
         evaluator_results=tuple(results),
-        **asdict(tally),
+        spent=spent,
         error=next((result.error for result in results if result.error), None),
     )
 
 
-def error_result(error: AttemptError, tally: CostTally) -> SampleResult:
+def error_result(error: AttemptError, spent: Spending) -> SampleResult:
     """A sample that could not be scored, with its cost."""
-    return SampleResult(**asdict(tally), error=ErrorInfo(kind=error.kind, message=error.sentence))
+    return SampleResult(spent=spent, error=ErrorInfo(kind=error.kind, message=error.sentence))
 
 
 def test_result(
@@ -132,12 +96,12 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
 def without_cost(result: TestResult) -> TestResult:
     """A result that cost nothing, so that only the cost of scoring it again is counted."""
     samples = tuple(map(cost_free, result.samples))
-    return replace(result, samples=samples, **asdict(CostTally()))
+    return replace(result, samples=samples, spent=Spending())
 
 
 def cost_free(sample: SampleResult) -> SampleResult:
     """A sample that cost nothing."""
-    return replace(sample, **asdict(CostTally()))
+    return replace(sample, spent=Spending())
 
 
 def _totals(
@@ -150,7 +114,6 @@ def _totals(
         verdict, gates = scoring.verdict_of(score, decided), tuple(decided)
     shown = next((sample for sample in samples if sample.verdict == verdict), samples[0])
     order = {name: index for index, name in enumerate(declared)}
-    costs = [sample.cost_usd for sample in samples if sample.cost_usd is not None]
     return {
         "score": score,
         "verdict": verdict,
@@ -161,11 +124,7 @@ def _totals(
         "trace_summary": shown.trace_summary,
         "evaluator_results": shown.evaluator_results,
         "samples": samples,
-        "cost_usd": sum(costs) if costs else None,
-        "cost_sources": distinct(sample.cost_sources for sample in samples),
-        "replies": sum(sample.replies for sample in samples),
-        "cached_replies": sum(sample.cached_replies for sample in samples),
-        "unpriced_replies": sum(sample.unpriced_replies for sample in samples),
+        "spent": total_spending(sample.spent for sample in samples),
         "error": next((sample.error for sample in samples if sample.error), None),
     }
 

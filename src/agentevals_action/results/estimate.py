@@ -13,11 +13,11 @@ def attempt_cost(results: Path) -> float | None:
     not known. Tests with cached replies or an error predict nothing."""
     try:
         costs = [
-            result.cost_usd / len(result.samples)
+            result.spent.cost_usd / len(result.samples)
             for result in (read_results(results) if results.is_file() else ())
-            if result.cost_usd is not None
+            if result.spent.cost_usd is not None
             and result.samples
-            and not (result.cached_replies or result.error)
+            and not (result.spent.cached_replies or result.error)
         ]
     except InvalidInput:
         return None

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TypeVar
 
-from agentevals_action.formatting import distinct
 from agentevals_action.model.result import (
     EvaluatorResult,
     EvaluatorSummary,
@@ -13,6 +12,7 @@ from agentevals_action.model.result import (
     SuiteSummary,
     TestResult,
 )
+from agentevals_action.model.usage import total, total_spending
 from agentevals_action.results import scoring
 
 _TOP_MISSES = 10
@@ -36,10 +36,7 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         for test in tests
         for trace in ([each.trace_summary for each in test.samples] or [test.trace_summary])
     ]
-    known = [trace for trace in traces if trace]
-    agent_costs = _known(trace.cost_usd for trace in known)
-    input_tokens = _known(trace.input_tokens for trace in known)
-    output_tokens = _known(trace.output_tokens for trace in known)
+    usages = [trace.usage for trace in traces if trace]
     durations = _known(test.duration_ms for test in tests)
     misses = Counter(miss for test in tests for miss in test.misses)
     return SuiteSummary(
@@ -54,19 +51,11 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         average_score=_mean(_known(map(_own_score, tests))),
         by_evaluator=_by_evaluator(tests),
         top_misses=tuple(miss for miss, _ in misses.most_common(_TOP_MISSES)),
-        cost_usd=_sum(_known(test.cost_usd for test in tests)),
-        cost_sources=distinct([test.cost_sources for test in tests]),
-        agent_cost_usd=_sum(agent_costs),
-        input_tokens=sum(input_tokens) if input_tokens else None,
-        output_tokens=sum(output_tokens) if output_tokens else None,
+        spent=total_spending(test.spent for test in tests),
+        usage=total(usages, partial=True),
         samples=len(traces),
-        samples_with_cost=len(agent_costs),
-        samples_with_tokens=sum(
-            trace.input_tokens is not None and trace.output_tokens is not None for trace in known
-        ),
-        replies=sum(test.replies for test in tests),
-        cached_replies=sum(test.cached_replies for test in tests),
-        unpriced_replies=sum(test.unpriced_replies for test in tests),
+        samples_with_cost=len(_known(usage.cost_usd for usage in usages)),
+        samples_with_tokens=len(_known(usage.total_tokens for usage in usages)),
         duration_ms=sum(durations, start=0.0),
     )
 
@@ -95,10 +84,6 @@ def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:
 
 def _known(values: Iterable[Number | None]) -> list[Number]:
     return [value for value in values if value is not None]
-
-
-def _sum(values: Sequence[float]) -> float | None:
-    return sum(values) if values else None
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -1,7 +1,7 @@
 """The summary of an attempt's trace as results store it, and the attempt that a stored sample is
 of."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentevals_action.model.messages import read_message
@@ -23,16 +23,13 @@ def summary_of(trace: Trace) -> TraceSummary:
     """The summary of a trace; unknown values are None."""
     calls = trace.made_calls
     refused = (call.name for call in trace.tool_calls or () if call.refused)
-    both = trace.input_tokens is not None and trace.output_tokens is not None
     return TraceSummary(
         event_count=len(calls or ()),
         tool_names=tuple(dict.fromkeys(call.name for call in calls or ())),
         tool_call_count=None if calls is None else len(calls),
         llm_call_count=trace.llm_call_count,
-        input_tokens=trace.input_tokens,
-        output_tokens=trace.output_tokens,
-        total_tokens=(trace.input_tokens or 0) + (trace.output_tokens or 0) if both else None,
-        cost_usd=trace.cost_usd,
+        total_tokens=trace.usage.total_tokens,
+        **asdict(trace.usage),
         cost_source=trace.cost_source,
         duration_ms=trace.duration_ms,
         refused_tools=tuple(dict.fromkeys(refused)),
@@ -49,9 +46,7 @@ def stored_work(sample: SampleResult) -> Work:
         messages=messages,
         tool_calls=None if summary.tool_call_count is None else calls,
         llm_call_count=summary.llm_call_count,
-        input_tokens=summary.input_tokens,
-        output_tokens=summary.output_tokens,
-        cost_usd=summary.cost_usd,
+        usage=summary.usage,
         cost_source=summary.cost_source,
         duration_ms=summary.duration_ms,
         hidden_tools=summary.hidden_tools,

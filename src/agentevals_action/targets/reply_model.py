@@ -15,6 +15,7 @@ from pydantic import (
 
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.field_errors import dotted, field_errors
 
 Item = TypeVar("Item")
@@ -98,10 +99,12 @@ class ModelReply(ReplyModel):
             messages=tuple(messages),
             tool_calls=tuple(call for message in messages for call in message.tool_calls),
             llm_call_count=1,
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cached_tokens=self.cached_tokens,
-            cache_write_tokens=self.cache_write_tokens,
+            usage=Usage(
+                input_tokens=self.input_tokens,
+                output_tokens=self.output_tokens,
+                cached_tokens=self.cached_tokens,
+                cache_write_tokens=self.cache_write_tokens,
+                cost_usd=None if self.router_usage is None else self.router_usage.cost_usd,
+            ),
             model=self.model,
-            cost_usd=None if self.router_usage is None else self.router_usage.cost_usd,
         )

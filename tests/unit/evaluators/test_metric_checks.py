@@ -4,7 +4,6 @@ import pytest
 
 from agentevals_action.evaluators import metric_checks as metrics
 from agentevals_action.model.suite import ToolCall
-from agentevals_action.model.trace import Trace
 
 
 def test_limit__is_not_decided_by_float_noise() -> None:
@@ -32,12 +31,6 @@ def test_checks__make_a_score(
     )
     assert (score.value, score.is_unknown) == (value, is_unknown)
     assert sorted(score.hits + score.misses) == ["0", "1"]
-
-
-def test_total_tokens__need_both() -> None:
-    assert metrics.total_tokens(Trace((), input_tokens=3, output_tokens=4)) == 7
-    assert metrics.total_tokens(Trace((), input_tokens=3)) is None
-    assert metrics.total_tokens(Trace((), output_tokens=3)) is None
 
 
 def test_exploration_ratio__is_the_share_of_calls_that_look() -> None:

@@ -9,6 +9,7 @@ import pytest
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from tests.support import cases
 
 UNKNOWN = Trace(())
@@ -109,7 +110,7 @@ def test_execution_metrics__exploration_is_unknown_if_reads_are_hidden() -> None
 
 
 def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
-    trace = Trace((), (ToolCall("Read"), ToolCall("Edit")), 3, 900, 200, None, 0.12, 1500)
+    trace = Trace((), (ToolCall("Read"), ToolCall("Edit")), 3, Usage(900, 200, cost_usd=0.12), 1500)
     limits = {
         "max_tool_calls": 2,
         "max_llm_calls": 2,
@@ -136,7 +137,7 @@ def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
 
 
 def test_cost__states_where_it_is_from_or_what_to_write() -> None:
-    known = Trace((), cost_usd=0.25, cost_source="price table 2026-01-02")
+    known = Trace((), usage=Usage(cost_usd=0.25), cost_source="price table 2026-01-02")
     assert run("cost", {"budget": 0.5}, known).hits == (
         "cost: 0.25 USD, at most 0.5 USD asked (source: price table 2026-01-02)",
     )

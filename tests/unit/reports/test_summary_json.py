@@ -56,11 +56,11 @@ def test_summary_json__decision_counts_and_suites() -> None:
         "byBaseEvaluators": None,
     }
     assert tone["tests"] == []
-    assert support["head"]["agentCostUsd"] == support["head"]["costUsd"]
+    assert support["head"]["usage"]["costUsd"] == support["head"]["costUsd"]
     assert (
         support["head"]["samples"],
         support["head"]["samplesWithCost"],
-        support["head"]["inputTokens"],
+        support["head"]["usage"]["inputTokens"],
     ) == (6, 6, None)
 
 

@@ -15,9 +15,9 @@ TWO_SAMPLES = (SampleResult(), SampleResult())
 
 def test_attempt_cost__of_the_attempts_that_were_paid(tmp_path: Path) -> None:
     rows = [
-        replace(results.result("a"), samples=TWO_SAMPLES, cost_usd=0.5),
+        replace(results.result("a", cost_usd=0.5), samples=TWO_SAMPLES),
         results.result("b", cost_usd=0.05),
-        replace(results.result("cached", cost_usd=9.0), cached_replies=1),
+        results.result("cached", cost_usd=9.0, cached_replies=1),
         results.result("error", None, cost_usd=9.0),
         results.result("unknown"),
     ]

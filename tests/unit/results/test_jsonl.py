@@ -201,7 +201,7 @@ def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
         ("words", 1.0, False),
     ]
     assert result.trace_summary
-    assert (result.trace_summary.total_tokens, result.cost_usd, result.duration_ms) == (
+    assert (result.trace_summary.total_tokens, result.spent.cost_usd, result.duration_ms) == (
         120,
         0.02,
         1200,

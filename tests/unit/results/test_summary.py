@@ -33,7 +33,7 @@ def test_summary__counts_rates_and_means() -> None:
     )
     assert summary.pass_rate == 1 / 3
     assert summary.average_score == (1.0 + 0.7 + 0.2) / 3
-    assert summary.cost_usd == 0.75
+    assert summary.spent.cost_usd == 0.75
     assert summary.duration_ms == 150.0
     assert (summary.eval_path, summary.dataset) == ("evals/EVAL.yaml", "suite")
 
@@ -41,7 +41,11 @@ def test_summary__counts_rates_and_means() -> None:
 def test_summary__nothing_scored_has_no_rate_and_no_cost() -> None:
     for tests in ([], [results.result("a", None)]):
         summary = summarise("e", "s", tests)
-        assert (summary.pass_rate, summary.average_score, summary.cost_usd) == (None, None, None)
+        assert (summary.pass_rate, summary.average_score, summary.spent.cost_usd) == (
+            None,
+            None,
+            None,
+        )
 
 
 def sampled(*figures: TraceSummary | None) -> TestResult:
@@ -60,8 +64,12 @@ def test_summary__what_agents_took_over_all_samples() -> None:
         sampled(TraceSummary(cost_usd=0.0, output_tokens=3)),
     ]
     summary = summarise("e", "s", tests)
-    assert (summary.agent_cost_usd, summary.samples, summary.samples_with_cost) == (0.1 + 0.2, 5, 3)
-    assert (summary.input_tokens, summary.output_tokens, summary.samples_with_tokens) == (
+    assert (summary.usage.cost_usd, summary.samples, summary.samples_with_cost) == (0.1 + 0.2, 5, 3)
+    assert (
+        summary.usage.input_tokens,
+        summary.usage.output_tokens,
+        summary.samples_with_tokens,
+    ) == (
         150,
         10,
         1,
@@ -72,7 +80,7 @@ def test_summary__what_no_trace_tells_is_unknown_and_not_zero() -> None:
     summary = summarise(
         "e", "s", [sampled(TraceSummary(tool_call_count=2), None), results.result("b", None)]
     )
-    assert (summary.agent_cost_usd, summary.input_tokens, summary.output_tokens) == (
+    assert (summary.usage.cost_usd, summary.usage.input_tokens, summary.usage.output_tokens) == (
         None,
         None,
         None,
@@ -82,7 +90,7 @@ def test_summary__what_no_trace_tells_is_unknown_and_not_zero() -> None:
 
 def test_summary__a_row_without_samples_has_its_own_figures() -> None:
     row = replace(results.result("a"), samples=(), trace_summary=TraceSummary(cost_usd=0.5))
-    assert summarise("e", "s", [row]).agent_cost_usd == 0.5
+    assert summarise("e", "s", [row]).usage.cost_usd == 0.5
 
 
 def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
@@ -92,13 +100,13 @@ def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
         "cached_replies": 3,
         "unpriced_replies": 1,
     }
-    tests = [replace(results.result("a"), **paid), results.result("b", cost_usd=0.25, replies=2)]
+    tests = [results.result("a", **paid), results.result("b", cost_usd=0.25, replies=2)]
     summary = summarise("e", "s", tests)
     assert (
-        summary.cost_usd,
-        summary.replies,
-        summary.cached_replies,
-        summary.unpriced_replies,
+        summary.spent.cost_usd,
+        summary.spent.replies,
+        summary.spent.cached_replies,
+        summary.spent.unpriced_replies,
     ) == (0.25, 6, 3, 1)
 
 

@@ -35,6 +35,7 @@ from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.summary_json import report_path, run_summary
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.estimate import attempt_cost, estimate
 from agentevals_action.results.jsonl import read_results
@@ -282,7 +283,8 @@ def _print(view: ReportView, subject: str) -> None:
     decision = view.review.decision
     console.print_suites(view, sys.stdout)
     console.print_not_passed(view, sys.stdout)
-    console.print_sentences([view.spending.sentence(subject)], sys.stdout)
+    spent = spending_sentence(view.spending, subject, replayed=view.review.replayed)
+    console.print_sentences([spent], sys.stdout)
     for waived in decision.waived:
         print(printable(waived, 500))
     if number := sum(suite.head.borderline for suite in view.review.suites if suite.head):

@@ -60,7 +60,7 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
         "expected_output": _with_objects(test.expected_output),
         "expected_outcome": test.criteria or "",
         "token_usage": _token_usage(trace),
-        "cost_usd": trace.cost_usd,
+        "cost_usd": trace.usage.cost_usd,
         "duration_ms": trace.duration_ms,
         "workspace_path": str(case.workspace) if case.workspace else None,
         "file_changes": case.file_changes,
@@ -87,7 +87,8 @@ def _file_paths(case: Case, messages: Sequence[Message]) -> list[str]:
 
 def _token_usage(trace: Trace) -> dict[str, int] | None:
     """The tokens; None if those read or written are unknown, which AgentV's schema requires."""
-    if trace.input_tokens is None or trace.output_tokens is None:
+    usage = trace.usage
+    if usage.input_tokens is None or usage.output_tokens is None:
         return None
-    usage = {"input": trace.input_tokens, "output": trace.output_tokens}
-    return usage if trace.cached_tokens is None else {**usage, "cached": trace.cached_tokens}
+    tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
+    return tokens if usage.cached_tokens is None else {**tokens, "cached": usage.cached_tokens}

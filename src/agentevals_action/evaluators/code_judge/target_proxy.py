@@ -141,8 +141,9 @@ class TargetProxy:
                 "rawText": trace.output,
                 "output": wire_messages(trace.messages),
             }
-            if trace.input_tokens is not None and trace.output_tokens is not None:
-                reply["tokenUsage"] = {"input": trace.input_tokens, "output": trace.output_tokens}
+            usage = trace.usage
+            if usage.total_tokens is not None:
+                reply["tokenUsage"] = {"input": usage.input_tokens, "output": usage.output_tokens}
             replies.append(reply)
         return replies
 

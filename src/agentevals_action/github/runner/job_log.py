@@ -16,6 +16,7 @@ from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.view import edits, waivers
+from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.system.redaction import Redactor, redact
 
@@ -94,7 +95,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
     decision = review.decision
     lines = (
-        view.spending.sentence(),
+        spending_sentence(view.spending, replayed=review.replayed),
         console.outcome_line(decision),
         edits.by_edits_sentence(by_edits, edits.quoted),
         *decision.waived,

@@ -1,14 +1,14 @@
 """Cost and tokens of agents against base, and the cost of the run itself."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from agentevals_action.formatting import NOISE, cost, distinct, plural, step
+from agentevals_action.formatting import NOISE, cost, plural, step
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
 from agentevals_action.model.review import Review
+from agentevals_action.model.usage import Spending, total_spending
 
 Format = Callable[[float | None], str]
-_Part = SuiteSummary | TestResult | SampleResult
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,14 @@ def agent_cost(summary: SuiteSummary | None) -> Amount:
     """US dollars that the agents of a suite cost, as if the cache had been empty."""
     if summary is None:
         return Amount()
-    return Amount(summary.agent_cost_usd, summary.samples_with_cost, summary.samples, summary.total)
+    return Amount(summary.usage.cost_usd, summary.samples_with_cost, summary.samples, summary.total)
 
 
 def agent_tokens(summary: SuiteSummary | None) -> Amount:
     """Tokens that the agents of a suite read and wrote; unknown if one of both is unknown."""
     if summary is None:
         return Amount()
-    read, written = summary.input_tokens, summary.output_tokens
-    total = None if read is None or written is None else read + written
+    total = summary.usage.total_tokens
     return Amount(total, summary.samples_with_tokens, summary.samples, summary.total)
 
 
@@ -79,59 +78,35 @@ def compare_amounts(
     return f"{before} → {after}{unit}{share}"
 
 
-@dataclass(frozen=True)
-class Spending:
-    """The cost of a run in US dollars (None if no reply has a known cost) with the sources of the
-    known costs, and its replies. `replayed`: the cached ones come from cassettes."""
+def spending_sentence(spent: Spending, subject: str = "this run", *, replayed: bool = False) -> str:
+    """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
 
-    cost_usd: float | None
-    replies: int
-    cached: int
-    unpriced: int
-    sources: tuple[str, ...] = ()
-    replayed: bool = False
+    Empty if no cost is known and no reply was cached. `replayed`: the cached replies come from
+    cassettes."""
+    amount, unpriced, cached = spent.cost_usd, spent.unpriced_replies, spent.cached_replies
 
-    def sentence(self, subject: str = "this run") -> str:
-        """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
+    def share(number: int) -> str:
+        return f"{number:,} of {spent.replies:,} {plural(spent.replies, 'reply', 'replies')}"
 
-        Empty if no cost is known and no reply was cached."""
-        parts = []
-        if self.cost_usd or (self.cost_usd is not None and not self.unpriced):
-            amount = f"${self.cost_usd:,.2f}" if self.cost_usd >= 0.1 else cost(self.cost_usd)
-            amount = amount if self.cost_usd else "nothing"
-            by = f" (source: {', '.join(sorted(self.sources))})" if self.sources else ""
-            parts.append(f"{subject} cost {'at least ' if self.unpriced else ''}{amount}{by}")
-        if self.unpriced and (self.cost_usd or self.cached):
-            parts.append(f"the cost of {self._share(self.unpriced)} is unknown")
-        if self.cached:
-            words = f"{plural(self.cached, 'was', 'were')} replayed from cassettes"
-            words = words if self.replayed else "came from the cache"
-            parts.append(f"{self._share(self.cached)} {words}")
-        text = "; ".join(parts)
-        return f"{text[0].upper()}{text[1:]}." if text else ""
-
-    def _share(self, number: int) -> str:
-        return f"{number:,} of {self.replies:,} {plural(self.replies, 'reply', 'replies')}"
-
-
-def spent_by(parts: Iterable[_Part], *, replayed: bool = False) -> Spending:
-    """The sum over suites, tests or samples."""
-    parts = list(parts)
-    costs = [part.cost_usd for part in parts if part.cost_usd is not None]
-    return Spending(
-        cost_usd=sum(costs) if costs else None,
-        sources=distinct(part.cost_sources for part in parts),
-        replies=sum(part.replies for part in parts),
-        cached=sum(part.cached_replies for part in parts),
-        unpriced=sum(part.unpriced_replies for part in parts),
-        replayed=replayed,
-    )
+    parts = []
+    if amount or (amount is not None and not unpriced):
+        dollars = f"${amount:,.2f}" if amount >= 0.1 else cost(amount)
+        dollars = dollars if amount else "nothing"
+        by = f" (source: {', '.join(sorted(spent.cost_sources))})" if spent.cost_sources else ""
+        parts.append(f"{subject} cost {'at least ' if unpriced else ''}{dollars}{by}")
+    if unpriced and (amount or cached):
+        parts.append(f"the cost of {share(unpriced)} is unknown")
+    if cached:
+        words = f"{plural(cached, 'was', 'were')} replayed from cassettes"
+        parts.append(f"{share(cached)} {words if replayed else 'came from the cache'}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def spent_by_review(review: Review) -> Spending:
     """The cost of head, of the samples of base that were run for this review, and of base's
     evaluators on head's answers."""
-    parts: list[_Part] = []
+    parts: list[SuiteSummary | TestResult | SampleResult] = []
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
         parts += [test.by_base.result for test in suite.tests if test.by_base]
@@ -145,4 +120,4 @@ def spent_by_review(review: Review) -> Spending:
                 if test.evidence
                 for sample in test.evidence.base_samples
             ]
-    return spent_by(parts, replayed=review.replayed)
+    return total_spending(part.spent for part in parts)

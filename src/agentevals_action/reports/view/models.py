@@ -8,8 +8,8 @@ from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
+from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.conversations import TurnNumber
-from agentevals_action.reports.view.cost import Spending
 from agentevals_action.reports.view.links import Links
 
 

@@ -20,6 +20,7 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view import edits, verdict, waivers
 from agentevals_action.reports.view.baseline import BaselineText
+from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.links import linked
 from agentevals_action.reports.view.listing import Listing, cut, make_listing
 from agentevals_action.reports.view.models import ListedTest, ReportView
@@ -195,7 +196,7 @@ class _PageBuilder:
             baseline=self._base.sentence(),
             baseline_notes=self._base.notes(limits.items),
             noise=self._base.details(min(limits.items, limits.folded)),
-            spent=view.spending.sentence(),
+            spent=spending_sentence(view.spending, replayed=review.replayed),
             selections=self._selections(),
             warnings=self._diagnostics(review.warnings, "warning", "about suites"),
             notices=notices,

@@ -1,9 +1,8 @@
 """The table of suites."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from agentevals_action.escaping import code
 from agentevals_action.formatting import (
@@ -22,6 +21,7 @@ from agentevals_action.formatting import (
 )
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
+from agentevals_action.model.usage import total
 from agentevals_action.reports.view.baseline import is_noise, pool_differences
 from agentevals_action.reports.view.cost import (
     Amount,
@@ -34,8 +34,6 @@ from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.ordering import FINE, rank, worst_first
 from agentevals_action.reports.view.waivers import is_accepted
 from agentevals_action.results.rates import interval
-
-Figure = TypeVar("Figure", int, float)
 
 _MANY = 7  # suites, from which on the table has only the worst
 _OPEN = 10  # of these
@@ -225,14 +223,10 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
         pass_rate=sums["passed"] / scored if scored else None,
         average_score=points / scored if scored else None,
         # Of the rounded figures, so that the rows add up to the sum.
-        agent_cost_usd=_sum_known(shown_cost(one.agent_cost_usd) for one in known),
+        usage=total(
+            (replace(one.usage, cost_usd=shown_cost(one.usage.cost_usd)) for one in known),
+            partial=True,
+        ),
         duration_ms=sum(shown_time(one.duration_ms) for one in known),
-        input_tokens=_sum_known(one.input_tokens for one in known),
-        output_tokens=_sum_known(one.output_tokens for one in known),
         **sums,
     )
-
-
-def _sum_known(figures: Iterable[Figure | None]) -> Figure | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known[1:], known[0]) if known else None

@@ -17,7 +17,8 @@ from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Review, Selection
 from agentevals_action.model.shards import Fragments, ShardPlan, Side, TestKey
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.results.build import CostTally, error_result, test_result
+from agentevals_action.model.usage import Spending
+from agentevals_action.results.build import error_result, test_result
 from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
 from agentevals_action.results.shard_sources import ShardArchives, ShardFiles, ShardFolder
 from agentevals_action.results.summary import suite_run
@@ -96,7 +97,7 @@ def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:
     missing = len(fragments.missing)
     shares = settings.max_cost_usd * missing / (missing + len(fragments.by_shard))
     spent = sum(
-        result.cost_usd or 0.0
+        result.spent.cost_usd or 0.0
         for fragment in fragments.by_shard.values()
         for results in fragment.results.values()
         for result in results.values()
@@ -183,7 +184,7 @@ class _Results:
             if number
             else "the plan of the shards does not contain it",
         )
-        samples = [error_result(error, CostTally())]
+        samples = [error_result(error, Spending())]
         return test_result(suite, test, samples, 0.0, self.fingerprints.of(suite, test))
 
 

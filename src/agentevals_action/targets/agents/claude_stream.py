@@ -14,6 +14,7 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import (
     Failure,
@@ -61,7 +62,7 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
     trace = Trace(
         messages=messages,
         tool_calls=stream.calls_of(messages),
-        cost_usd=result.amount("total_cost_usd"),
+        usage=Usage(cost_usd=result.amount("total_cost_usd")),
         duration_ms=result.amount("duration_ms"),
     )
     trace = _with_usage(trace, result, events)
@@ -100,9 +101,12 @@ def _with_usage(trace: Trace, result: StreamEvent, events: Sequence[StreamEvent]
     return replace(
         trace,
         llm_call_count=len(usages) if is_complete else None,
-        input_tokens=total,
-        output_tokens=_sum(used, ["outputTokens" if models else "output_tokens"]),
-        cached_tokens=_sum(used, names[2:]),
+        usage=replace(
+            trace.usage,
+            input_tokens=total,
+            output_tokens=_sum(used, ["outputTokens" if models else "output_tokens"]),
+            cached_tokens=_sum(used, names[2:]),
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import Failure, StreamContent, StreamEvent
@@ -54,9 +55,7 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
     trace = Trace(
         messages=messages,
         tool_calls=stream.calls_of(messages),
-        input_tokens=usage.count("input_tokens"),
-        output_tokens=usage.count("output_tokens"),
-        cached_tokens=usage.count("cached_input_tokens"),
+        usage=Usage(*map(usage.count, ("input_tokens", "output_tokens", "cached_input_tokens"))),
         hidden_tools=HIDDEN_TOOLS,
     )
     failed = _failure(events)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import (
@@ -53,15 +54,12 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
     results = _results(events)
     messages = stream.add_results(list(_messages(events)), results)
     result = stream.last(events, "result")
-    tokens_in, tokens_out, cached = _tokens(events)
     calls = _model_calls(events)
     trace = Trace(
         messages=messages,
         tool_calls=stream.calls_of(messages),
         llm_call_count=calls,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        cached_tokens=cached,
+        usage=_usage(events),
         duration_ms=(result or _NOTHING).object("usage").amount("sessionDurationMs"),
     )
     shut_down = stream.last(events[-3:], "session.shutdown", "session.idle") is not None
@@ -133,8 +131,8 @@ def _results(events: Sequence[StreamEvent]) -> Mapping[str, Finished]:
     return finished
 
 
-def _tokens(events: Sequence[StreamEvent]) -> tuple[int | None, int | None, int | None]:
-    """Tokens in, out and cached: of the session's end, else of each call of a model, else only
+def _usage(events: Sequence[StreamEvent]) -> Usage:
+    """The tokens of the session's end, else of each call of a model, else only
     those out, of each message. A sum is unknown if one of its counts is missing; a call without
     cached tokens does not report them."""
     end = (stream.last(events, "session.shutdown") or _NOTHING).object("data")
@@ -147,9 +145,9 @@ def _tokens(events: Sequence[StreamEvent]) -> tuple[int | None, int | None, int 
 
     if usages:
         cached = total("cacheReadTokens", partial=True)
-        return total("inputTokens"), total("outputTokens"), cached
+        return Usage(total("inputTokens"), total("outputTokens"), cached)
     usages = [event.object("data") for event in events if event.type == "assistant.message"]
-    return None, total("outputTokens"), None
+    return Usage(output_tokens=total("outputTokens"))
 
 
 def _failure(events: Sequence[StreamEvent], result: StreamEvent | None) -> Failure | None:

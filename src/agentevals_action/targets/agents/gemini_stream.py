@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import stream
 from agentevals_action.targets.agents.stream import Failure, Finished, StreamContent, StreamEvent
@@ -52,9 +53,7 @@ def read(events: Sequence[StreamEvent]) -> StreamContent:
     trace = Trace(
         messages=messages,
         tool_calls=stream.calls_of(messages),
-        input_tokens=stats.count("input_tokens"),
-        output_tokens=_output_tokens(stats),
-        cached_tokens=stats.count("cached"),
+        usage=Usage(stats.count("input_tokens"), _output_tokens(stats), stats.count("cached")),
         duration_ms=stats.amount("duration_ms"),
     )
     return StreamContent(

@@ -130,13 +130,13 @@ def read_content(data: Any) -> Trace:
         details = f": {candidate.finish_message}" if candidate.finish_message else ""
         raise ValueError(f"the reply is empty (finishReason {reason!r}){details}{advice}")
     trace = reply.trace([Message("assistant", text, tool_calls=calls)])
-    tokens_in, tokens_out = reply.input_tokens, reply.output_tokens
+    sent, received = reply.input_tokens, reply.output_tokens
     # Thoughts are paid as output, the results of the vendor's own tools as input.
-    if tokens_in is not None:
-        tokens_in += reply.tool_tokens or 0
+    if sent is not None:
+        sent += reply.tool_tokens or 0
     if reply.thought_tokens is not None:
-        tokens_out = (tokens_out or 0) + reply.thought_tokens
-    return replace(trace, input_tokens=tokens_in, output_tokens=tokens_out)
+        received = (received or 0) + reply.thought_tokens
+    return replace(trace, usage=replace(trace.usage, input_tokens=sent, output_tokens=received))
 
 
 def _candidate(reply: _GeneratedContent) -> _Candidate:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
@@ -132,7 +133,7 @@ class ModelApi(Provider):
             trace = self._format.read(reply)
         except ValueError as error:
             raise self._client.reply_error(error) from None
-        return trace if cost is None else replace(trace, cost_usd=cost)
+        return replace(trace, usage=Usage(cost_usd=cost).or_else(trace.usage))
 
     async def check(self, request: Request) -> str:
         """One call."""

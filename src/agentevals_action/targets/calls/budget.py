@@ -31,10 +31,10 @@ class Budget:
         """Counts a reply of a target; a cached one costs nothing."""
         if reply.cached:
             return
-        if reply.cost_usd is None:
+        if reply.usage.cost_usd is None:
             self.unknown.add(target)
         else:
-            self.spent += reply.cost_usd
+            self.spent += reply.usage.cost_usd
 
     def notices(self) -> tuple[str, ...]:
         """Sentences for the report: the limit was reached, or some costs are unknown."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import amount, count, decoded
 from agentevals_action.targets.otel.spans import Span
 
@@ -69,7 +70,7 @@ class Step:
 
     Of a model call: `input` are the messages that the model received, `output` those that it
     answered; None if they may lack a tool call. Of a tool call: `tool`, with its arguments, result
-    and id. Tokens are counts, the cost is US dollars."""
+    and id."""
 
     type: StepType
     input: tuple[Message, ...] | None = None
@@ -79,11 +80,7 @@ class Step:
     result: Any = None
     call_id: str | None = None
     model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    cost_usd: float | None = None
+    usage: Usage = Usage()  # noqa: RUF009  # frozen
 
 
 def read_step(span: Span) -> Step | None:
@@ -129,9 +126,9 @@ def _read_tool(span: Span) -> Step:
 def _figures(attributes: Mapping[str, Any]) -> dict[str, Any]:
     tokens = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
     model = _first(attributes, "model")
+    counts = {name: count(_first(attributes, name)) for name in tokens}
     return {
-        **{name: count(_first(attributes, name)) for name in tokens},
-        "cost_usd": amount(_first(attributes, "cost_usd")),
+        "usage": Usage(**counts, cost_usd=amount(_first(attributes, "cost_usd"))),
         "model": model if isinstance(model, str) else None,
     }
 

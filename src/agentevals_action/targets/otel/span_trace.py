@@ -1,29 +1,16 @@
 """The trace that the spans of one attempt show: the calls of models and of tools, by time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.usage import total
 from agentevals_action.targets.agents.stream import add_answer, calls_of
 from agentevals_action.targets.otel.conventions import Step, StepType, read_step
 from agentevals_action.targets.otel.spans import MAX_SPANS, Span
-
-Number = TypeVar("Number", int, float)
-
-#: Figures that a reply may report itself.
-_FIGURES = (
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "cost_usd",
-    "duration_ms",
-    "model",
-)
 
 
 @dataclass(eq=False)
@@ -57,7 +44,7 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
     answered = [
         node
         for node in models
-        if not node.span.failed or node.step.output or node.step.input_tokens is not None
+        if not node.span.failed or node.step.output or node.step.usage.input_tokens is not None
     ]
     are_shown = all(node.step.output is not None for node in answered)
     are_shown = are_shown and all(node.step.tool for node in tools) and bool(models or tools)
@@ -66,17 +53,13 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
     figures = [node.step for node in answered or agents]
     names = {node.step.model for node in models}
     messages = _messages(models, tools)
-    cost = _total(figures, lambda step: step.cost_usd)
+    usage = total(step.usage for step in figures)
     return Trace(
         messages=messages,
         tool_calls=calls_of(messages) if are_shown else None,
         llm_call_count=len(models) or None,
-        input_tokens=_total(figures, lambda step: step.input_tokens),
-        output_tokens=_total(figures, lambda step: step.output_tokens),
-        cached_tokens=_total(figures, lambda step: step.cached_tokens, partial=True),
-        cache_write_tokens=_total(figures, lambda step: step.cache_write_tokens, partial=True),
-        cost_usd=cost,
-        cost_source="" if cost is None else "OpenTelemetry spans",
+        usage=usage,
+        cost_source="" if usage.cost_usd is None else "OpenTelemetry spans",
         model=names.pop() if len(names) == 1 else None,  # of several models, no one's price fits
         # The time of the process would contain its start.
         duration_ms=agents[0].span.duration_ms if agents == outer and len(outer) == 1 else None,
@@ -103,8 +86,10 @@ def add_trace(reply: Trace, spans: Iterable[Span], advice: str) -> Trace:
         messages=add_answer(trace.messages, reply.output),
         tool_calls=trace.tool_calls,
         llm_call_count=trace.llm_call_count,
-        **{name: getattr(trace, name) for name in _FIGURES if getattr(reply, name) is None},
-        cost_source=trace.cost_source if reply.cost_usd is None else reply.cost_source,
+        usage=reply.usage.or_else(trace.usage),
+        model=reply.model or trace.model,
+        duration_ms=trace.duration_ms if reply.duration_ms is None else reply.duration_ms,
+        cost_source=trace.cost_source if reply.usage.cost_usd is None else reply.cost_source,
     )
 
 
@@ -173,14 +158,6 @@ def _without_twins(models: Sequence[_Node]) -> list[_Node]:
         else:
             others.remove(twin)  # it has one twin
     return calls
-
-
-def _total(
-    steps: Sequence[Step], figure: Callable[[Step], Number | None], *, partial: bool = False
-) -> Number | None:
-    """The sum of a figure; None if one is missing, or with `partial` if all are."""
-    known = [value for step in steps if (value := figure(step)) is not None]
-    return sum(known) if known and (partial or len(known) == len(steps)) else None
 
 
 def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message, ...]:

@@ -19,14 +19,15 @@ def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
 
     In the table, the name that the reply gives comes before the name in the target: it has the
     version, and names the model behind an alias of a proxy."""
-    if trace.cost_usd is not None:
+    usage = trace.usage
+    if usage.cost_usd is not None:
         return replace(trace, cost_source=trace.cost_source or "reply")
     names = [name for name in (trace.model, options.priced_model()) if name]
     price, source = known_price(target, names)
     cost = None if price is None else cost_of(trace, price)
     if cost is not None:
-        return replace(trace, cost_usd=cost, cost_source=source)
-    if trace.input_tokens is None or trace.output_tokens is None:
+        return replace(trace, usage=replace(usage, cost_usd=cost), cost_source=source)
+    if usage.total_tokens is None:
         hint = _NO_TOKENS
     elif price is not None:
         hint = _LONG
@@ -49,16 +50,20 @@ def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, st
 def cost_of(trace: Trace, price: Price) -> float | None:
     """The cost of a trace in US dollars; None if its tokens are unknown, or if the mean prompt of
     its calls is longer than `max_prompt`."""
-    total, written = trace.input_tokens, trace.cache_write_tokens or 0
-    if total is None or trace.output_tokens is None:
+    usage = trace.usage
+    total, written, read = (
+        usage.input_tokens,
+        usage.cache_write_tokens or 0,
+        usage.cached_tokens or 0,
+    )
+    if total is None or usage.output_tokens is None:
         return None
     if price.max_prompt is not None and total > price.max_prompt * (trace.llm_call_count or 1):
         return None
-    read = trace.cached_tokens or 0
     millionths = (
         max(total - read - written, 0) * price.input
         + read * (price.input if price.cached_input is None else price.cached_input)
         + written * (price.input if price.cache_write is None else price.cache_write)
-        + trace.output_tokens * price.output
+        + usage.output_tokens * price.output
     )
     return millionths / 1_000_000

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import count, members, parse_json
 from agentevals_action.targets.agents import copilot_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product, Telemetry
@@ -14,7 +15,7 @@ _FAILED = 2  # the status of a span
 def _add_tokens(trace: Trace, telemetry: bytes) -> Trace:
     """The trace with the tokens of the model calls in the file that Copilot wrote (a span a line),
     sub-agents' included, if its own are not complete. Unknown if a call that succeeded has none."""
-    if trace.input_tokens is not None and trace.output_tokens is not None:
+    if trace.usage.total_tokens is not None:
         return trace
     try:
         spans = [members(parse_json(line)) for line in telemetry.splitlines() if line.strip()]
@@ -35,12 +36,8 @@ def _add_tokens(trace: Trace, telemetry: bytes) -> Trace:
     cached = tokens("cache_read.input_tokens")
     if not calls or not len(sent) == len(received) == len(calls):
         return trace
-    return replace(
-        trace,
-        input_tokens=sum(sent),
-        output_tokens=sum(received),
-        cached_tokens=sum(cached) if cached else None,
-    )
+    usage = Usage(sum(sent), sum(received), sum(cached) if cached else None)
+    return replace(trace, usage=usage)
 
 
 class CopilotCli(AgentOptions):

@@ -15,6 +15,7 @@ from agentevals_action.formatting import one_of
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import (
     MISSING,
     look_up,
@@ -180,7 +181,7 @@ class _Connected(Provider):
             trace = _read(reply, options, request.messages)
         except ValueError as error:
             raise self._client.reply_error(error) from None
-        return trace if reply.cost_usd is None else replace(trace, cost_usd=reply.cost_usd)
+        return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
 
     async def check(self, request: Request) -> str:
         """One call."""

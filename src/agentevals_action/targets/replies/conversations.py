@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.usage import total
 from agentevals_action.targets.replies.formats import FORMATS
 from agentevals_action.targets.replies.formats.base import Turn
-
-Number = TypeVar("Number", int, float)
 
 #: The types of an assistant's blocks that are read, or that cannot hold a tool call.
 _BLOCKS = frozenset({
@@ -43,11 +42,7 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
         messages=messages,
         tool_calls=calls if all(map(_is_understood, items)) else None,
         llm_call_count=len(replies),
-        input_tokens=_sum([reply.input_tokens for reply in replies]),
-        output_tokens=_sum([reply.output_tokens for reply in replies]),
-        cached_tokens=_sum([reply.cached_tokens for reply in replies]),
-        cache_write_tokens=_sum([reply.cache_write_tokens for reply in replies]),
-        cost_usd=_sum([reply.cost_usd for reply in replies]),
+        usage=total(reply.usage for reply in replies),
         model=models.pop() if len(models) == 1 else None,
     )
 
@@ -125,11 +120,3 @@ def _with_outputs(turns: Sequence[Turn]) -> Sequence[Message]:
             answers[message.tool_call_id] = turn
         finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
     return finished[::-1]
-
-
-def _sum(values: Sequence[Number | None]) -> Number | None:
-    """The sum; unknown if one of them is."""
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    return sum(known[1:], known[0])

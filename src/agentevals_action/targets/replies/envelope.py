@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from agentevals_action.model.messages import read_message, read_tool_call
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
 from agentevals_action.targets.replies.conversations import read_conversation
 from agentevals_action.targets.reply_model import ReplyModel
 
 _ANSWER = frozenset({"output", "text", "messages"})
-Figure = TypeVar("Figure", int, float)
 _MAX_NAMES = 5  # unknown fields that a warning names
 
 
@@ -61,22 +61,16 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     envelope = _Envelope.parse(data, "a valid envelope")
     trace = _with_calls(_answer(envelope, question), envelope.tool_calls)
     own = envelope.token_usage or _TokenUsage()
+    usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
     calls = envelope.llm_call_count
     return replace(
         trace,
         llm_call_count=trace.llm_call_count if calls is None else calls,
-        input_tokens=_first(own.input, trace.input_tokens),
-        output_tokens=_first(own.output, trace.output_tokens),
-        cached_tokens=_first(own.cached, trace.cached_tokens),
-        cost_usd=_first(envelope.cost_usd, trace.cost_usd),
+        usage=usage.or_else(trace.usage),
         model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,
         warnings=_warnings(unknown, envelope),
     )
-
-
-def _first(*figures: Figure | None) -> Figure | None:
-    return next((figure for figure in figures if figure is not None), None)
 
 
 def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:

@@ -13,6 +13,7 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from tests.support import cases
 
 _PRINT = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"
@@ -76,8 +77,7 @@ FULL = Trace(
     (CALLS, Message("assistant", "the answer")),
     tool_calls=CALLS.tool_calls,
     llm_call_count=2,
-    input_tokens=1,
-    output_tokens=2,
+    usage=Usage(1, 2),
 )
 
 

@@ -12,6 +12,7 @@ from agentevals_action.evaluators import base
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 
@@ -53,9 +54,7 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         messages,
         tool_calls=messages[0].tool_calls,
         llm_call_count=2,
-        input_tokens=10,
-        output_tokens=5,
-        cost_usd=0.5,
+        usage=Usage(10, 5, cost_usd=0.5),
         duration_ms=9.0,
     )
     result = judged(
@@ -106,6 +105,8 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         "inputTokens": 10,
         "outputTokens": 5,
         "totalTokens": 15,
+        "cachedTokens": None,
+        "cacheWriteTokens": None,
         "costUsd": 0.5,
         "costSource": "",
         "durationMs": 9.0,

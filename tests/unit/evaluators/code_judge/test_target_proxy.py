@@ -22,6 +22,7 @@ from agentevals_action.evaluators.code_judge.target_proxy import (
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.system.loopback_server import MAX_HEAD
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases
@@ -45,9 +46,7 @@ def say(score, **details):
 
 async def echoing(name: str, messages: Sequence[Message]) -> Trace:
     """A target that says its own name and what it was sent."""
-    return Trace(
-        (Message("assistant", f"{name}: {prompt_text(messages)}"),), input_tokens=3, output_tokens=2
-    )
+    return Trace((Message("assistant", f"{name}: {prompt_text(messages)}"),), usage=Usage(3, 2))
 
 
 def judges(ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing) -> base.Judges:

@@ -7,7 +7,13 @@ import pytest
 from agentevals_action.formatting import cost, tokens
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import Finding
-from agentevals_action.reports.view.cost import Amount, Spending, compare_amounts, spent_by_review
+from agentevals_action.model.usage import Spending
+from agentevals_action.reports.view.cost import (
+    Amount,
+    compare_amounts,
+    spending_sentence,
+    spent_by_review,
+)
 from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
@@ -73,39 +79,40 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
     ("spent", "words"),
     [
         (
-            Spending(0.314, 120, 40, 0),
+            Spending(0.314, (), 120, 40, 0),
             "This run cost $0.31; 40 of 120 replies came from the cache.",
         ),
-        (Spending(0.0123, 120, 0, 0), "This run cost $0.0123."),
+        (Spending(0.0123, (), 120, 0, 0), "This run cost $0.0123."),
         (
-            Spending(0.0123, 120, 0, 7, ("reply", "price table 2026-01-02")),
+            Spending(0.0123, ("reply", "price table 2026-01-02"), 120, 0, 7),
             "This run cost at least $0.0123 (source: price table 2026-01-02, reply); the cost of "
             "7 of 120 replies is unknown.",
         ),
-        (Spending(1234.5, 1, 0, 0), "This run cost $1,234.50."),
+        (Spending(1234.5, (), 1, 0, 0), "This run cost $1,234.50."),
         (
-            Spending(0.0, 120, 120, 0),
+            Spending(0.0, (), 120, 120, 0),
             "This run cost nothing; 120 of 120 replies came from the cache.",
         ),
-        (Spending(0.0, 1, 1, 0), "This run cost nothing; 1 of 1 reply came from the cache."),
+        (Spending(0.0, (), 1, 1, 0), "This run cost nothing; 1 of 1 reply came from the cache."),
         (
-            Spending(0.31, 120, 0, 7),
+            Spending(0.31, (), 120, 0, 7),
             "This run cost at least $0.31; the cost of 7 of 120 replies is unknown.",
         ),
-        (Spending(None, 120, 0, 120), ""),
-        (Spending(None, 0, 0, 0), ""),
+        (Spending(None, (), 120, 0, 120), ""),
+        (Spending(None, (), 0, 0, 0), ""),
         (
-            Spending(0.0, 4, 2, 2),
+            Spending(0.0, (), 4, 2, 2),
             "The cost of 2 of 4 replies is unknown; 2 of 4 replies came from the cache.",
         ),
     ],
 )
 def test_words__what_is_not_known_is_not_nothing(spent: Spending, words: str) -> None:
-    assert spent.sentence() == words
+    assert spending_sentence(spent) == words
 
 
 def test_words__of_something_else() -> None:
-    assert Spending(0.5, 1, 0, 0).sentence("these results") == "These results cost $0.50."
+    spent = Spending(0.5, (), 1)
+    assert spending_sentence(spent, "these results") == "These results cost $0.50."
 
 
 def test_of_review__the_base_counts_where_it_was_run() -> None:
@@ -122,7 +129,7 @@ def test_of_review__the_base_counts_where_it_was_run() -> None:
 
 
 def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None:
-    fresh = replace(reviews.result("a").samples[0], cost_usd=0.5, replies=2)
+    fresh = replace(reviews.result("a").samples[0], spent=Spending(0.5, replies=2))
     found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
     head, base = (reviews.result("a", "fail", cost_usd=0.25),), (reviews.result("a", cost_usd=7.0),)
     suite = reviews.compared(

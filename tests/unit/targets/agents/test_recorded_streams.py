@@ -185,8 +185,12 @@ def tools(trace: Trace) -> tuple[tuple[str, Any, bool], ...]:
 def test_answered__the_figures_counted_by_hand(name: str, tmp_path: Path) -> None:
     expected, trace = ANSWERED[name], recorded(tmp_path, name).answer()
     assert trace.llm_call_count == expected.calls
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == expected.tokens
-    assert trace.cost_usd == pytest.approx(expected.cost)
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+    ) == expected.tokens
+    assert trace.usage.cost_usd == pytest.approx(expected.cost)
     assert tools(trace) == expected.tools
     assert trace.output == expected.answer
 
@@ -220,7 +224,11 @@ def test_failed__what_was_spent_before(
     name: str, calls: int, tokens: tuple[int, int, int], tool_calls: int, tmp_path: Path
 ) -> None:
     spent = recorded(tmp_path, name).refused().spent
-    assert (spent.input_tokens, spent.output_tokens, spent.cached_tokens) == tokens
+    assert (
+        spent.usage.input_tokens,
+        spent.usage.output_tokens,
+        spent.usage.cached_tokens,
+    ) == tokens
     assert (spent.llm_call_count, len(spent.tool_calls)) == (calls, tool_calls)
 
 
@@ -258,7 +266,11 @@ def test_telemetry__copilots_tokens(tmp_path: Path) -> None:
     """Two calls of the model: 200 + 260 in, 20 + 11 out; the span of the agent repeats the sum."""
     run = recorded(tmp_path, "copilot-SHELL").reporting((STREAMS / "otel.jsonl").read_text())
     trace = run.answer()
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (460, 31, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        460,
+        31,
+        None,
+    )
 
 
 def test_codex__reads_are_hidden(tmp_path: Path) -> None:

@@ -151,8 +151,12 @@ def test_read_message__tokens_in_are_all_that_are_paid(
     usage: Any, tokens: tuple[int | None, ...]
 ) -> None:
     trace = read_message(message("hi", usage=usage))
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == tokens
-    assert trace.cost_usd is None
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+    ) == tokens
+    assert trace.usage.cost_usd is None
 
 
 @pytest.mark.parametrize(

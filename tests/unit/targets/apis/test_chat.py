@@ -6,6 +6,7 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.apis.openai_chat import chat_messages, read_completion
 from tests.support.cases import file_block
 
@@ -97,7 +98,7 @@ def test_read_completion__text_and_usage() -> None:
         "prompt_tokens_details": {"cached_tokens": 3},
     }
     assert read_completion(completion({"content": "hi"}, usage=usage)) == Trace(
-        (Message("assistant", "hi"),), (), 1, 11, 7, 3
+        (Message("assistant", "hi"),), (), 1, Usage(11, 7, 3)
     )
 
 
@@ -114,7 +115,11 @@ def test_read_completion__text_and_usage() -> None:
 )
 def test_read_completion__usage_that_is_not_reported_is_unknown(usage: Any) -> None:
     trace = read_completion(completion({"content": "hi"}, usage=usage))
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_read_completion__tool_calls_even_with_broken_arguments() -> None:

@@ -176,8 +176,12 @@ def test_read_content__code_that_the_vendor_ran_has_its_output() -> None:
 )
 def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> None:
     trace = read_content(content("hi", usage=usage))
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == tokens
-    assert trace.cost_usd is None
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+    ) == tokens
+    assert trace.usage.cost_usd is None
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.apis.openai_responses import (
     TemporaryFailure,
     conversation,
@@ -106,7 +107,7 @@ def test_read_response__text_and_usage() -> None:
         "summary": [{"type": "summary_text", "text": "hm"}],
     }
     trace = read_response(response(reasoning, output_message("hi"), usage=RESPONSES_USAGE))
-    assert trace == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3, cache_write_tokens=0)
+    assert trace == Trace((Message("assistant", "hi"),), (), 1, Usage(11, 7, 3, 0))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,11 @@ def test_read_response__text_and_usage() -> None:
 )
 def test_read_response__usage_that_is_not_reported_is_unknown(usage: Any) -> None:
     trace = read_response(response(output_message("hi"), usage=usage))
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_read_response__calls_stand_with_the_message_before_them_and_the_last_message_is_the_answer() -> (

@@ -16,6 +16,7 @@ import pytest
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.cache.store import (
     FILENAME,
     REPLY_LIMIT,
@@ -36,10 +37,7 @@ FULL = Trace(
     ),
     tool_calls=(CALL,),
     llm_call_count=2,
-    input_tokens=11,
-    output_tokens=7,
-    cached_tokens=3,
-    cost_usd=0.0125,
+    usage=Usage(11, 7, 3, cost_usd=0.0125),
     duration_ms=1234.5,
 )
 

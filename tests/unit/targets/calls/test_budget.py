@@ -3,11 +3,12 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.calls.budget import Budget
 
 
 def reply(cost: float | None = None, cached: bool = False) -> Trace:
-    return Trace((Message("assistant", "hi"),), cost_usd=cost, cached=cached)
+    return Trace((Message("assistant", "hi"),), usage=Usage(cost_usd=cost), cached=cached)
 
 
 def test_budget__without_a_limit_nothing_is_refused_or_told() -> None:

@@ -10,6 +10,7 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.cache.keys import CacheKeys
@@ -215,7 +216,7 @@ def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
             cache = Cache(tmp_path, "on", print)
             calls = targets.calls(ENVIRONMENT, cache=cache, keys=CacheKeys({}, print))
             trace = await calls.complete(model(url, price=price), targets.request(ROOT, "hello"))
-            told.append((trace.cost_usd, trace.cached))
+            told.append((trace.usage.cost_usd, trace.cached))
             await calls.close()
             await cache.close()
         return told
@@ -242,7 +243,7 @@ class Failing(ProviderOptions):
 
     async def complete(self, request: Request) -> Trace:
         error = AttemptError("target", "too many turns")
-        error.spent = Trace((), input_tokens=1_000_000, output_tokens=0)
+        error.spent = Trace((), usage=Usage(1_000_000, 0))
         raise error
 
     async def check(self, request: Request) -> str:
@@ -371,14 +372,14 @@ def test_complete__the_price_gives_the_cost_where_none_is_reported() -> None:
     with OpenAIServer(otherwise="hi") as server:
         assert complete(
             model(server.url, price=Price(input=2, output=10))
-        ).cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
-        assert complete(model(server.url)).cost_usd is None
+        ).usage.cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
+        assert complete(model(server.url)).usage.cost_usd is None
     with OpenAIServer(otherwise=Reply(text="hi", usage=None)) as server:
-        assert complete(model(server.url, price=Price(input=2, output=10))).cost_usd is None
+        assert complete(model(server.url, price=Price(input=2, output=10))).usage.cost_usd is None
     envelope = targets.request(
         ROOT, '{"text": "x", "cost_usd": 0.5, "token_usage": {"input": 1, "output": 1}}'
     )
-    assert complete(cli(["cat"], price=Price(input=2, output=10)), envelope).cost_usd == 0.5
+    assert complete(cli(["cat"], price=Price(input=2, output=10)), envelope).usage.cost_usd == 0.5
 
 
 def test_complete__the_duration_is_measured_unless_reported() -> None:

@@ -82,14 +82,18 @@ def test_read__recordings_of_one_agent_with_a_tool(
     )
     assert tool_duration in (call.duration_ms, None)
     assert (trace.llm_call_count, trace.model) == (2, "gpt-4.1")
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (50, 14, 10)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        50,
+        14,
+        10,
+    )
     assert trace.duration_ms == duration
     assert [text_of(message) for message in trace.messages] == ["", "Refunded 9.5 for A1."]
 
 
 def test_read__the_cost_that_pydantic_ai_computes() -> None:
     trace = recorded("pydantic-ai")
-    assert trace.cost_usd == pytest.approx(0.000197)
+    assert trace.usage.cost_usd == pytest.approx(0.000197)
     assert trace.cost_source == "OpenTelemetry spans"
 
 
@@ -124,9 +128,9 @@ def test_read__no_span_has_a_meaning() -> None:
 
 def test_read__tokens_that_one_call_lacks_are_unknown() -> None:
     known = chat(1, values={"gen_ai.usage.input_tokens": 4})
-    assert read(request(known, chat(2))).input_tokens is None
+    assert read(request(known, chat(2))).usage.input_tokens is None
     failed = chat(2, status={"code": 2})
-    assert read(request(known, failed)).input_tokens == 4
+    assert read(request(known, failed)).usage.input_tokens == 4
 
 
 @pytest.mark.parametrize(

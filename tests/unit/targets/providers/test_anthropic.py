@@ -40,7 +40,12 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
             config={"temperature": 0, "stop_sequences": ["x"]},
         )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.cost_usd,
+    ) == (
         328,
         7,
         300,

@@ -117,7 +117,12 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
         Message("assistant", "", tool_calls=calls[2:]),
         Message("assistant", "done"),
     )
-    assert (trace.llm_call_count, trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (
+    assert (
+        trace.llm_call_count,
+        trace.usage.input_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.output_tokens,
+    ) == (
         None,
         4312,
         4000,
@@ -138,8 +143,12 @@ def test_stream__what_is_not_told_is_unknown(tmp_path: Path) -> None:
         said("", text("done")),
         {"type": "result", "subtype": "success", "is_error": False},
     ).answer()
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        None,
+        None,
+        None,
+    )
+    assert (trace.usage.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, None)
 
 
 def test_stream__figures_of_the_wrong_type_are_unknown(tmp_path: Path) -> None:
@@ -148,10 +157,10 @@ def test_stream__figures_of_the_wrong_type_are_unknown(tmp_path: Path) -> None:
         tmp_path, said("m", text("done")), ended(usage=usage, total_cost_usd="free", duration_ms=-3)
     ).answer()
     assert (
-        trace.input_tokens,
-        trace.output_tokens,
-        trace.cached_tokens,
-        trace.cost_usd,
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.cost_usd,
         trace.duration_ms,
     ) == (None,) * 5
 
@@ -215,7 +224,7 @@ def test_end__the_last_result_counts(tmp_path: Path) -> None:
         said("m2", text("two")),
         ended("two", total_cost_usd=0.5),
     ).answer()
-    assert (trace.output, trace.cost_usd) == ("two", 0.5)
+    assert (trace.output, trace.usage.cost_usd) == ("two", 0.5)
 
 
 def test_end__an_answer_that_speaks_of_errors_is_an_answer(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def python(code: str, *words: str) -> list[str]:
 
 def test_complete__prompt_on_standard_input_answer_on_standard_output(tmp_path: Path) -> None:
     trace = answer(tmp_path, ["cat"], "hello\nthere")
-    assert (trace.output, trace.tool_calls, trace.llm_call_count, trace.cost_usd) == (
+    assert (trace.output, trace.tool_calls, trace.llm_call_count, trace.usage.cost_usd) == (
         "hello\nthere",
         None,
         None,
@@ -199,7 +199,7 @@ def test_complete__test_id_and_attempt(tmp_path: Path) -> None:
 def test_complete__an_envelope_is_read(tmp_path: Path) -> None:
     envelope = '{"output": [{"role": "assistant", "content": "hi", "tool_calls": [{"tool": "t"}]}], "token_usage": {"input": 1, "output": 2}, "cost_usd": 0.5}'
     trace = answer(tmp_path, ["cat"], envelope)
-    assert (trace.output, trace.tool_calls, trace.input_tokens, trace.cost_usd) == (
+    assert (trace.output, trace.tool_calls, trace.usage.input_tokens, trace.usage.cost_usd) == (
         "hi",
         (ToolCall("t"),),
         1,

@@ -52,7 +52,11 @@ def refused(root: Path, command: Any, **fields: Any) -> AttemptError:
 def test_complete__spans_become_the_trace(mode: str, tmp_path: Path) -> None:
     (trace,) = complete(tmp_path, agent(mode))
     assert trace.tool_calls == (REFUND,)
-    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 50, 14)
+    assert (trace.llm_call_count, trace.usage.input_tokens, trace.usage.output_tokens) == (
+        2,
+        50,
+        14,
+    )
     assert (trace.output, trace.duration_ms) == ("A1", 100.0)
 
 
@@ -100,7 +104,7 @@ def test_complete__without_a_span_it_is_an_error(tmp_path: Path) -> None:
     error = refused(tmp_path, ["echo", envelope])
     assert "no OpenTelemetry span" in str(error)
     assert "or remove `trace: otel`" in error.hint
-    assert error.spent.input_tokens == 1
+    assert error.spent.usage.input_tokens == 1
 
 
 @pytest.mark.slow
@@ -150,7 +154,7 @@ def test_complete__metrics_are_accepted_and_not_read(tmp_path: Path) -> None:
 def test_complete__a_failed_agent_is_paid_for(tmp_path: Path) -> None:
     error = refused(tmp_path, agent("fails"))
     assert isinstance(error.spent, Trace)
-    assert (error.spent.input_tokens, error.spent.output_tokens) == (50, 14)
+    assert (error.spent.usage.input_tokens, error.spent.usage.output_tokens) == (50, 14)
 
 
 def test_complete__the_workflow_s_variables_take_precedence_for_the_content(

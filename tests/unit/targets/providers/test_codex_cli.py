@@ -131,7 +131,11 @@ def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
 def test_stream__tokens_of_sub_agents_are_not_in_the_usage(tmp_path: Path) -> None:
     spawned = item("collab_tool_call", tool="spawn_agent", prompt="help")
     trace = codex(tmp_path, spawned, item("agent_message", text="done"), DONE).answer()
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        None,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,12 @@ def test_stream__usage_is_of_the_whole_thread(tmp_path: Path) -> None:
     trace = codex(
         tmp_path, item("agent_message", text="one"), DONE, item("agent_message", text="two"), later
     ).answer()
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.output) == (
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.output_tokens,
+        trace.output,
+    ) == (
         30,
         20,
         5,
@@ -175,7 +184,11 @@ def test_stream__what_is_not_told_is_unknown(tmp_path: Path) -> None:
         item("agent_message", text="done"),
         {"type": "turn.completed", "usage": {"input_tokens": "x"}},
     ).answer()
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:

@@ -100,7 +100,12 @@ def test_stream__tokens_of_each_call_where_they_are_told(tmp_path: Path) -> None
         event("assistant.message", content="done", outputTokens=1),
         copilot_ended(),
     ).answer()
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.llm_call_count) == (
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.output_tokens,
+        trace.llm_call_count,
+    ) == (
         45000,
         30000,
         184,
@@ -121,7 +126,11 @@ def test_stream__tokens_of_the_sessions_end_where_they_are_told(tmp_path: Path) 
         event("assistant.message", content="done"),
         ended,
     ).answer()
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (107, 50, 13)
+    assert (trace.usage.input_tokens, trace.usage.cached_tokens, trace.usage.output_tokens) == (
+        107,
+        50,
+        13,
+    )
 
 
 def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
@@ -192,7 +201,7 @@ def test_telemetry__tokens_of_the_models_calls(
 ) -> None:
     events = event("assistant.message", content="done"), copilot_ended()
     trace = copilot(tmp_path, *events).reporting(lines(*spans)).answer()
-    assert (trace.input_tokens, trace.output_tokens) == tokens
+    assert (trace.usage.input_tokens, trace.usage.output_tokens) == tokens
 
 
 @pytest.mark.parametrize("missing", ["inputTokens", "outputTokens"])
@@ -207,10 +216,10 @@ def test_telemetry__replaces_sums_that_lack_a_call(tmp_path: Path, missing: str)
     )
     known = {"inputTokens": (None, 9), "outputTokens": (90, None)}[missing]
     trace = copilot(tmp_path, *events).answer()
-    assert (trace.input_tokens, trace.output_tokens) == known
+    assert (trace.usage.input_tokens, trace.usage.output_tokens) == known
     spans = lines(span(input_tokens=40, output_tokens=4), span(input_tokens=50, output_tokens=5))
     trace = copilot(tmp_path, *events).reporting(spans).answer()
-    assert (trace.input_tokens, trace.output_tokens) == (90, 9)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens) == (90, 9)
 
 
 def test_telemetry__cached_tokens(tmp_path: Path) -> None:
@@ -219,7 +228,7 @@ def test_telemetry__cached_tokens(tmp_path: Path) -> None:
         one["attributes"]["gen_ai.usage.cache_read.input_tokens"] = 4
     events = event("assistant.message", content="done"), copilot_ended()
     trace = copilot(tmp_path, *events).reporting(lines(call, other)).answer()
-    assert trace.cached_tokens == 8
+    assert trace.usage.cached_tokens == 8
 
 
 def test_telemetry__the_workflows_own_file_is_left_alone(tmp_path: Path) -> None:
@@ -241,7 +250,7 @@ def test_telemetry__only_a_regular_file_is_read(tmp_path: Path, attack: str) -> 
     )
     command = ["sh", "-c", f"{put}; cat {tmp_path / 'stream'}"]
     trace = AgentRun("copilot", tmp_path).answer(command=command)
-    assert (trace.output, trace.input_tokens) == ("done", None)
+    assert (trace.output, trace.usage.input_tokens) == ("done", None)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,12 @@ def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
     """Of 150 tokens 100 were read, 20 are the answer, and 30 thoughts that are in the total only."""
     trace = AgentRun("gemini", tmp_path).answer()
     assert (trace.messages, trace.tool_calls) == ((Message("assistant", "hello"),), ())
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (100, 30, 50)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 971, None)
+    assert (trace.usage.input_tokens, trace.usage.cached_tokens, trace.usage.output_tokens) == (
+        100,
+        30,
+        50,
+    )
+    assert (trace.usage.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 971, None)
 
 
 def test_stream__tool_calls_with_their_common_names(tmp_path: Path) -> None:
@@ -91,7 +95,11 @@ def test_stream__tool_calls_with_their_common_names(tmp_path: Path) -> None:
     )
     assert trace.messages[0].content == "I will look."
     assert trace.output == "done"
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (810, 61, 50)
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
+        810,
+        61,
+        50,
+    )
 
 
 KEY = {"code": 400, "message": "API key not valid. Please pass a valid API key."}

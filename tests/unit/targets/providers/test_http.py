@@ -57,7 +57,12 @@ def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
     with AgentServer("hi\n") as server:
         trace = ask(server.url + "/ask?v=1", Message("system", "brief"), "hello")
     assert (trace.output, trace.llm_call_count) == ("hi", None)
-    assert (trace.tool_calls, trace.input_tokens, trace.output_tokens, trace.cost_usd) == (
+    assert (
+        trace.tool_calls,
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cost_usd,
+    ) == (
         None,
         None,
         None,
@@ -155,10 +160,10 @@ def test_complete__an_envelope_is_messages_and_figures() -> None:
             (ToolCall("look", {"x": 1}, duration_ms=12),),
         )
         assert (
-            trace.input_tokens,
-            trace.output_tokens,
-            trace.cached_tokens,
-            trace.cost_usd,
+            trace.usage.input_tokens,
+            trace.usage.output_tokens,
+            trace.usage.cached_tokens,
+            trace.usage.cost_usd,
             trace.duration_ms,
         ) == (5, 7, 2, 0.25, 90)
         assert trace.llm_call_count == 2
@@ -199,7 +204,7 @@ def test_complete__a_conversation_is_read_without_its_question(path: str | None)
     with AgentServer(reply) as server:
         trace = ask(server.url, **at(path))
     assert [message.role for message in trace.messages] == ["assistant"]
-    assert (trace.output, trace.input_tokens, trace.output_tokens) == ("hi", 5, 2)
+    assert (trace.output, trace.usage.input_tokens, trace.usage.output_tokens) == ("hi", 5, 2)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_stream__the_chunks_of_openai() -> None:
     call = ToolCall("find", {"what": "eggs"}, id="c1")
     assert trace.messages == (Message("assistant", "I look", tool_calls=(call,)),)
     assert (trace.tool_calls, trace.llm_call_count) == ((call,), None)
-    assert (trace.input_tokens, trace.output_tokens, trace.model) == (20, 5, "gpt-5")
+    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.model) == (20, 5, "gpt-5")
 
 
 def test_stream__tool_calls_that_it_does_not_show_are_unknown() -> None:

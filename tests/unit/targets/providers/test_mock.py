@@ -62,7 +62,7 @@ def test_complete__messages_are_a_whole_trace() -> None:
         2,
         (ToolCall("search", {"q": "x"}),),
     )
-    assert (trace.input_tokens, trace.cost_usd) == (None, None)
+    assert (trace.usage.input_tokens, trace.usage.cost_usd) == (None, None)
 
 
 def test_complete__a_string_shows_that_no_tool_was_called() -> None:

@@ -24,7 +24,12 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
             config={"temperature": 0, "max_tokens": 5, "stop": ["x"]},
         )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.cost_usd,
+    ) == (
         11,
         7,
         3,
@@ -89,7 +94,12 @@ def test_complete__a_conversation_with_tools_and_pictures_as_responses() -> None
         (ToolCall("look", {"x": 2}, id="c2"),),
         1,
     )
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+    assert (
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cached_tokens,
+        trace.usage.cost_usd,
+    ) == (
         11,
         7,
         3,

@@ -188,8 +188,8 @@ def test_complete__an_envelope_is_read(agent: Agent) -> None:
     )
     (trace,) = agent.traces("a")
     assert isinstance(trace, Trace)
-    assert (trace.output, trace.input_tokens, trace.output_tokens) == ("yes", 3, 4)
-    assert trace.cost_usd == 0.5
+    assert (trace.output, trace.usage.input_tokens, trace.usage.output_tokens) == ("yes", 3, 4)
+    assert trace.usage.cost_usd == 0.5
 
 
 def test_complete__the_duration_is_without_the_import(agent: Agent) -> None:

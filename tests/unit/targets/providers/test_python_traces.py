@@ -64,7 +64,10 @@ def test_complete__each_call_has_its_own_spans(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="the extra `frameworks` installs the SDK")
     found = traces(tmp_path, AGENT, "A1", "A2")
     assert [orders(trace) for trace in found] == [["A1"], ["A2"]]
-    assert [(trace.input_tokens, trace.output_tokens) for trace in found] == [(20, 7), (20, 7)]
+    assert [(trace.usage.input_tokens, trace.usage.output_tokens) for trace in found] == [
+        (20, 7),
+        (20, 7),
+    ]
     (call,) = found[0].tool_calls or ()
     assert call == ToolCall("refund", {"order": "A1"}, duration_ms=call.duration_ms)
     assert call.duration_ms is not None

@@ -11,6 +11,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Request
@@ -96,9 +97,7 @@ def test_complete__the_trace_is_the_earlier_run_s(tmp_path: Path) -> None:
         ),
         tool_calls=(ToolCall("look", {"x": 1}),),
         llm_call_count=2,
-        input_tokens=11,
-        output_tokens=7,
-        cost_usd=0.5,
+        usage=Usage(11, 7, cost_usd=0.5),
         duration_ms=1500,
         cached=True,
     )
@@ -112,7 +111,12 @@ def test_complete__what_was_not_known_then_is_not_known_now(tmp_path: Path) -> N
         return await targets.calls({}).complete(target, request(tmp_path))
 
     trace = asyncio.run(completed())
-    assert (trace.tool_calls, trace.input_tokens, trace.cost_usd, trace.duration_ms) == (
+    assert (
+        trace.tool_calls,
+        trace.usage.input_tokens,
+        trace.usage.cost_usd,
+        trace.duration_ms,
+    ) == (
         None,
         None,
         None,
@@ -132,7 +136,7 @@ def test_complete__a_row_without_samples_is_its_answer(tmp_path: Path) -> None:
         replace(row(), samples=(), candidate_answer="alone", trace_summary=FIGURES),
     )
     (trace,) = replay(request(tmp_path))
-    assert (trace.output, trace.input_tokens) == ("alone", 11)
+    assert (trace.output, trace.usage.input_tokens) == ("alone", 11)
 
 
 def test_complete__many_rows_and_many_requests(tmp_path: Path) -> None:
@@ -338,7 +342,12 @@ def test_complete__rows_of_agentv(tmp_path: Path) -> None:
         return request(tmp_path, eval_id=name, suite="evals/EVAL.yaml")
 
     inline, filed = replay(asked("inline"), asked("filed"), path="run/index.jsonl")
-    assert (inline.output, inline.input_tokens, inline.cost_usd, inline.duration_ms) == (
+    assert (
+        inline.output,
+        inline.usage.input_tokens,
+        inline.usage.cost_usd,
+        inline.duration_ms,
+    ) == (
         "hello there",
         3,
         0.1,
@@ -399,7 +408,11 @@ tests:
 
     assert done.code == 0, done.err
     stored = json.loads((tmp_path / "again.jsonl").read_text())
-    assert (stored["verdict"], stored["costUsd"], stored["cachedReplies"]) == ("pass", 0, 1)
+    assert (stored["verdict"], stored["spent"]["costUsd"], stored["spent"]["cachedReplies"]) == (
+        "pass",
+        0,
+        1,
+    )
     assert (
         stored["traceSummary"]["costUsd"],
         stored["traceSummary"]["durationMs"],

@@ -221,7 +221,7 @@ def read(data: Any, question: Sequence[Message] = QUESTION) -> Trace:
 
 
 def tokens(trace: Trace) -> tuple[int | None, int | None, int | None]:
-    return trace.input_tokens, trace.output_tokens, trace.cached_tokens
+    return trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens
 
 
 def test_formats__all_have_a_sample() -> None:
@@ -314,11 +314,11 @@ def test_read_reply__replies_of_several_models_have_no_single_price() -> None:
 
 def test_read_reply__a_cost_in_the_messages_is_summed() -> None:
     items = json.loads(json.dumps(PYDANTIC_AI))
-    assert read(items).cost_usd is None
+    assert read(items).usage.cost_usd is None
     for item in items[-3:]:
         if "usage" in item:
             item["usage"] = {**item["usage"], "cost": 0.25}
-    assert read(items).cost_usd == 0.5
+    assert read(items).usage.cost_usd == 0.5
 
 
 def test_read_reply__a_user_s_message_among_the_agent_s_does_not_end_the_question() -> None:

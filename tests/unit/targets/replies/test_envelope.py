@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.targets.replies.envelope import read_reply
 
 CALL = {"tool": "search", "input": {"q": "x"}, "duration_ms": 5}
@@ -50,7 +51,9 @@ def test_read_reply__figures_are_read_and_a_text_proves_no_calls() -> None:
         duration_ms=1500,
         llm_call_count=4,
     )
-    assert trace == Trace((Message("assistant", "done"),), None, 4, 900, 200, 10, 0.12, 1500)
+    assert trace == Trace(
+        (Message("assistant", "done"),), None, 4, Usage(900, 200, 10, cost_usd=0.12), 1500
+    )
 
 
 @pytest.mark.parametrize("calls", [[], [CALL]])
@@ -102,9 +105,9 @@ def test_read_reply__a_block_of_an_unknown_type_leaves_the_calls_unknown(
 def test_read_reply__what_is_not_reported_is_unknown() -> None:
     trace = reply(output="done", token_usage={"input": 3}, cost_usd=None)
     assert (
-        trace.input_tokens,
-        trace.output_tokens,
-        trace.cost_usd,
+        trace.usage.input_tokens,
+        trace.usage.output_tokens,
+        trace.usage.cost_usd,
         trace.duration_ms,
         trace.llm_call_count,
     ) == (3, None, None, None, 1)
@@ -169,7 +172,7 @@ def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
 )
 def test_read_reply__an_envelope_with_unknown_fields_has_a_warning(fields: dict[str, Any]) -> None:
     trace = reply(**fields, trace_id="t-1", cost_usd=0.5)
-    assert (trace.output, trace.cost_usd) == ("done", 0.5)
+    assert (trace.output, trace.usage.cost_usd) == ("done", 0.5)
     assert trace.warnings == (
         "its reply is read as an envelope with the answer in `output`; the fields "
         '"trace_id" are not read',
@@ -196,7 +199,7 @@ EMPTY: list[dict[str, Any]] = [
 @pytest.mark.parametrize("fields", EMPTY, ids=json.dumps)
 def test_read_reply__an_empty_reply_is_no_answer_and_keeps_its_cost(fields: dict[str, Any]) -> None:
     trace = reply(**fields, cost_usd=0.5)
-    assert (trace.has_answer, trace.output.strip(), trace.cost_usd) == (False, "", 0.5)
+    assert (trace.has_answer, trace.output.strip(), trace.usage.cost_usd) == (False, "", 0.5)
 
 
 def test_read_reply__a_tool_call_or_a_picture_without_text_is_an_answer() -> None:
