@@ -20,18 +20,6 @@ tests:
       - {type: tool_trajectory, expected: [{tool: Write}]}
 """
 RESULTS = "agentevals-report/results.jsonl"
-WRITE = {"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "/w/a"}}
-DENIAL = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "not granted"}
-
-
-def refused_write() -> str:
-    """A run of Claude Code in which it may not write, and says that it did."""
-    said = agent_programs.claude_said("I wrote it.").splitlines()
-    init, message, result = (json.loads(line) for line in said)
-    call = {**message, "message": {**message["message"], "id": "msg_0", "content": [WRITE]}}
-    answer = {"type": "user", "message": {"role": "user", "content": [DENIAL]}}
-    result["permission_denials"] = [{"tool_name": "Write", "tool_use_id": "t1", "tool_input": {}}]
-    return agent_programs.lines(init, call, answer, message, result)
 
 
 def repository(tmp_path: Path, target: dict[str, Any], suite: str = SUITE, **more: str) -> Path:
@@ -43,8 +31,8 @@ def repository(tmp_path: Path, target: dict[str, Any], suite: str = SUITE, **mor
 
 @pytest.mark.slow
 def test_refused__is_no_pass_and_is_named(tmp_path: Path) -> None:
-    stream = tmp_path / "stream.jsonl"
-    stream.write_text(refused_write())
+    """Claude Code may not write, and says that it did."""
+    stream = agent_programs.STREAMS / "raw-claude-EDIT.jsonl"
     target = {"provider": "claude-cli", "command": ["sh", "-c", f"cat {stream}"]}
     folder = repository(tmp_path, target)
     done = command.run(folder, "run")

@@ -4,7 +4,6 @@ program whose start takes seconds starts once for many calls."""
 import asyncio
 import contextlib
 import os
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,77 +32,66 @@ class Program:
     user: ChildUser | None = None
 
 
-class Ended(Exception):
-    """A worker that will not answer: its line was too long, or it wrote `more` lines than it was
-    asked for, or it ended with `returncode` (negative for a signal), or it closed its standard
-    output (None)."""
-
-    def __init__(self, too_long: bool, returncode: int | None, *, more: bool = False) -> None:
-        super().__init__("the worker did not answer")
-        self.too_long, self.returncode, self.more = too_long, returncode, more
+class WorkerEnded(Exception):
+    """A worker that will not answer; the message is a sentence about it."""
 
 
-class _Lines(process.Child):
-    """Passes on the lines of standard output, and keeps the end of standard error.
+class _Output(process.Child):
+    """The output of a worker: what is not read of standard output, and the end of standard error.
 
-    Attack: a worker that writes without an end fills the memory of the action. It is asked for one
-    line at a time, so that nothing is read after a second one."""
+    A worker that writes without an end must not fill the memory: its output is read up to the
+    limit."""
 
     def __init__(self) -> None:
         super().__init__()
-        #: Lines without their end; None when no more come.
-        self.lines = asyncio.Queue[bytes | None]()
-        #: Lines in it.
-        self.unread = 0
-        self.errors = bytearray()
-        self.too_long = False
-        self._line = bytearray()
-        self._stopped = False
+        self.unread, self.errors = bytearray(), bytearray()
+        self.ended = False
+        self.changed = asyncio.Event()
 
     def add_output(self, fd: int, data: bytes) -> None:
-        """Splits standard output into lines."""
+        """Keeps what the worker writes."""
         if fd != 1:
             self.errors += data
             del self.errors[:-_ERRORS_KEPT]
             return
-        if self._stopped:
-            return
-        *ends, rest = data.split(b"\n", 2)
-        for end in ends:
-            self.lines.put_nowait(bytes(self._line + end))
-            self._line.clear()
-            self.unread += 1
-        self._line += rest
-        self.too_long = len(self._line) > process.OUTPUT_LIMIT
-        if self.too_long or self.unread > 1:
-            self._stopped = True
+        self.unread += data
+        if self.is_too_long:
             self.readers[0].pause_reading()
-            self.lines.put_nowait(None)
+        self.changed.set()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether more is unread than an answer may have."""
+        return len(self.unread) > process.OUTPUT_LIMIT
 
     def end_output(self, fd: int) -> None:
-        """Notes that no line will come any more."""
+        """Notes that nothing will come any more."""
         super().end_output(fd)
         if fd == 1:
-            self.lines.put_nowait(None)
+            self._end()
 
     def process_exited(self) -> None:
         """Waits for the last lines, but not for processes that hold the stream open."""
         super().process_exited()
-        asyncio.get_running_loop().call_later(process.DRAIN, self.lines.put_nowait, None)
+        asyncio.get_running_loop().call_later(process.DRAIN, self._end)
+
+    def _end(self) -> None:
+        self.ended = True
+        self.changed.set()
 
 
 class Worker:
     """A running worker; `start` makes it."""
 
     def __init__(
-        self, child: _Lines, transport: asyncio.SubprocessTransport, stdin: asyncio.WriteTransport
+        self, child: _Output, transport: asyncio.SubprocessTransport, stdin: asyncio.WriteTransport
     ) -> None:
         self._child, self._transport, self._stdin = child, transport, stdin
 
     @classmethod
     async def start(cls, program: Program) -> "Worker":
         """Starts a program; OSError if it cannot be started."""
-        child = _Lines()
+        child = _Output()
         read_end, write_end = os.pipe()
         with os.fdopen(read_end, "rb", 0) as reader:
             # The transport owns the other end, also when the child cannot be started.
@@ -125,14 +113,10 @@ class Worker:
         return cls(child, transport, stdin)
 
     @property
-    def is_running(self) -> bool:
-        """Whether the process has not ended."""
-        return not self._child.exited.is_set()
-
-    @property
-    def wrote_more(self) -> bool:
-        """Whether it wrote a line that nobody asked for: it would be taken for the next answer."""
-        return self._child.unread > 0
+    def is_ready(self) -> bool:
+        """Whether the process runs and wrote nothing that nobody asked for: it would be taken for
+        the next answer."""
+        return not self._child.exited.is_set() and not self._child.unread
 
     @property
     def errors(self) -> str:
@@ -140,25 +124,36 @@ class Worker:
         return redact(self._child.errors.decode("utf-8", "replace"))
 
     async def ask(self, line: bytes) -> bytes:
-        """Sends a line (without its end), and returns the next one that the worker writes. After
-        Ended, or a cancellation, it can only be ended."""
+        """Sends a line (without its end), and returns the line that the worker writes. After
+        WorkerEnded, or a cancellation, it can only be ended."""
         self._child.errors.clear()
         self._stdin.write(line + b"\n")
         answer = await self.next_line()
-        if self.wrote_more:
-            raise Ended(False, None, more=True)
+        if self._child.unread:
+            raise WorkerEnded("the worker wrote more than its answer to its standard output")
         return answer
 
     async def next_line(self) -> bytes:
         """The next line that it writes; raises as `ask` does."""
-        line = await self._child.lines.get()
-        if line is None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(process.DRAIN):
-                    await self._child.exited.wait()
-            raise Ended(self._child.too_long, self._transport.get_returncode())
-        self._child.unread -= 1
+        child = self._child
+        while b"\n" not in child.unread:
+            if child.is_too_long:
+                limit = process.OUTPUT_LIMIT // 1024**2
+                raise WorkerEnded(f"the worker wrote more than {limit} MB")
+            if child.ended:
+                raise WorkerEnded(f"the worker {await self._describe_end()}")
+            child.changed.clear()
+            await child.changed.wait()
+        line, _, rest = bytes(child.unread).partition(b"\n")
+        child.unread[:] = rest
         return line
+
+    async def _describe_end(self) -> str:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(process.DRAIN):
+                await self._child.exited.wait()
+        code = self._transport.get_returncode()
+        return "closed its standard output" if code is None else process.describe_end(code)
 
     async def end(self, grace: float = 0) -> None:
         """Ends its process group. A worker that ends by itself when its input does has `grace`
@@ -174,20 +169,32 @@ class Worker:
 
 
 #: Makes a started worker ready for calls; AttemptError if it never will be.
-Open = Callable[[Worker], Awaitable[None]]
+OnStart = Callable[[Worker], Awaitable[None]]
+
+
+async def _is_ready_at_once(_worker: Worker) -> None:
+    return
 
 
 @dataclass
-class _Group:
-    """The workers of one program that nobody uses, the calls that wait for one, and the number of
-    workers that start. Once one was ready (`works`), a start that fails is an accident; before, it
-    is the `failure` of all calls."""
+class _Pool:
+    """The workers of one program. `free` has workers that nobody uses, and the errors of starts for
+    the calls that wait (`waiting`). There are never fewer of them, with those that start
+    (`starting`), than calls that wait. Once a worker was ready (`works`), a start that fails is an
+    accident; before, it is the `failure` of all calls."""
 
-    idle: list[Worker] = field(default_factory=list)
-    waiting: deque[asyncio.Future[Worker]] = field(default_factory=deque)
+    program: Program
+    on_start: OnStart
+    free: asyncio.LifoQueue[Worker | Exception] = field(default_factory=asyncio.LifoQueue)
+    waiting: int = 0
     starting: int = 0
     works: bool = False
     failure: AttemptError | None = None
+
+    @property
+    def unserved(self) -> int:
+        """The number of calls that wait for a start."""
+        return self.waiting - self.free.qsize()
 
 
 class Workers:
@@ -196,96 +203,90 @@ class Workers:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._groups: dict[Program, _Group] = {}
-        self._running: dict[Worker, None] = {}  # by the time of their last use
+        self._pools: dict[Program, _Pool] = {}
+        self._running: set[Worker] = set()
+        self._idle: dict[Worker, None] = {}  # by the time of their last use
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(_STARTS)
 
     @asynccontextmanager
     async def lend(
-        self, program: Program, open_worker: Open | None = None
+        self, program: Program, on_start: OnStart = _is_ready_at_once
     ) -> AsyncIterator[Worker]:
         """A worker of a program, ready for a call. An exception in the block ends it.
 
-        Raises the AttemptError of `open_worker`; if no worker of the program was ever ready, for
+        Raises the AttemptError of `on_start`; if no worker of the program was ever ready, for
         every later call as well. OSError if it cannot be started."""
-        worker = await self._take(program, open_worker)
+        pool = self._pools.setdefault(program, _Pool(program, on_start))
+        worker = await self._take(pool)
         try:
             yield worker
         except BaseException:
-            self._running.pop(worker, None)
-            await worker.end()
-            raise
-        self._hand_over(self._groups[program], worker)
-
-    async def _take(self, program: Program, open_worker: Open | None) -> Worker:
-        group = self._groups.setdefault(program, _Group())
-        while group.idle:
-            worker = group.idle.pop()
-            if worker.is_running and not worker.wrote_more:
-                return worker
             await self._end(worker)
-        if group.failure is not None:
-            raise group.failure.copy()
-        future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
-        group.waiting.append(future)
-        task = asyncio.create_task(self._start(program, group, open_worker))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        try:
-            worker = await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self._hand_over(group, future.result())
             raise
-        return worker
+        self._release(pool, worker)
 
-    async def _start(self, program: Program, group: _Group, open_worker: Open | None) -> None:
-        """Starts a worker unless those that start are enough for the calls that wait."""
-        async with self._slots:
-            if group.failure is not None or len(_unserved(group)) <= group.starting:
-                return
-            group.starting += 1
-            try:
+    async def _take(self, pool: _Pool) -> Worker:
+        pool.waiting += 1
+        try:
+            while True:
+                if pool.failure is not None:
+                    raise pool.failure.copy()
+                for _ in range(pool.unserved - pool.starting):
+                    pool.starting += 1
+                    task = asyncio.create_task(self._start(pool))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                taken = await pool.free.get()
+                if isinstance(taken, Exception):
+                    raise taken
+                self._idle.pop(taken, None)
+                if taken in self._running and taken.is_ready:
+                    return taken
+                await self._end(taken)
+        finally:
+            pool.waiting -= 1
+
+    async def _start(self, pool: _Pool) -> None:
+        """Starts a worker unless other workers are enough for the calls that wait."""
+        try:
+            async with self._slots:
+                if pool.failure is not None or pool.unserved < pool.starting:
+                    return
                 await self._make_room()
-                worker = await Worker.start(program)
-                self._running[worker] = None
-                if open_worker is not None:
-                    await self._open(worker, open_worker)
-            except Exception as error:  # the calls raise it
-                _fail(group, error)
-            else:
-                group.works = True
-                self._hand_over(group, worker)
-            finally:
-                group.starting -= 1
-
-    async def _open(self, worker: Worker, open_worker: Open) -> None:
-        try:
-            await open_worker(worker)
-        except BaseException:
-            await self._end(worker)
-            raise
+                worker = await Worker.start(pool.program)
+                self._running.add(worker)
+                try:
+                    await pool.on_start(worker)
+                except BaseException:
+                    await self._end(worker)
+                    raise
+        except Exception as error:  # the calls raise it
+            if isinstance(error, AttemptError) and not pool.works:
+                pool.failure = error
+                for _ in range(pool.unserved):
+                    pool.free.put_nowait(error.copy())
+            elif pool.unserved > 0:
+                pool.free.put_nowait(error)
+        else:
+            pool.works = True
+            self._release(pool, worker)
+        finally:
+            pool.starting -= 1
 
     async def _make_room(self) -> None:
         """Ends idle workers, the least recently used first, so that one more can start."""
-        idle = {worker: group for group in self._groups.values() for worker in group.idle}
-        for worker in [one for one in self._running if one in idle]:
-            if len(self._running) < self._limit:
-                return
-            idle[worker].idle.remove(worker)
+        while len(self._running) >= self._limit and self._idle:
+            worker = next(iter(self._idle))
+            del self._idle[worker]
             await self._end(worker)
 
-    def _hand_over(self, group: _Group, worker: Worker) -> None:
-        """Gives a worker that is free to the call that waits for the longest time."""
-        if waiting := _unserved(group):
-            waiting[0].set_result(worker)
-        else:
-            self._running[worker] = self._running.pop(worker, None)
-            group.idle.append(worker)
+    def _release(self, pool: _Pool, worker: Worker) -> None:
+        self._idle[worker] = None
+        pool.free.put_nowait(worker)
 
     async def _end(self, worker: Worker) -> None:
-        self._running.pop(worker, None)
+        self._running.discard(worker)
         await worker.end()
 
     async def close(self) -> None:
@@ -293,22 +294,6 @@ class Workers:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        running, self._running, self._groups = list(self._running), {}, {}
+        running, self._running = self._running, set()
+        self._pools, self._idle = {}, {}
         await asyncio.gather(*(worker.end(process.GRACE) for worker in running))
-
-
-def _unserved(group: _Group) -> deque[asyncio.Future[Worker]]:
-    """The calls that still wait; those that were served or cancelled are removed."""
-    group.waiting = deque(future for future in group.waiting if not future.done())
-    return group.waiting
-
-
-def _fail(group: _Group, error: Exception) -> None:
-    """Passes on the error of a start: to all calls if every other start will fail, too."""
-    waiting = _unserved(group)
-    if isinstance(error, AttemptError) and not group.works:
-        group.failure = error
-        for future in waiting:
-            future.set_exception(error.copy())
-    elif waiting:
-        waiting[0].set_exception(error)

@@ -11,19 +11,25 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
+from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.targets.apis.images import picture
 
-Command = str | Sequence[str]
-CommandType = TypeVar("CommandType", bound=Command)
-
+#: The files of a call by the placeholder that stands for their path.
+FILES = {
+    "PROMPT_FILE": "prompt.txt",
+    "MESSAGES_FILE": "messages.json",
+    "OUTPUT_FILE": "output.txt",
+}
 #: Placeholders for texts of the suite, which a script gets as variables or quoted words.
 _TEXTS = ("PROMPT", "EVAL_ID", "FILES")
 #: The placeholders that a command may contain.
-NAMES = (*_TEXTS, "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE", "ATTEMPT")
+NAMES = (*_TEXTS, *FILES, "ATTEMPT")
 _ANY = re.compile(r"(?<![${])\{([A-Z][A-Z_]+)\}")
 _PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)})\}}")
 #: A quoted text of a script, or a placeholder outside of quotes.
@@ -33,17 +39,17 @@ _QUOTED_OR_PLACEHOLDER = re.compile(
 _FILE_FIELD = re.compile(r"\{(path|basename)\}")
 
 
-def words_of(command: Command) -> tuple[str, ...]:
+def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
     """The words to run: a list unchanged, a string as a script of `sh`."""
     return ("sh", "-c", command) if isinstance(command, str) else tuple(command)
 
 
-def uses(command: Command, name: str) -> bool:
-    """Whether a command contains the placeholder `name` (`PROMPT_FILE`)."""
-    return any(name in _PLACEHOLDER.findall(word) for word in words_of(command))
+def used_in(command: str | Sequence[str]) -> frozenset[str]:
+    """The names of the placeholders in a command."""
+    return frozenset(name for word in words_of(command) for name in _PLACEHOLDER.findall(word))
 
 
-def check(command: CommandType) -> CommandType:
+def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """The command itself; ValueError if it is empty, or has an unknown placeholder or one that
     cannot be replaced where it stands."""
     words = words_of(command)
@@ -59,6 +65,10 @@ def check(command: CommandType) -> CommandType:
     elif any("{FILES}" in word and word != "{FILES}" for word in command):
         raise ValueError("`{FILES}` is one word for each file; give it as a word of its own")
     return command
+
+
+#: Words, or a script of `sh`.
+Command = Annotated[str | ListOf[str], AfterValidator(check)]
 
 
 def check_format(files_format: str) -> str:
@@ -87,10 +97,9 @@ def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
 def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...]:
     """The absolute paths of the files and pictures in messages, each once. A picture whose data is
     in the suite is written to `scratch`; ValueError or OSError if it cannot be."""
-    blocks = [block for one in messages for block in one.blocks if block.type in ("file", "image")]
     paths = []
-    for number, block in enumerate(blocks, 1):
-        if block.path is not None:
+    for number, block in enumerate((block for one in messages for block in one.blocks), 1):
+        if block.type in ("file", "image") and block.path is not None:
             paths.append(str(block.path))
         elif block.type == "image":
             image = picture(block)
@@ -101,18 +110,18 @@ def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...
 
 
 def fill(
-    command: Command, values: Mapping[str, str], files: Sequence[str] = ()
+    command: str | Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The words to run, and the environment variables that they need; `files` are the words for
     `{FILES}`. ValueError for a text among other text in the quotes of a script, AttemptError for a
     path that needs quotes there."""
     if isinstance(command, str):
-        texts = [name for name in _PLACEHOLDER.findall(command) if name in _TEXTS]
-        variables = {f"AGENTEVALS_{name}": values[name] for name in texts if name != "FILES"}
+        texts = used_in(command) & {"PROMPT", "EVAL_ID"}
         script = _PLACEHOLDER.sub(
             lambda match: match[0] if match[1] in _TEXTS else _unquoted(values[match[1]]), command
         )
-        return words_of(_fill_texts(script, files)), variables
+        script = _QUOTED_OR_PLACEHOLDER.sub(lambda match: _fill_text(match, files), script)
+        return words_of(script), {f"AGENTEVALS_{name}": values[name] for name in texts}
     filled: list[str] = []
     for word in command:
         if word == "{FILES}":
@@ -130,19 +139,17 @@ def _unquoted(value: str) -> str:
     raise AttemptError("configuration", problem, advice)
 
 
-def _fill_texts(script: str, files: Sequence[str]) -> str:
-    def replace(match: re.Match[str]) -> str:
-        text, name = match[0], match[1]
-        if name is None:
-            if not (found := _PLACEHOLDER.search(text)):
-                return text
-            name = found[1]
-            if name == "FILES" or text[1:-1] != found[0]:
-                raise ValueError(
-                    f"`{{{name}}}` stands among other text in quotes; give it as a word of its "
-                    "own outside of quotes, or write the command as a list; a script can read a "
-                    "prompt from {PROMPT_FILE} or standard input"
-                )
-        return shlex.join(files) if name == "FILES" else f'"$AGENTEVALS_{name}"'
-
-    return _QUOTED_OR_PLACEHOLDER.sub(replace, script)
+def _fill_text(match: re.Match[str], files: Sequence[str]) -> str:
+    """A quoted text of a script, or a placeholder, with the value in it."""
+    text = match[0]
+    found = _PLACEHOLDER.search(text)
+    if found is None:
+        return text
+    name, is_alone = found[1], text in (found[0], f"'{found[0]}'", f'"{found[0]}"')
+    if not is_alone or (name == "FILES" and text != found[0]):
+        raise ValueError(
+            f"`{{{name}}}` stands among other text in quotes; give it as a word of its own outside "
+            "of quotes, or write the command as a list; a script can read a prompt from "
+            "{PROMPT_FILE} or standard input"
+        )
+    return shlex.join(files) if name == "FILES" else f'"$AGENTEVALS_{name}"'

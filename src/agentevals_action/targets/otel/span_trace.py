@@ -8,7 +8,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.model.usage import total
-from agentevals_action.targets.agents.stream import add_answer, calls_of
+from agentevals_action.targets.agents.events import add_answer, calls_of
 from agentevals_action.targets.otel.conventions import Step, StepType, read_step
 from agentevals_action.targets.otel.spans import MAX_SPANS, Span
 

@@ -4,10 +4,12 @@ from each line and answers with a line."""
 
 import asyncio
 import contextlib
-import errno
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -16,39 +18,32 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import FileModel, ListOf
+from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.redaction import redact
-from agentevals_action.system.start_errors import describe_start
-from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.agents.call_files import (
-    FILE_NAMES,
-    CallFiles,
-    call_files,
-    needs_folder,
-)
-from agentevals_action.targets.agents.worker_protocol import Answers
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
+from agentevals_action.targets.agents.worker_client import WorkerClient
+from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
-#: Words, or a script of `sh`.
-Command = Annotated[str | ListOf[str], AfterValidator(placeholders.check)]
-
 _MEGABYTE = 1024**2
 #: The placeholders without which the prompt is on standard input.
-_PROMPTS = ("PROMPT", "PROMPT_FILE", "MESSAGES_FILE")
+_PROMPTS = frozenset({"PROMPT", "PROMPT_FILE", "MESSAGES_FILE"})
 
 
 class Healthcheck(FileModel):
     """A command that must succeed once before the target is used."""
 
-    command: Command = Field(description="The command: a list of words, or a script of `sh`.")
+    command: placeholders.Command = Field(
+        description="The command: a list of words, or a script of `sh`."
+    )
     cwd: str | None = Field(None, description="The command's folder; the target's by default.")
     timeout_seconds: float = Field(60, gt=0, description="Seconds that it may take.")
 
@@ -58,21 +53,18 @@ class Healthcheck(FileModel):
         return {"command": value} if isinstance(value, str | list | tuple) else value
 
 
-class Cli(ProviderOptions):
+class Cli(CommandOptions):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
-    runs_programs: ClassVar[bool] = True
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
-    command: Command = Field(
+    command: placeholders.Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
         "{PROMPT_FILE}, {MESSAGES_FILE} (the messages as JSON), {OUTPUT_FILE}, "
         "{FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, "
         "without {OUTPUT_FILE} the answer is standard output."
     )
-    cwd: agent_command.WorkingFolder = None
-    env: agent_command.VariableNames = None
     files_format: Annotated[str, AfterValidator(placeholders.check_format)] = Field(
         "{path}",
         description="The form of each file in {FILES}, with {path} and {basename}, as in "
@@ -95,8 +87,8 @@ class Cli(ProviderOptions):
     )
 
     @model_validator(mode="after")
-    def _check_placeholders(self) -> Self:
-        used = [name for name in placeholders.NAMES if placeholders.uses(self.command, name)]
+    def _check_serve(self) -> Self:
+        used = sorted(placeholders.used_in(self.command))
         if self.serve and (used or "files_format" in self.model_fields_set):
             field = f"{{{used[0]}}}" if used else "`files_format`"
             raise ValueError(
@@ -114,93 +106,47 @@ class Cli(ProviderOptions):
         does not pass on."""
         return _Connected(self, context)
 
-    def variables(self) -> Sequence[str]:
-        """The names of `env`: the agent expects them."""
-        return self.env or ()
-
     def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command, or their part after `=`, that are files of the repository."""
         command = self.command
-        try:
+        with contextlib.suppress(ValueError):  # quotes that only a shell understands
             words = shlex.split(command, comments=True) if isinstance(command, str) else command
-            return agent_command.named_files(words, self.cwd, folder)
-        except ValueError:  # a folder with `${{ }}`, or quotes that only a shell understands
-            return ()
+            return self.named_files(words, folder)
+        return ()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A command to run, `folder` has its files."""
+
+    words: tuple[str, ...]
+    stdin: str
+    variables: Mapping[str, str]
+    folder: Path
 
 
 class _Connected(Provider):
     def __init__(self, options: Cli, context: ProviderContext) -> None:
-        self._options = options
-        self._runner = agent_command.CommandRunner(options.env, context)
-        self._workers, self._answers = context.workers, Answers(self._runner, context.workers)
+        self._options, self._workers = options, context.workers
+        self._runner = CommandRunner(options, context)
+        self._client = WorkerClient(self._runner, context.workers)
+        self._placeholders = placeholders.used_in(options.command)
         self._content_variables = {
             name: value for name, value in CONTENT_VARIABLES.items() if name not in context.allowed
         }
         self._lock = asyncio.Lock()
-        self._is_healthy = False
+        self._is_healthy = options.healthcheck is None
         self._failed_check: TargetDead | None = None
 
     async def complete(self, request: Request) -> Trace:
-        deadline = asyncio.get_running_loop().time() + request.timeout
         await self._check_health(request)
         if self._options.serve:
             return await self._ask_worker(request)
-        with call_files(self._runner.scratch, self._options.command) as files:
+        with self._call_folder() as folder:
+            call = self._call(request, folder)
             if self._options.trace is None:
-                return await self._answer(request, files, deadline)
-            return await self._traced_answer(request, files, deadline)
-
-    async def _answer(
-        self,
-        request: Request,
-        files: CallFiles,
-        deadline: float,
-        variables: Mapping[str, str] | None = None,
-    ) -> Trace:
-        remaining = max(deadline - asyncio.get_running_loop().time(), 0)
-        done = await self._run(request, files, remaining, variables or {})
-        text = done.stdout
-        if placeholders.uses(self._options.command, "OUTPUT_FILE"):
-            data = files.read("OUTPUT_FILE", process.OUTPUT_LIMIT)
-            if data is None:
-                problem = "the command succeeded, but did not write {OUTPUT_FILE}"
-                raise AttemptError("target", problem)
-            text = redact(data.decode("utf-8", "replace"))
-        if not text.strip():
-            raise self._runner.error("the command succeeded without an answer", done.stderr)
-        try:
-            return read_reply(text, request.messages)
-        except ValueError as error:
-            raise self._runner.error(str(error), done.stderr) from None
-
-    async def _ask_worker(self, request: Request) -> Trace:
-        options = self._options
-        folder, command = self._runner.locate(options.command, request, options.cwd)
-        words = placeholders.words_of(command)
-        program = self._runner.program(words, request, folder, request.workspace)
-        try:
-            return await self._answers.answer(program, request)
-        except OSError as error:
-            reason, hint = describe_start(error, words[0], folder)
-            problem = f"the command cannot be started: {reason}"
-            raise AttemptError("target", problem, hint) from None
-
-    async def close(self) -> None:
-        """Ends the workers."""
-        await self._workers.close()
-
-    async def _traced_answer(self, request: Request, files: CallFiles, deadline: float) -> Trace:
-        """The answer with the trace of the agent's spans. A failed call is paid for, too."""
-        receiver = SpanReceiver()
-        try:
-            async with receiver.listen():
-                variables = {**self._content_variables, **receiver.environment}
-                reply = await self._answer(request, files, deadline, variables)
-        except AttemptError as error:
-            with contextlib.suppress(AttemptError, ValueError):  # the first error is the cause
-                error.spent = read_trace(await receiver.spans())
-            raise
-        return await asyncio.to_thread(add_trace, reply, await receiver.spans(), receiver.advice)
+                return await self._answer(call, request)
+            return await self._traced_answer(call, request)
 
     async def check(self, request: Request) -> str:
         """Runs the healthcheck."""
@@ -209,62 +155,93 @@ class _Connected(Provider):
         await self._check_health(request)
         return "its healthcheck succeeds; it was not asked"
 
-    async def _run(
-        self, request: Request, files: CallFiles, timeout: float, extra: Mapping[str, str]
-    ) -> process.Completed:
-        options = self._options
-        folder, command = self._runner.locate(options.command, request, options.cwd)
-        prompt_file, messages_file = files.path("PROMPT_FILE"), files.path("MESSAGES_FILE")
+    async def close(self) -> None:
+        """Ends the workers."""
+        await self._workers.close()
+
+    @contextmanager
+    def _call_folder(self) -> Iterator[Path]:
+        """The folder for the files of a call, outside of the workspace; only its parent if the
+        command uses no files."""
+        if not self._placeholders & {*placeholders.FILES, "FILES"}:
+            yield self._runner.scratch or Path(tempfile.gettempdir())
+            return
+        with tempfile.TemporaryDirectory(
+            prefix="agentevals-", dir=self._runner.scratch, ignore_cleanup_errors=True
+        ) as name:
+            yield Path(name).resolve()
+
+    def _call(self, request: Request, folder: Path) -> _Call:
+        options, used = self._options, self._placeholders
+        paths = {name: folder / file for name, file in placeholders.FILES.items()}
+        attached: Sequence[str] = ()
         try:
             prompt = prompt_text(request.messages)
-            uses_files = placeholders.uses(command, "FILES")
-            paths = (
-                placeholders.attached_files(request.messages, files.folder) if uses_files else ()
-            )
+            if "FILES" in used:
+                attached = placeholders.attached_files(request.messages, folder)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        if placeholders.uses(command, "PROMPT_FILE"):
-            prompt_file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
-        if placeholders.uses(command, "MESSAGES_FILE"):
-            messages_file.write_text(json.dumps(wire_messages(request.messages)), encoding="utf-8")
-        if needs_folder(command):
-            give_folder(files.folder, self._runner.user_of(request))
-        has_prompt = any(placeholders.uses(command, name) for name in _PROMPTS)
-        values = {name: str(files.path(name)) for name in FILE_NAMES}
+        if "PROMPT_FILE" in used:
+            paths["PROMPT_FILE"].write_bytes(prompt.encode("utf-8", "replace"))
+        if "MESSAGES_FILE" in used:
+            paths["MESSAGES_FILE"].write_text(json.dumps(wire_messages(request.messages)))
+        if used & {*placeholders.FILES, "FILES"}:
+            give_folder(folder, self._runner.user_of(request))
+        values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
+        command: str | Sequence[str] = options.command
+        if not isinstance(command, str):
+            command = self._runner.located(command, request)
         words, variables = placeholders.fill(
-            command, values, placeholders.file_words(options.files_format, paths)
+            command, values, placeholders.file_words(options.files_format, attached)
         )
-        variables = {**extra, **variables}
-        stdin = "" if has_prompt else prompt
-        done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
-        if done.timed_out:
-            problem = f"no answer within {request.timeout:g} s"
-            raise self._runner.error(problem, done.stderr, "timeout")
-        if done.returncode:
-            problem = f"the command {agent_command.describe_end(done.returncode)}"
-            raise self._runner.error(problem, done.stderr or done.stdout)
-        if done.truncated:
-            problem = f"the command wrote more than {process.OUTPUT_LIMIT // _MEGABYTE} MB"
-            raise self._runner.error(problem, done.stderr)
-        return done
+        return _Call(words, "" if used & _PROMPTS else prompt, variables, folder)
 
-    async def _start(
-        self,
-        words: Sequence[str],
-        request: Request,
-        folder: Path,
-        timeout: float,
-        **inputs: Any,
-    ) -> process.Completed:
+    async def _answer(
+        self, call: _Call, request: Request, variables: Mapping[str, str] | None = None
+    ) -> Trace:
         try:
-            return await self._runner.run(words, request, folder, timeout, **inputs)
-        except OSError as error:
-            reason, hint = describe_start(error, words[0], folder)
-            if error.errno == errno.E2BIG and "{PROMPT}" in str(self._options.command):
-                hint = "use {PROMPT_FILE} or standard input for long prompts"
-            problem = f"the command cannot be started: {reason}"
-            raise AttemptError("target", problem, hint) from None
+            done = await self._runner.run(
+                "the command",
+                call.words,
+                request,
+                stdin=call.stdin,
+                variables={**(variables or {}), **call.variables},
+            )
+        except AttemptError as error:
+            if "PROMPT" in self._placeholders and "Argument list too long" in str(error):
+                error.hint = "use {PROMPT_FILE} or standard input for long prompts"
+            raise
+        text = done.stdout
+        if "OUTPUT_FILE" in self._placeholders:
+            text = _read_output(call.folder / placeholders.FILES["OUTPUT_FILE"])
+        if not text.strip():
+            raise self._runner.error("the command succeeded without an answer", done.stderr)
+        try:
+            return read_reply(text, request.messages)
+        except ValueError as error:
+            raise self._runner.error(str(error), done.stderr) from None
+
+    async def _traced_answer(self, call: _Call, request: Request) -> Trace:
+        """The answer with the trace of the agent's spans. A failed call is paid for, too."""
+        receiver = SpanReceiver()
+        try:
+            async with receiver.listen():
+                variables = {**self._content_variables, **receiver.environment}
+                reply = await self._answer(call, request, variables)
+        except AttemptError as error:
+            with contextlib.suppress(AttemptError, ValueError):  # the first error is the cause
+                error.spent = read_trace(await receiver.spans())
+            raise
+        return await asyncio.to_thread(add_trace, reply, await receiver.spans(), receiver.advice)
+
+    async def _ask_worker(self, request: Request) -> Trace:
+        command = self._options.command
+        if not isinstance(command, str):
+            command = self._runner.located(command, request)
+        words, folder = placeholders.words_of(command), self._runner.working_folder(request)
+        program = self._runner.program(words, request, folder, request.workspace)
+        return (await self._client.ask(program, request)).trace
 
     async def _check_health(self, request: Request) -> None:
         """Runs the healthcheck if it did not run yet; TargetDead if it failed."""
@@ -275,19 +252,31 @@ class _Connected(Provider):
             if self._is_healthy or check is None:
                 return
             try:
-                await self._run_healthcheck(check, request)
-            except TargetDead as error:
-                self._failed_check = error
-                raise
+                await self._runner.run(
+                    "the healthcheck",
+                    placeholders.words_of(check.command),
+                    request,
+                    folder=self._runner.declared_folder(request, check.cwd),
+                    timeout=check.timeout_seconds,
+                )
+            except AttemptError as error:
+                self._failed_check = TargetDead(str(error), error.hint)
+                raise self._failed_check from None
             self._is_healthy = True
 
-    async def _run_healthcheck(self, check: Healthcheck, request: Request) -> None:
-        folder = agent_command.declared_folder(request, check.cwd or self._options.cwd)
-        words = placeholders.words_of(check.command)
-        done = await self._start(words, request, folder, check.timeout_seconds)
-        if done.timed_out or done.returncode:
-            ended = agent_command.describe_end(done.returncode)
-            if done.timed_out:
-                ended = f"took over {check.timeout_seconds:g} s"
-            failed = self._runner.error(f"the healthcheck {ended}", done.stderr or done.stdout)
-            raise TargetDead(str(failed), failed.hint)
+
+def _read_output(path: Path) -> str:
+    """The content of the file that a command wrote. It can put anything there: only a regular file
+    is read, and no link is followed."""
+    limit = process.OUTPUT_LIMIT
+    try:
+        data = read_resolved(path, limit + 1)
+    except FileNotFoundError:
+        problem = "the command succeeded, but did not write {OUTPUT_FILE}"
+        raise AttemptError("target", problem) from None
+    except OSError as error:
+        problem = f"{{OUTPUT_FILE}} cannot be read: {error.strerror}"
+        raise AttemptError("target", problem) from None
+    if len(data) > limit:
+        raise AttemptError("target", f"{{OUTPUT_FILE}} is over {limit // _MEGABYTE} MB")
+    return redact(data.decode("utf-8", "replace"))

@@ -1,14 +1,43 @@
-"""`codex-cli`: Codex without a person (`codex exec`)."""
+"""`codex-cli`: Codex without a person (`codex exec`).
+
+Its stream contains the completed items and the usage of the turn:
+https://developers.openai.com/codex/noninteractive and the CLI's `exec_events.rs`. It does not
+contain: model calls, the tokens and calls of sub-agents, calls that were refused, files that a
+command reads."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.targets.agents import codex_stream
-from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
+from agentevals_action.model.validation.json_values import decoded
+from agentevals_action.targets.agents import events as agent_events
+from agentevals_action.targets.agents.events import Event
+from agentevals_action.targets.agents.headless import AgentOptions, Command
+
+#: The tools whose calls are part of shell commands.
+_HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
+_USAGE_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens")
+_CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
+_SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
+_DEAD = re.compile(
+    r"usage limit|quota exceeded|insufficient_quota|invalid_api_key|not logged in|codex login"
+    r"|model_not_found|model\b.*(?:does not exist|is not supported|not found)",
+    re.IGNORECASE,
+)
+_LIMITED = re.compile(r"rate limit", re.IGNORECASE)
+_TRANSIENT = re.compile(
+    r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
+)
 
 
 class CodexCli(AgentOptions):
@@ -16,17 +45,12 @@ class CodexCli(AgentOptions):
 
     provider: ClassVar[str] = "codex-cli"
     aliases: ClassVar[tuple[str, ...]] = ("codex",)
-    product: ClassVar[Product] = Product(
-        name="Codex",
-        package="npm install -g @openai/codex",
-        key_hint="name CODEX_API_KEY in the workflow's input `env`, and check `model`",
-        read=codex_stream.read,
-        # A workspace need not be a git repository. The sandbox is the agent's default, read-only,
-        # unless `args` says otherwise.
-        words=("exec", "--json", "--color", "never", "--skip-git-repo-check"),
-        last=("-",),
-        refused=codex_stream.REFUSED,
-    )
+    title: ClassVar[str] = "Codex"
+    package: ClassVar[str] = "npm install -g @openai/codex"
+    key_hint: ClassVar[str] = "name CODEX_API_KEY in the workflow's input `env`, and check `model`"
+    last_events: ClassVar[tuple[str, ...]] = ("turn.completed",)
+    system_option: ClassVar[str] = "developer_instructions"
+    refusal: ClassVar[re.Pattern[str]] = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')
 
     command: Command = Field(
         "codex", description="The program, with words before `exec` if it needs any."
@@ -35,15 +59,111 @@ class CodexCli(AgentOptions):
         None, description="How long the model thinks, as `low`, `medium` or `high`."
     )
 
-    def flags(self) -> Mapping[str, str | None]:
-        """The model, and the effort as a setting of its configuration."""
-        effort = self.model_reasoning_effort and json.dumps(self.model_reasoning_effort)
-        return {**super().flags(), "-c": effort and f"model_reasoning_effort={effort}"}
+    def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
+        """The words after the program. A workspace need not be a git repository. The sandbox is the
+        agent's default, read-only, unless `args` says otherwise."""
+        settings = {
+            "model_reasoning_effort": self.model_reasoning_effort,
+            "developer_instructions": system,  # added to its own
+        }
+        effort, instructions = (
+            ("-c", f"{name}={_toml(value)}") if value else () for name, value in settings.items()
+        )
+        return (
+            *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
+            *self.model_arguments(),
+            *effort,
+            *args,
+            *instructions,
+            "-",
+        )
 
-    def system_words(self, text: str) -> Sequence[str]:
-        """`developer_instructions` of its configuration, which it adds to its own instructions."""
-        if any("developer_instructions" in word for word in self.args):
-            return ()
-        # A string of JSON is one of TOML, except for DEL.
-        value = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-        return "-c", f"developer_instructions={value}"
+    def read(self, events: Sequence[Event]) -> Trace:
+        """The trace of a run. Durations are the times between the lines of the stream."""
+        items = [(event, event.object("item")) for event in events]
+        started = {item.text("id"): event for event, item in items if event.type == "item.started"}
+        messages = tuple(
+            message
+            for event, item in items
+            if event.type == "item.completed"
+            for message in _messages(item, event, started.get(item.text("id"), Event()))
+        )
+        calls = agent_events.calls_of(messages)
+        usage = agent_events.last(events, "turn.completed").object("usage")
+        if any(call.name == "Agent" for call in calls):  # it is that of the main agent alone
+            usage = Event()
+        return Trace(
+            messages=messages,
+            tool_calls=calls,
+            usage=Usage(*map(usage.count, _USAGE_FIELDS)),
+            hidden_tools=_HIDDEN_TOOLS,
+        )
+
+    def find_error(self, events: Sequence[Event]) -> AttemptError | None:
+        """A failed turn, or an error that no turn followed: while it reconnects, the CLI reports
+        errors from which it recovers. The message may be the body of the API's reply."""
+        end = agent_events.last(events, "turn.completed", "turn.failed", "error")
+        if end.type in ("", "turn.completed"):
+            return None
+        message = (end.object("error") if end.type == "turn.failed" else end).text("message")
+        body = Event(decoded(message))
+        message, status = body.object("error").text("message") or message, body.count("status")
+        if _DEAD.search(message):
+            return TargetDead(message)
+        if _LIMITED.search(message):
+            return agent_events.rate_limit(message)
+        if status is None and _TRANSIENT.search(message):
+            return TransientError(message)
+        return agent_events.failure(message, status)
+
+
+def _toml(text: str) -> str:
+    """A string of TOML: one of JSON, except for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _messages(item: Event, ended: Event, started: Event) -> Iterator[Message]:
+    if item.type == "agent_message":
+        yield Message("assistant", item.text("text"))
+    elif calls := tuple(_calls(item)):
+        refused = item.text("status") == "declined"
+        duration = None if refused else agent_events.milliseconds_between(started, ended)
+        calls = tuple(replace(call, duration_ms=duration, refused=refused) for call in calls)
+        yield Message("assistant", "", tool_calls=calls)
+
+
+def _calls(item: Event) -> Iterator[ToolCall]:
+    """The tool calls of an item: one for each file of a change, else at most one."""
+    call_id = item.text("id") or None
+    match item.type:
+        case "command_execution":
+            arguments = {"command": _without_shell(item.value("command"))}
+            yield ToolCall("Bash", arguments, item.value("aggregated_output"), call_id)
+        case "file_change":
+            for number, change in enumerate(item.objects("changes")):
+                name = _CHANGES.get(change.value("kind"), "Edit")
+                change_id = f"{call_id}.{number}" if number and call_id else call_id
+                arguments = {"file_path": change.value("path")}
+                yield ToolCall(name, arguments, item.value("status"), change_id)
+        case "web_search":
+            yield ToolCall("WebSearch", {"query": item.value("query")}, id=call_id)
+        case "collab_tool_call" if item.text("tool"):
+            name = "Agent" if item.text("tool") == "spawn_agent" else item.text("tool")
+            arguments = {"prompt": item.value("prompt")}
+            yield ToolCall(name, arguments, item.value("agents_states"), call_id)
+        case "mcp_tool_call":
+            result, error = item.object("result"), item.object("error").text("message")
+            structured = result.value("structured_content")
+            output = error or (result.value("content") if structured is None else structured)
+            name = f"mcp__{item.text('server')}__{item.text('tool')}"
+            yield ToolCall(name, item.value("arguments"), output, call_id)
+
+
+def _without_shell(command: Any) -> Any:
+    """The command that a shell is started for: `ls` of `/bin/bash -lc ls`."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    is_shell = len(words) == 3 and _SHELLS.fullmatch(words[0]) and words[1] in ("-c", "-lc")
+    return words[2] if is_shell else command

@@ -1,43 +1,56 @@
-"""`copilot-cli`: GitHub Copilot without a person (`copilot`)."""
+"""`copilot-cli`: GitHub Copilot without a person (`copilot`).
 
-from dataclasses import replace
-from typing import ClassVar
+Its stream contains the events of a session, and at the end a `result` with the exit code: the CLI's
+`session-events.schema.json`, and
+https://docs.github.com/en/copilot/reference/copilot-cli-reference. The tokens are in the spans that
+it writes to a file."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import count, members, parse_json
-from agentevals_action.targets.agents import copilot_stream
-from agentevals_action.targets.agents.headless import AgentOptions, Command, Product, Telemetry
+from agentevals_action.model.usage import Usage, total
+from agentevals_action.model.validation.json_values import decoded
+from agentevals_action.targets.agents import events as agent_events
+from agentevals_action.targets.agents.events import Event, ToolResult
+from agentevals_action.targets.agents.headless import AgentOptions, Command
 
-_FAILED = 2  # the status of a span
-
-
-def _add_tokens(trace: Trace, telemetry: bytes) -> Trace:
-    """The trace with the tokens of the model calls in the file that Copilot wrote (a span a line),
-    sub-agents' included, if its own are not complete. Unknown if a call that succeeded has none."""
-    if trace.usage.total_tokens is not None:
-        return trace
-    try:
-        spans = [members(parse_json(line)) for line in telemetry.splitlines() if line.strip()]
-    except ValueError:  # the agent can write anything: its figures stay unknown
-        return trace
-    calls = [
-        attributes
-        for span in spans
-        if (attributes := members(span.get("attributes"))).get("gen_ai.operation.name") == "chat"
-        and members(span.get("status")).get("code") != _FAILED
-    ]
-
-    def tokens(name: str) -> list[int]:
-        counts = (count(call.get(f"gen_ai.usage.{name}")) for call in calls)
-        return [number for number in counts if number is not None]
-
-    sent, received = tokens("input_tokens"), tokens("output_tokens")
-    cached = tokens("cache_read.input_tokens")
-    if not calls or not len(sent) == len(received) == len(calls):
-        return trace
-    usage = Usage(sum(sent), sum(received), sum(cached) if cached else None)
-    return replace(trace, usage=usage)
+_NAMES: Mapping[str, str] = {
+    "bash": "Bash",
+    "view": "Read",
+    "create": "Write",
+    "edit": "Edit",
+    "skill": "Skill",
+    "glob": "Glob",
+    "grep": "Grep",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
+    "task": "Agent",
+}
+_FILE = {"path": "file_path"}
+_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "Read": _FILE,
+    "Write": {**_FILE, "file_text": "content"},
+    "Edit": {**_FILE, "old_str": "old_string", "new_str": "new_string"},
+    "Agent": {"agent_type": "subagent_type"},
+}
+_ERRORS: Mapping[str, Callable[[str], AttemptError]] = {
+    "authentication": TargetDead,
+    "authorization": TargetDead,
+    "quota": TargetDead,
+    "rate_limit": agent_events.rate_limit,
+}
+_REFUSAL_CODES = ("denied", "rejected")
+#: Tokens in, out and cached, in an event and in a span.
+_USAGE_FIELDS = ("inputTokens", "outputTokens", "cacheReadTokens")
+_SPAN_FIELDS = (
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.cache_read.input_tokens",
+)
+_FAILED_SPAN = 2  # a status
 
 
 class CopilotCli(AgentOptions):
@@ -45,18 +58,132 @@ class CopilotCli(AgentOptions):
 
     provider: ClassVar[str] = "copilot-cli"
     aliases: ClassVar[tuple[str, ...]] = ("copilot",)
-    product: ClassVar[Product] = Product(
-        name="Copilot",
-        package="npm install -g @github/copilot",
-        key_hint="name COPILOT_GITHUB_TOKEN in the workflow's input `env` (GITHUB_TOKEN is never "
-        "passed on), and check `model`",
-        read=copilot_stream.read,
-        # With a prompt on standard input, and not as `-p`, it runs without a person.
-        words=("--output-format", "json", "--no-color", "--no-ask-user"),
-        telemetry=Telemetry("COPILOT_OTEL_FILE_EXPORTER_PATH", _add_tokens),
+    title: ClassVar[str] = "Copilot"
+    package: ClassVar[str] = "npm install -g @github/copilot"
+    key_hint: ClassVar[str] = (
+        "name COPILOT_GITHUB_TOKEN in the workflow's input `env` (GITHUB_TOKEN is never passed "
+        "on), and check `model`"
     )
+    last_events: ClassVar[tuple[str, ...]] = ("result", "session.shutdown")
+    events_variable: ClassVar[str] = "COPILOT_OTEL_FILE_EXPORTER_PATH"
 
     command: Command = "copilot"
 
     def priced_model(self) -> None:
         """None: Copilot is paid for in requests, not in tokens."""
+
+    def arguments(self, args: Sequence[str], _system: str) -> Sequence[str]:
+        """The words after the program. With a prompt on standard input, and not as `-p`, it runs
+        without a person."""
+        own = ("--output-format", "json", "--no-color", "--no-ask-user")
+        return (*own, *self.model_arguments(), *args)
+
+    def read(self, events: Sequence[Event]) -> Trace:
+        """The trace of a run. It is paid for in requests, so that its cost is unknown."""
+        messages = agent_events.add_results(list(_messages(events)), _results(events))
+        finished = _data(events, "model.call_finished")
+        ended = agent_events.last(events, "result")
+        answered = sum(call.text("outcome") == "success" for call in finished)
+        return Trace(
+            messages=messages,
+            tool_calls=agent_events.calls_of(messages),
+            llm_call_count=answered if finished else len(_data(events, "assistant.usage")) or None,
+            usage=_usage(events),
+            duration_ms=ended.object("usage").amount("sessionDurationMs"),
+        )
+
+    def find_error(self, events: Sequence[Event]) -> AttemptError | None:
+        """The error of a run that ended badly, or ended with an error; not an error from which the
+        agent recovered."""
+        end = agent_events.last(events, "session.error", "assistant.message", "assistant.turn_end")
+        code = agent_events.last(events, "result").value("exitCode")
+        if code in (None, 0) and end.type != "session.error":
+            return None
+        data = agent_events.last(events, "session.error").object("data")
+        message = data.text("message") or f"it ended with exit code {code}"
+        if known := _ERRORS.get(data.text("errorType")):
+            return known(message)
+        call = agent_events.last(events, "model.call_failure").object("data")
+        if call.text("failureKind") == "transport":  # it has no status
+            return TransientError(message)
+        return agent_events.failure(message, data.count("statusCode"))
+
+
+def _data(events: Sequence[Event], event_type: str) -> list[Event]:
+    return [event.object("data") for event in events if event.type == event_type]
+
+
+def _messages(events: Sequence[Event]) -> Iterator[Message]:
+    """The agent's messages with their tool calls. A call that no message requested becomes a
+    message of its own."""
+    requested = {
+        request.text("toolCallId")
+        for data in _data(events, "assistant.message")
+        for request in data.objects("toolRequests")
+    }
+    for event in events:
+        data = event.object("data")
+        if event.type == "assistant.message":
+            requests = data.objects("toolRequests")
+            calls = tuple(filter(None, (_call(request, "name") for request in requests)))
+            name = "subagent" if isinstance(data.value("parentToolCallId"), str) else None
+            yield Message("assistant", data.text("content"), name, tool_calls=calls)
+        elif event.type == "tool.execution_start" and data.text("toolCallId") not in requested:
+            call = _call(data, "toolName")
+            yield Message("assistant", "", tool_calls=(call,) if call else ())
+
+
+def _call(request: Event, name_field: str) -> ToolCall | None:
+    name = request.text(name_field)
+    if not name:
+        return None
+    if request.text("mcpServerName") and request.text("mcpToolName"):
+        name = f"mcp__{request.text('mcpServerName')}__{request.text('mcpToolName')}"
+    arguments = decoded(request.value("arguments"))  # a tool may take a text
+    return agent_events.common_call(name, arguments, request.text("toolCallId"), _NAMES, _ARGUMENTS)
+
+
+def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
+    started: dict[str, Any] = {}
+    results: dict[str, ToolResult] = {}
+    for event in events:
+        data, timestamp = event.object("data"), event.value("timestamp")
+        call_id = data.text("toolCallId")
+        if event.type == "tool.execution_start":
+            started[call_id] = timestamp
+        elif event.type == "tool.execution_complete":
+            output = data.value("result")
+            if isinstance(output, Mapping):
+                output = output.get("content", output)
+            message = data.object("error").text("message")
+            duration = agent_events.milliseconds(started.get(call_id), timestamp)
+            refused = _is_refusal(data.object("error"))
+            results[call_id] = ToolResult(message or output, duration, refused)
+    return results
+
+
+def _is_refusal(error: Event) -> bool:
+    """Whether the agent may not make a call, or has no such tool."""
+    message = error.text("message")
+    return (
+        error.text("code") in _REFUSAL_CODES
+        or message.startswith("Permission denied")
+        or (message.startswith("Tool '") and message.rstrip(".").endswith("' does not exist"))
+    )
+
+
+def _usage(events: Sequence[Event]) -> Usage:
+    """The tokens of all model calls, sub-agents' included: as the stream of some versions reports
+    them, else of the spans. Unknown if one of the calls lacks them."""
+    calls, fields = _data(events, "assistant.usage"), _USAGE_FIELDS
+    if not calls:
+        spans = [event for event in events if event.type == "span"]
+        fields = _SPAN_FIELDS
+        calls = [
+            span.object("attributes")
+            for span in spans
+            if span.object("attributes").text("gen_ai.operation.name") == "chat"
+            and span.object("status").count("code") != _FAILED_SPAN
+        ]
+    usage = total(Usage(*map(call.count, fields)) for call in calls)
+    return Usage() if usage.total_tokens is None else usage

@@ -17,11 +17,11 @@ from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.redaction import redact
-from agentevals_action.system.workers import Ended, Program, Worker
-from agentevals_action.targets.agents import command as agent_command
+from agentevals_action.system.workers import Program, Worker, WorkerEnded
 from agentevals_action.targets.agents import python_worker
-from agentevals_action.targets.agents.worker_protocol import Answers
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
+from agentevals_action.targets.agents.worker_client import WorkerClient
+from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES
 from agentevals_action.targets.otel.span_trace import add_trace, incomplete
 from agentevals_action.targets.otel.spans import Span
@@ -60,11 +60,10 @@ def _check_interpreter(python: str) -> str:
     return python
 
 
-class Python(ProviderOptions):
+class Python(CommandOptions):
     """An agent that is a Python function."""
 
     provider: ClassVar[str] = "python"
-    runs_programs: ClassVar[bool] = True
 
     target: Annotated[str, AfterValidator(_check_target)] = Field(
         description="The function, as `package.module:function`, imported from the folder to run "
@@ -78,8 +77,6 @@ class Python(ProviderOptions):
         description="The interpreter, Python 3.9 or later: a command, or a path relative to the "
         "folder to run in or to the repository's root, as `.venv/bin/python`.",
     )
-    cwd: agent_command.WorkingFolder = None
-    env: agent_command.VariableNames = None
     trace: Literal["otel"] | None = Field(
         None,
         description="`otel`: the tool calls, tokens and durations are read from the OpenTelemetry "
@@ -91,19 +88,12 @@ class Python(ProviderOptions):
         does not pass on."""
         return _Connected(self, context)
 
-    def variables(self) -> Sequence[str]:
-        """The names of `env`: the agent expects them."""
-        return self.env or ()
-
     def files(self, folder: Folder) -> Sequence[str]:
         """The module and the packages around it that are in the folder to run in."""
         steps = self.target.partition(":")[0].split(".")
         paths = [Path(*steps[:end]) for end in range(1, len(steps) + 1)]
         names = [name for path in paths for name in (f"{path}.py", f"{path}/__init__.py")]
-        try:
-            return agent_command.named_files(names, self.cwd, folder)
-        except ValueError:  # a folder with `${{ }}`
-            return ()
+        return self.named_files(names, folder)
 
 
 class _Ready(ReplyModel):
@@ -114,24 +104,21 @@ class _Ready(ReplyModel):
 class _Connected(Provider):
     def __init__(self, options: Python, context: ProviderContext) -> None:
         self._options, self._workers = options, context.workers
-        self._runner = agent_command.CommandRunner(options.env, context)
-        self._answers = Answers(self._runner, context.workers)
+        self._runner = CommandRunner(options, context)
+        self._client = WorkerClient(self._runner, context.workers)
 
     async def complete(self, request: Request) -> Trace:
-        program = self._program(request)
-        try:
-            add_spans = _add_spans if self._options.trace else None
-            return await self._answers.answer(program, request, self._open, add_spans)
-        except OSError as error:
-            raise _not_started(program, error) from None
+        answer = await self._client.ask(self._program(request), request, self._wait_for_import)
+        if self._options.trace is None:
+            return answer.trace
+        return await asyncio.to_thread(_add_spans, answer.trace, answer.spans)
 
     async def close(self) -> None:
         """Ends the workers."""
         await self._workers.close()
 
     def _program(self, request: Request) -> Program:
-        declared = agent_command.declared_folder(request, self._options.cwd)
-        folder = self._runner.judge_path(declared, request)
+        folder = self._runner.judge_path(self._runner.declared_folder(request), request)
         words = [self._interpreter(request, folder), python_worker.__file__, self._options.target]
         # The worker itself enters the workspace of each request.
         program = self._runner.program(words, request, folder, workspace=None)
@@ -156,8 +143,7 @@ class _Connected(Provider):
             "create it in the input `prepare`, or fix the target's `python`",
         )
 
-    async def _open(self, worker: Worker) -> None:
-        """Waits until a worker has imported the function."""
+    async def _wait_for_import(self, worker: Worker) -> None:
         target = self._options.target
         try:
             async with asyncio.timeout(_IMPORT_SECONDS):
@@ -166,21 +152,15 @@ class _Connected(Provider):
         except TimeoutError:
             problem = f"the import of {target} took over {_IMPORT_SECONDS:g} s"
             raise self._runner.error(problem, worker.errors) from None
-        except Ended as ended:
-            error = self._answers.error(ended, worker.errors)
-            problem = f"{target} cannot be imported: {error}"
-            raise AttemptError("target", problem, error.hint) from None
+        except WorkerEnded as ended:
+            ready = _Ready(error=str(ended))
         if ready.error:
             problem = f"{target} cannot be imported: {ready.error}"
             raise self._runner.error(problem, ready.traceback or worker.errors)
 
 
-def _add_spans(reply: Trace, spans: list[Any]) -> Trace:
+def _add_spans(reply: Trace, spans: Sequence[Any]) -> Trace:
     try:
         return add_trace(reply, map(Span.model_validate, spans), _NO_SPANS)
     except ValidationError as error:
         raise incomplete(describe(error, spans)) from None
-
-
-def _not_started(program: Program, error: OSError) -> AttemptError:
-    return AttemptError("target", f"{program.words[0]} cannot be started: {error}")

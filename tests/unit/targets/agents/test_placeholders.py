@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from agentevals_action.targets.agents import placeholders
 
+Command = str | tuple[str, ...]
 TEXT = st.text(
     alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30
 )
+FILES = ("/r/a.md", "/r/with space/it's.md", "/r/$(touch pwned); {basename}.txt")
+SHOW = "import sys; print('|'.join(sys.argv[1:]))"
 
 
-def run(folder: Path, command: str | Sequence[str], **values: str) -> str:
+def run(folder: Path, command: Command, files: Sequence[str] = (), **values: str) -> str:
     placeholders.check(command)
-    words, variables = placeholders.fill(command, values)
+    words, variables = placeholders.fill(command, values, files)
     environment = {"PATH": os.environ["PATH"], **variables}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
     return done.stdout.decode()
@@ -31,83 +34,35 @@ def run(folder: Path, command: str | Sequence[str], **values: str) -> str:
         "printf %s \"<\"{PROMPT}'>'",
         "X={PROMPT}; printf '<%s>' \"$X\"",
         "printf '<%s>' \"a\\\"b\" >/dev/null; printf '<%s>' {PROMPT}",
-        ["printf", "<%s>", "{PROMPT}"],
-        ["printf", "%s", "<{PROMPT}>"],
+        ("printf", "<%s>", "{PROMPT}"),
+        ("printf", "%s", "<{PROMPT}>"),
     ],
     ids=str,
 )
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(TEXT)
 def test_fill__any_text_is_one_word_and_never_code(
-    tmp_path_factory: pytest.TempPathFactory, command: str | Sequence[str], prompt: str
+    tmp_path_factory: pytest.TempPathFactory, command: Command, prompt: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     for text in (prompt, f"'; \"$({prompt})`\n\\", "-e {PROMPT} $HOME *"):
         assert run(folder, command, PROMPT=text) == f"<{text}>"
 
 
-def test_fill__several_placeholders_and_braces_of_the_shell(tmp_path: Path) -> None:
-    script = "echo {EVAL_ID}.txt > {OUTPUT_FILE}; cat {OUTPUT_FILE}; echo ${EVAL_ID} {OTHER}"
-    output = run(tmp_path, script, EVAL_ID="a b", OUTPUT_FILE=str(tmp_path / "output.txt"))
-    assert output == "a b.txt\n{OTHER}\n"
-
-
 @pytest.mark.parametrize(
     "script",
     [
-        "cat {PROMPT_FILE} > {OUTPUT_FILE}; echo {ATTEMPT} >> {OUTPUT_FILE}",
-        'sh -c \'echo "$(cat {PROMPT_FILE}){ATTEMPT}" > "{OUTPUT_FILE}"\'',
-        "sh <<X # it's\necho \"$(cat '{PROMPT_FILE}'){ATTEMPT}\" > {OUTPUT_FILE}\nX",
+        "echo {EVAL_ID}$(cat {PROMPT_FILE}) > {OUTPUT_FILE}; echo {ATTEMPT} >> {OUTPUT_FILE}",
+        'sh -c \'echo "$AGENTEVALS_EVAL_ID$(cat {PROMPT_FILE})\n{ATTEMPT}" > "{OUTPUT_FILE}"\' '
+        "{EVAL_ID}",
     ],
 )
 def test_fill__paths_and_numbers_stand_anywhere(tmp_path: Path, script: str) -> None:
     prompt, output = tmp_path / "prompt.txt", tmp_path / "output.txt"
-    prompt.write_text("try ")
-    run(tmp_path, script, PROMPT_FILE=str(prompt), OUTPUT_FILE=str(output), ATTEMPT="2")
-    assert output.read_text() == "try 2\n"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        'agent "Answer: {PROMPT}"',
-        "agent 'Answer: {PROMPT}'",
-        'sh -c "agent {PROMPT}"',
-        "bash -lc 'agent {PROMPT}'",
-        'agent "$(cat {PROMPT})"',
-        'agent "\\"{PROMPT}"',
-        "agent 'unclosed {PROMPT}",
-        'agent "{FILES}"',
-    ],
-)
-def test_check__a_placeholder_among_other_text_in_quotes_is_refused(command: str) -> None:
-    with pytest.raises(ValueError, match=r"stands among other text in quotes; .*\{PROMPT_FILE\}"):
-        placeholders.check(command)
-
-
-@pytest.mark.parametrize("command", ["", "  \n", [], [""], ["", "x"]], ids=str)
-def test_check__an_empty_command_is_refused(command: str | Sequence[str]) -> None:
-    with pytest.raises(ValueError, match="the command is empty"):
-        placeholders.check(command)
-
-
-@pytest.mark.parametrize(
-    "command", ["agent {PROMT}", ["agent", "--file={FILE}"], "a {EVALID}", "a {GUIDELINES}"]
-)
-def test_check__a_misspelled_placeholder_is_an_error(command: str | list[str]) -> None:
-    with pytest.raises(ValueError, match=r"is not a placeholder; write one of \{PROMPT\}"):
-        placeholders.check(command)
-
-
-@pytest.mark.parametrize(
-    "command", ["echo ${PROMT}", "awk '{PRINT}'", "echo '{\"A\": {B}}' {{PROMT}}"]
-)
-def test_check__other_braces_are_left_alone(command: str) -> None:
-    assert placeholders.check(command) == command
-
-
-FILES = ["/r/a.md", "/r/with space/it's.md", "/r/$(touch pwned); {basename}.txt"]
-SHOW = "import sys; print('|'.join(sys.argv[1:]))"
+    prompt.write_text(" try")
+    paths = {"PROMPT_FILE": str(prompt), "OUTPUT_FILE": str(output)}
+    run(tmp_path, script, **paths, ATTEMPT="2", EVAL_ID="a b")
+    assert output.read_text() == "a b try\n2\n"
 
 
 @pytest.mark.parametrize(
@@ -122,38 +77,58 @@ SHOW = "import sys; print('|'.join(sys.argv[1:]))"
     ],
 )
 @pytest.mark.parametrize(
-    "command",
-    [["python3", "-c", SHOW, "x", "{FILES}"], f'python3 -c "{SHOW}" x {{FILES}}'],
-    ids=str,
+    "command", [("python3", "-c", SHOW, "x", "{FILES}"), f'python3 -c "{SHOW}" x {{FILES}}']
 )
 def test_fill__files_are_words_and_never_code(
-    tmp_path: Path, command: str | Sequence[str], files_format: str, expected: list[str]
+    tmp_path: Path, command: Command, files_format: str, expected: list[str]
 ) -> None:
-    placeholders.check(command)
-    placeholders.check_format(files_format)
-    words, variables = placeholders.fill(command, {}, placeholders.file_words(files_format, FILES))
-    environment = {"PATH": os.environ["PATH"], **variables}
-    done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, check=True, text=True
-    )
-    assert done.stdout.rstrip("\n").split("|") == ["x", *expected]
+    words = placeholders.file_words(placeholders.check_format(files_format), FILES)
+    assert run(tmp_path, command, words).rstrip("\n").split("|") == ["x", *expected]
+    assert run(tmp_path, command) == "x\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fill__without_files_there_is_no_word() -> None:
-    assert placeholders.fill(["agent", "{FILES}", "-"], {})[0] == ("agent", "-")
-    assert placeholders.fill("agent {FILES} -", {})[0] == ("sh", "-c", "agent  -")
+@pytest.mark.parametrize(
+    "command", ["echo ${PROMT}", "awk '{PRINT}'", "echo '{\"A\": {B}}' {{PROMT}}"]
+)
+def test_check__other_braces_are_left_alone(command: str) -> None:
+    assert placeholders.check(command) == command
+    assert placeholders.fill(command, {}) == (("sh", "-c", command), {})
 
 
-def test_check__files_in_a_longer_word_are_refused() -> None:
-    with pytest.raises(ValueError, match="as a word of its own"):
-        placeholders.check(["agent", "--files={FILES}"])
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        *((command, "the command is empty") for command in ("", "  \n", (), ("",), ("", "x"))),
+        *(
+            (command, r"is not a placeholder; write one of \{PROMPT\}")
+            for command in ("agent {PROMT}", ("agent", "--file={FILE}"), "a {EVALID}")
+        ),
+        (("agent", "--files={FILES}"), "as a word of its own"),
+        *(
+            (command, r"stands among other text in quotes; .*\{PROMPT_FILE\}")
+            for command in (
+                'agent "Answer: {PROMPT}"',
+                "agent 'Answer: {PROMPT}'",
+                'sh -c "agent {PROMPT}"',
+                'agent "$(cat {PROMPT})"',
+                'agent "\\"{PROMPT}"',
+                "agent 'unclosed {PROMPT}",
+                'agent "{FILES}"',
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_check__refused(command: Command, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        placeholders.check(command)
 
 
 @pytest.mark.parametrize(
     ("files_format", "problem"),
     [("--file", "it does not name a file"), ("--file '{path}", "its quotes are wrong")],
 )
-def test_check_format__a_format_without_a_file_is_refused(files_format: str, problem: str) -> None:
+def test_check_format__refused(files_format: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         placeholders.check_format(files_format)

@@ -299,10 +299,10 @@ def test_complete__the_time_limit_covers_all_tries() -> None:
 
 
 def test_complete__the_smaller_limit_counts() -> None:
-    with pytest.raises(AttemptError, match=r"no answer within 0\.\d+ s") as caught:
+    with pytest.raises(AttemptError, match=r"did not end within 0\.\d+ s") as caught:
         complete(cli("sleep 300", timeout_seconds=0.3), targets.request(ROOT, "hello", timeout=60))
     assert caught.value.kind == "timeout"
-    with pytest.raises(AttemptError, match=r"no answer within 0\.\d+ s"):
+    with pytest.raises(AttemptError, match=r"did not end within 0\.\d+ s"):
         complete(cli("sleep 300", timeout_seconds=60), targets.request(ROOT, "hello", timeout=0.3))
 
 

@@ -250,7 +250,7 @@ def test_complete__a_missing_program_is_an_error(tmp_path: Path) -> None:
 def test_complete__success_without_an_answer_is_an_error(tmp_path: Path) -> None:
     assert (
         str(refused(tmp_path, "echo; echo why >&2"))
-        == "the command succeeded without an answer:\nwhy"
+        == "the command succeeded without an answer: why"
     )
     assert "did not write {OUTPUT_FILE}" in str(refused(tmp_path, "echo {OUTPUT_FILE}"))
 
@@ -262,18 +262,18 @@ def test_complete__only_a_plain_output_file_is_read(tmp_path: Path, make: str) -
     assert "{OUTPUT_FILE}" in str(refused(tmp_path, make))
 
 
-def test_complete__an_output_folder_swapped_for_a_link_is_not_followed(
+def test_complete__an_output_folder_replaced_by_a_link_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the link stays
     (tmp_path / "output.txt").write_text("from elsewhere")
     swap = 'd=$(dirname {OUTPUT_FILE}); mv "$d" "$d.old"; ln -s "$PWD" "$d"; echo inside > "$d.old/output.txt"'
-    assert answer(tmp_path, swap).output == "inside"
+    assert "replaced it, or a folder above it, by a link" in str(refused(tmp_path, swap))
 
 
 def test_complete__a_time_out_tells_the_last_lines(tmp_path: Path) -> None:
     error = refused(tmp_path, "echo thinking >&2; sleep 300", request={"timeout": 0.5})
-    assert (error.kind, str(error)) == ("timeout", "no answer within 0.5 s:\nthinking")
+    assert (error.kind, str(error)) == ("timeout", "the command did not end within 0.5 s: thinking")
 
 
 def test_complete__leaves_no_temporary_file(tmp_path: Path) -> None:
@@ -360,13 +360,13 @@ def test_healthcheck__runs_once_before_the_first_call(tmp_path: Path) -> None:
 def test_healthcheck__failing_ends_the_target(tmp_path: Path, check: Any) -> None:
     error = refused(tmp_path, ["cat"], healthcheck=check)
     assert isinstance(error, TargetDead)
-    assert str(error) == "the healthcheck ended with exit code 1:\ndown"
+    assert str(error) == "the healthcheck ended with exit code 1: down"
 
 
 def test_healthcheck__its_own_time_limit(tmp_path: Path) -> None:
     error = refused(tmp_path, ["cat"], healthcheck={"command": "sleep 300", "timeout_seconds": 0.2})
     assert isinstance(error, TargetDead)
-    assert "the healthcheck took over 0.2 s" in str(error)
+    assert "the healthcheck did not end within 0.2 s" in str(error)
 
 
 def test_healthcheck__failed_is_not_repeated(tmp_path: Path) -> None:

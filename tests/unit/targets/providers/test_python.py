@@ -250,7 +250,7 @@ def test_complete__a_worker_that_ends_is_replaced(
         """
     )
     before, error, after = agent.answers("a", "bad", "b")
-    assert error == f"target: {problem}:\nabout to fail"
+    assert error == f"target: {problem}: about to fail"
     assert before != after
 
 
@@ -268,9 +268,9 @@ def test_complete__a_time_out_ends_the_worker(agent: Agent) -> None:
         """
     )
     before, slow, after = agent.answers("a", "slow", "b", timeout=5)
-    assert slow.startswith("timeout: no answer within 5 s:\n")
+    assert slow.startswith("timeout: no answer within 5 s: ")
     assert before != after
-    assert all(gone(int(process)) for process in slow.splitlines()[1].split())
+    assert all(gone(int(process)) for process in slow.split()[-2:])
 
 
 def test_complete__a_time_out_during_the_import_says_so(agent: Agent) -> None:
@@ -423,7 +423,6 @@ def test_complete__the_environment_is_scrubbed(
         ("float('nan')", "the reply is not JSON: "),
         ("None", "the answer is empty (null)"),
         ("'x' * 11_000_000", "the worker wrote more than 10 MB"),
-        ("[[]] * 1_000_001", "the worker wrote an answer with more than 1,000,000 values"),
     ],
 )
 def test_complete__a_reply_that_cannot_be_read_is_an_error(

@@ -1,4 +1,4 @@
-"""The common parts of the agents' JSON streams: lines, fields of events, tool calls, failures.
+"""The events of an agent's JSON stream, and their common parts: fields, tool calls, failures.
 
 All agents use one name and one form of arguments for a tool, those of Claude Code: `Bash`
 (`command`), `Read`, `Write`, `Edit` (`file_path`), `Glob`, `Grep`, `WebFetch`, `WebSearch`, `Skill`
@@ -9,33 +9,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.suite import Message, ToolCall
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import text_of
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.redaction import redact
 
-#: The meaning of a failure for later calls: every call will fail, the rate limit is reached, a
-#: retry may succeed, or only this call failed.
-Severity = Literal["dead", "limited", "transient", "own"]
-
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
-_UNKNOWN_TOOL = re.compile(r"Tool '.*' does not exist\.?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
-_SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
-class StreamEvent:
+class Event:
     """A JSON object of a stream. A field of another type than the expected one counts as
     missing. `arrived` is the time at which its line arrived, in milliseconds of a clock that never
     runs backwards; None if it is unknown."""
 
-    def __init__(self, data: Any, arrived: float | None = None) -> None:
+    def __init__(self, data: Any = None, arrived: float | None = None) -> None:
         self._data = json_values.members(data)
         self.arrived = arrived
 
@@ -64,43 +59,25 @@ class StreamEvent:
         """A finite number of at least 0."""
         return json_values.amount(self.value(name))
 
-    def object(self, name: str) -> "StreamEvent":
+    def object(self, name: str) -> "Event":
         """An object; empty if it is missing."""
-        return StreamEvent(self.value(name))
+        return Event(self.value(name))
 
-    def objects(self, name: str) -> list["StreamEvent"]:
+    def objects(self, name: str) -> list["Event"]:
         """The objects in a list, or in an object's values."""
         value = self.value(name)
         items = list(value.values()) if isinstance(value, Mapping) else value
         items = items if isinstance(items, list) else []
-        return [StreamEvent(item) for item in items if isinstance(item, Mapping)]
+        return [Event(item) for item in items if isinstance(item, Mapping)]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A failure that the stream reports; `retry_after` is in seconds if the vendor gave it."""
-
-    message: str
-    severity: Severity = "own"
-    retry_after: float | None = None
-
-
-@dataclass(frozen=True)
-class StreamContent:
-    """The content of a stream; `ended`: it contains the agent's own end of the run."""
-
-    trace: Trace
-    ended: bool
-    failure: Failure | None = None
-
-
-class StreamReader:
-    """Reads a stream as it arrives: one JSON object with a `type` a line (`events`), or lines of
-    text of the program. `broken` describes the first line that begins like an object and is not
-    valid JSON."""
+class Stream:
+    """A stream that is read as it arrives: one JSON object with a `type` a line (`events`), or
+    lines of text of the program. `broken` describes the first line that begins like an object and
+    is not valid JSON."""
 
     def __init__(self) -> None:
-        self.events: list[StreamEvent] = []
+        self.events: list[Event] = []
         self.text: list[str] = []
         self.broken = ""
         self._numbered = 0
@@ -116,12 +93,6 @@ class StreamReader:
         for line in complete:
             self._add_line(line)
 
-    def end(self) -> None:
-        """Takes the last line, which may have no end."""
-        if self._partial:
-            self._add_line(bytes(self._partial))
-            self._partial.clear()
-
     def _add_line(self, data: bytes) -> None:
         self._numbered += 1
         line = redact(data.decode("utf-8", "replace"))
@@ -129,40 +100,44 @@ class StreamReader:
             self.text += [line] if line.strip() else []
             return
         try:
-            event = StreamEvent(parse_json(line), time.monotonic() * 1000)
+            event = Event(parse_json(line), time.monotonic() * 1000)
         except ValueError:
             shown = cut_line(line, _LINE_SHOWN)
             problem = f"line {self._numbered} of its stream is not valid JSON: {shown}"
             self.broken = self.broken or problem
             return
-        if isinstance(event.value("type"), str):
+        if event.type:
             self.events.append(event)
 
 
-def last(events: Sequence[StreamEvent], *types: str) -> StreamEvent | None:
-    """The last event of one of these types."""
-    return next((event for event in reversed(events) if event.type in types), None)
+def last(events: Sequence[Event], *types: str) -> Event:
+    """The last event of one of these types; an empty one if there is none."""
+    return next((event for event in reversed(events) if event.type in types), Event())
 
 
-def failure(message: str, status: int | None = None, severity: Severity | None = None) -> Failure:
-    """A failure; its severity is as given, else by the HTTP status of the vendor, else by a status
-    in the message. The message may contain the wait."""
-    message = cut_line(message, _SHOWN) or "the agent gave no reason"
-    if severity is not None:
-        return Failure(message, severity, _wait(message))
+def rate_limit(message: str) -> TransientError:
+    """The error of a rate limit; the message may contain the wait."""
+    found = _WAIT.search(message)
+    wait = float(found[1]) * _SECONDS[found[2]] if found else None
+    return TransientError(message, wait, limited=True)
+
+
+def own_failure(message: str) -> AttemptError:
+    """A failure of this call alone."""
+    return AttemptError("target", message)
+
+
+def failure(message: str, status: int | None = None) -> AttemptError:
+    """The error for an HTTP status of the vendor, else for a status in the message."""
     if status is None:
         found = _STATUS.search(message)
         status = int(found[1]) if found else 0
     if status in (401, 403, 404):
-        return Failure(message, "dead")
+        return TargetDead(message)
     if status == 429:
-        return Failure(message, "limited", _wait(message))
-    return Failure(message, "transient" if status in (408, 409) or status >= 500 else "own")
-
-
-def _wait(message: str) -> float | None:
-    found = _WAIT.search(message)
-    return float(found[1]) * _SECONDS[found[2]] if found else None
+        return rate_limit(message)
+    is_transient = status in (408, 409) or status >= 500
+    return TransientError(message) if is_transient else own_failure(message)
 
 
 def milliseconds(start: Any, end: Any) -> float | None:
@@ -174,15 +149,15 @@ def milliseconds(start: Any, end: Any) -> float | None:
     return round(passed * 1000, 3) if passed >= 0 else None
 
 
-def milliseconds_between(start: StreamEvent | None, end: StreamEvent) -> float | None:
+def milliseconds_between(start: Event, end: Event) -> float | None:
     """The time between the arrivals of two events; None if one is unknown."""
-    if start is None or start.arrived is None or end.arrived is None:
+    if start.arrived is None or end.arrived is None:
         return None
     return round(end.arrived - start.arrived, 3)
 
 
 @dataclass(frozen=True)
-class Finished:
+class ToolResult:
     """The result of a tool call, and its duration in milliseconds (None: unknown). `refused`: the
     agent was not permitted to make it."""
 
@@ -191,30 +166,21 @@ class Finished:
     refused: bool = False
 
 
-def is_refusal(code: str, message: str) -> bool:
-    """Whether the error of a call says that the agent may not make it, or has no such tool; in
-    the codes and words of Copilot."""
-    return (
-        code in ("denied", "rejected")
-        or message.startswith("Permission denied")
-        or _UNKNOWN_TOOL.fullmatch(message) is not None
-    )
-
-
 def add_results(
-    messages: Sequence[Message], results: Mapping[str, Finished]
+    messages: Sequence[Message], results: Mapping[str, ToolResult]
 ) -> tuple[Message, ...]:
     """The messages with the results of their tool calls, by the id of the call."""
 
-    def finish(call: ToolCall) -> ToolCall:
-        end = results.get(call.id or "")
-        if end is None:
+    def add_result(call: ToolCall) -> ToolCall:
+        result = results.get(call.id or "")
+        if result is None:
             return call
-        took = None if end.refused else end.duration_ms
-        return replace(call, output=end.output, duration_ms=took, refused=end.refused)
+        duration = None if result.refused else result.duration_ms
+        return replace(call, output=result.output, duration_ms=duration, refused=result.refused)
 
     return tuple(
-        replace(message, tool_calls=tuple(map(finish, message.tool_calls))) for message in messages
+        replace(message, tool_calls=tuple(map(add_result, message.tool_calls)))
+        for message in messages
     )
 
 
@@ -223,11 +189,20 @@ def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     return tuple(call for message in messages for call in message.tool_calls)
 
 
-def renamed(arguments: Any, names: Mapping[str, str]) -> Any:
-    """The arguments of a call with other names, which replace theirs."""
-    if not isinstance(arguments, Mapping):
-        return arguments
-    return {names.get(name, name): value for name, value in arguments.items()}
+def common_call(
+    name: str,
+    arguments: Any,
+    call_id: str,
+    names: Mapping[str, str],
+    fields: Mapping[str, Mapping[str, str]],
+) -> ToolCall:
+    """A tool call with its common name (`names`), and the common names of its arguments (`fields`,
+    by the name of the tool)."""
+    name = names.get(name, name)
+    if isinstance(arguments, Mapping):
+        common = fields.get(name, {})
+        arguments = {common.get(field, field): value for field, value in arguments.items()}
+    return ToolCall(name, arguments, id=call_id or None)
 
 
 def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:

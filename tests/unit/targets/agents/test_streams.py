@@ -1,25 +1,26 @@
-"""The streams that the real programs wrote, as they came: figures counted by hand, and each error
-as what it is."""
+"""The streams of the agents: those that the real programs wrote, with figures counted by hand, and
+events (`agent_events.yaml`) of which there is no recording."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.trace import Trace
-from tests.support.agent_runs import AgentRun
+from tests.support.agent_programs import STREAMS, AgentRun, lines, recorded
 
-STREAMS = Path(__file__).resolve().parents[3] / "data/streams"
+EVENTS = yaml.safe_load((STREAMS.parent / "agent_events.yaml").read_text())
 
 
-def program(name: str) -> str:
+def agent_of(name: str) -> str:
     return name.removeprefix("raw-").partition("-")[0]
 
 
-def recorded(tmp_path: Path, name: str, code: int = 0) -> AgentRun:
-    return AgentRun(program(name), tmp_path).printing((STREAMS / f"{name}.jsonl").read_text(), code)
+def printing(tmp_path: Path, name: str, code: int = 0) -> AgentRun:
+    return AgentRun(agent_of(name), tmp_path).printing(recorded(name), code)
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,22 @@ ANSWERED = {
         "It printed hello-from-shell.",
     ),
     "raw-copilot-MCP": Counted(2, UNKNOWN, None, (FIND_ORDER,), "Order 2077 is shipped."),
+    # Of 150 tokens 100 were read, 20 are the answer, and 30 thoughts that are in the total only.
+    "gemini-PONG": Counted(None, (100, 50, 30), None, (), "pong"),
+    "gemini-TOOLS": Counted(
+        None,
+        (810, 61, 50),
+        None,
+        (
+            ("Read", {"file_path": "notes.txt"}, False),
+            FIND_ORDER,
+            ("Write", {"file_path": "new.txt", "content": "x"}, True),
+            bash("exit 1"),
+            ("Agent", {"subagent_type": "generalist", "prompt": "look"}, False),
+            ("Skill", {"skill": "pdf"}, False),
+        ),
+        "done",
+    ),
 }
 
 #: The class of the error, whether it is a rate limit, and a part of its message.
@@ -169,6 +186,7 @@ FAILED: dict[str, tuple[type[AttemptError], bool, str]] = {
     "raw-copilot-E429": (TransientError, True, "429 rate limited"),
     "raw-copilot-E500": (TransientError, False, "500 boom"),
     "raw-copilot-EMPTY": (AttemptError, False, "No response was returned."),
+    "gemini-KEY": (TargetDead, False, "API key not valid"),
 }
 
 
@@ -183,7 +201,7 @@ def tools(trace: Trace) -> tuple[tuple[str, Any, bool], ...]:
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_answered__the_figures_counted_by_hand(name: str, tmp_path: Path) -> None:
-    expected, trace = ANSWERED[name], recorded(tmp_path, name).answer()
+    expected, trace = ANSWERED[name], printing(tmp_path, name).answer()
     assert trace.llm_call_count == expected.calls
     assert (
         trace.usage.input_tokens,
@@ -198,7 +216,7 @@ def test_answered__the_figures_counted_by_hand(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", FAILED)
 def test_failed__each_error_is_what_it_is(name: str, tmp_path: Path) -> None:
     expected, limited, words = FAILED[name]
-    error = recorded(tmp_path, name, 0 if name.endswith("EMPTY") else 1).refused()
+    error = printing(tmp_path, name, 0 if name.endswith("EMPTY") else 1).refused()
     assert type(error) is expected
     assert getattr(error, "limited", False) is limited
     assert error.kind == "target"
@@ -206,7 +224,7 @@ def test_failed__each_error_is_what_it_is(name: str, tmp_path: Path) -> None:
 
 
 def test_failed__the_wait_of_a_rate_limit(tmp_path: Path) -> None:
-    error = recorded(tmp_path, "raw-codex-RATE", 1).refused()
+    error = printing(tmp_path, "raw-codex-RATE", 1).refused()
     assert isinstance(error, TransientError)
     assert error.retry_after == 1.2
 
@@ -223,7 +241,7 @@ def test_failed__the_wait_of_a_rate_limit(tmp_path: Path) -> None:
 def test_failed__what_was_spent_before(
     name: str, calls: int, tokens: tuple[int, int, int], tool_calls: int, tmp_path: Path
 ) -> None:
-    spent = recorded(tmp_path, name).refused().spent
+    spent = printing(tmp_path, name).refused().spent
     assert (
         spent.usage.input_tokens,
         spent.usage.output_tokens,
@@ -244,7 +262,7 @@ def test_failed__what_was_spent_before(
     ],
 )
 def test_answered__durations_of_the_stream(name: str, duration: float, tmp_path: Path) -> None:
-    (call,) = recorded(tmp_path, name).answer().tool_calls or ()
+    (call,) = printing(tmp_path, name).answer().tool_calls or ()
     assert call.duration_ms == duration
 
 
@@ -252,28 +270,81 @@ def test_answered__durations_of_the_stream(name: str, duration: float, tmp_path:
 def test_answered__durations_by_arrival_where_the_stream_has_none(
     name: str, tmp_path: Path
 ) -> None:
-    (call,) = recorded(tmp_path, name).answer().tool_calls or ()
+    (call,) = printing(tmp_path, name).answer().tool_calls or ()
     assert call.duration_ms is not None
     assert call.duration_ms >= 0
 
 
 def test_answered__a_refused_call_has_no_duration(tmp_path: Path) -> None:
-    (call,) = recorded(tmp_path, "raw-claude-EDIT").answer().tool_calls or ()
+    (call,) = printing(tmp_path, "raw-claude-EDIT").answer().tool_calls or ()
     assert call.duration_ms is None
 
 
-def test_telemetry__copilots_tokens(tmp_path: Path) -> None:
+def test_events_file__has_copilots_tokens(tmp_path: Path) -> None:
     """Two calls of the model: 200 + 260 in, 20 + 11 out; the span of the agent repeats the sum."""
-    run = recorded(tmp_path, "copilot-SHELL").reporting((STREAMS / "otel.jsonl").read_text())
-    trace = run.answer()
-    assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens) == (
-        460,
-        31,
-        None,
-    )
+    run = AgentRun("copilot", tmp_path).printing(recorded("copilot-SHELL"), events=recorded("otel"))
+    usage = run.answer().usage
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (460, 31, None)
+
+
+@pytest.mark.parametrize("make", ["ln -s {target} $F", "mkfifo $F", "mkdir $F"])
+def test_events_file__only_a_regular_file_is_read(make: str, tmp_path: Path) -> None:
+    """Attack: the agent puts a link there to read a file through the action, or a pipe that blocks
+    it."""
+    make = make.format(target=STREAMS / "otel.jsonl")
+    make = make.replace("$F", '"$COPILOT_OTEL_FILE_EXPORTER_PATH"')
+    command = ["sh", "-c", f"{make}; cat {STREAMS / 'copilot-SHELL.jsonl'}"]
+    assert AgentRun("copilot", tmp_path).answer(command=command).usage.input_tokens is None
+
+
+def test_events_file__the_workflow_may_want_it_elsewhere(tmp_path: Path) -> None:
+    own = {"COPILOT_OTEL_FILE_EXPORTER_PATH": str(tmp_path / "mine.jsonl")}
+    assert own.items() <= AgentRun("copilot", tmp_path, own).seen().environment.items()
 
 
 def test_codex__reads_are_hidden(tmp_path: Path) -> None:
-    assert "Read" in recorded(tmp_path, "codex-SHELL").answer().hidden_tools
+    assert "Read" in printing(tmp_path, "codex-SHELL").answer().hidden_tools
     for name in ("claude-SHELL", "copilot-SHELL"):
-        assert recorded(tmp_path, name).answer().hidden_tools == ()
+        assert printing(tmp_path, name).answer().hidden_tools == ()
+
+
+REJECTED = (
+    "2026-11-22T09:26:21Z ERROR codex_core::tools::router: error=exec_command failed: "
+    "CreateProcess { message: \"Rejected(\\\"`/bin/bash -lc 'rm -rf a'` rejected: "
+    'not permitted\\")" }\n'
+)
+
+
+def test_codex__refused_calls_on_standard_error_are_warnings(tmp_path: Path) -> None:
+    run = AgentRun("codex", tmp_path).printing(recorded("codex-PONG"), says=REJECTED * 2)
+    expected = "the agent refused a call: `/bin/bash -lc 'rm -rf a'` rejected: not permitted"
+    assert run.answer().warnings == (expected,)
+    assert printing(tmp_path, "codex-PONG").answer().warnings == ()
+
+
+def described(trace: Trace) -> dict[str, Any]:
+    usage = trace.usage
+    return {
+        "output": trace.output,
+        "calls": [
+            [call.name, call.arguments, call.output, *(["refused"] if call.refused else [])]
+            for call in trace.tool_calls or ()
+        ],
+        "durations": [call.duration_ms for call in trace.tool_calls or ()],
+        "tokens": [usage.input_tokens, usage.output_tokens, usage.cached_tokens],
+        "cost": usage.cost_usd,
+    }
+
+
+@pytest.mark.parametrize("case", EVENTS["answered"], ids=lambda case: case["name"])
+def test_events__as_a_trace(case: dict[str, Any], tmp_path: Path) -> None:
+    run = AgentRun(case["agent"], tmp_path).printing(lines(*case["events"]))
+    found = described(run.answer())
+    assert {name: found[name] for name in case["trace"]} == case["trace"]
+
+
+@pytest.mark.parametrize("case", EVENTS["failed"], ids=lambda case: case["name"])
+def test_events__as_an_error(case: dict[str, Any], tmp_path: Path) -> None:
+    error = AgentRun(case["agent"], tmp_path).printing(lines(*case["events"]), 1).refused()
+    assert [type(error).__name__, str(error)] == case["error"]
+    assert getattr(error, "limited", False) is case.get("limited", False)

@@ -1,0 +1,118 @@
+"""The protocol of workers: a question and its answer are one line of JSON each."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import Field
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import cut_line
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.system.redaction import redact
+from agentevals_action.system.start_errors import describe_start
+from agentevals_action.system.workers import OnStart, Program, Worker, WorkerEnded, Workers
+from agentevals_action.targets.agents.command import CommandRunner
+from agentevals_action.targets.apis.openai_chat import chat_messages
+from agentevals_action.targets.base import Request
+from agentevals_action.targets.message_texts import prompt_text
+from agentevals_action.targets.replies.envelope import read_reply
+from agentevals_action.targets.reply_model import ReplyModel
+
+_SHOWN = 200  # characters of a line that is not an answer
+
+
+class _Line(ReplyModel):
+    call: int
+    reply: Any = None
+    error: str | None = None
+    traceback: str = ""
+    spans: list[Any] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a worker, with the time that it took; `spans` are those of the call."""
+
+    trace: Trace
+    spans: Sequence[Any]
+
+
+class WorkerClient:
+    """Asks the workers of one target. A failed call ends its worker, unless the worker itself
+    reports the error."""
+
+    def __init__(self, runner: CommandRunner, workers: Workers) -> None:
+        self._runner, self._workers = runner, workers
+        self._calls = itertools.count(1)
+
+    async def ask(
+        self, program: Program, request: Request, on_start: OnStart | None = None
+    ) -> Answer:
+        """The answer of a worker. The time for which the call waits for a worker counts only
+        towards its time-out. AttemptError."""
+        call = next(self._calls)
+        question = _question(call, request)
+        worker: Worker | None = None
+        loop = asyncio.get_running_loop()
+        lent = self._workers.lend(program, *filter(None, [on_start]))
+        try:
+            async with asyncio.timeout(request.timeout), lent as worker:
+                started = loop.time()
+                line = _read(await worker.ask(question), call)
+                seconds = loop.time() - started
+        except TimeoutError:
+            problem = f"no answer within {request.timeout:g} s"
+            if worker is None:
+                problem += ": its worker was still starting"
+            raise self._runner.error(problem, worker.errors if worker else "", "timeout") from None
+        except (WorkerEnded, ValueError) as error:
+            raise self._runner.error(str(error), worker.errors if worker else "") from None
+        except OSError as error:
+            reason, hint = describe_start(error, program.words[0], program.folder)
+            problem = f"the command cannot be started: {reason}"
+            raise AttemptError("target", problem, hint) from None
+        if line.error is not None:
+            raise self._runner.error(line.error, line.traceback or worker.errors)
+        if line.reply is None:
+            raise self._runner.error("the answer is empty (null)", worker.errors)
+        try:
+            text = line.reply if isinstance(line.reply, str) else json.dumps(line.reply)
+            trace = read_reply(text, request.messages)
+        except ValueError as error:
+            raise self._runner.error(str(error), worker.errors) from None
+        if trace.duration_ms is None:
+            trace = replace(trace, duration_ms=round(seconds * 1000, 1))
+        return Answer(trace, line.spans)
+
+
+def _read(data: bytes, call: int) -> _Line:
+    text = redact(data.decode("utf-8", "replace"))
+    try:
+        line = _Line.parse(parse_json(text), "an answer of a worker")
+    except ValueError as error:
+        problem = f"the worker wrote {cut_line(text, _SHOWN)!r} to its standard output: {error}"
+        raise ValueError(problem) from None
+    if line.call != call:
+        raise ValueError(f"the worker answered call {line.call}, and was asked call {call}")
+    return line
+
+
+def _question(call: int, request: Request) -> bytes:
+    try:
+        data = {
+            "call": call,
+            "prompt": prompt_text(request.messages),
+            "messages": chat_messages(request.messages),
+            "test_id": request.eval_id,
+            "conversation_id": request.conversation_id,
+            "metadata": request.metadata,
+            "workspace": str(request.workspace) if request.workspace else None,
+        }
+        return json.dumps(data, default=str).encode("ascii")
+    except (OSError, ValueError) as error:
+        raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None

@@ -1,0 +1,238 @@
+"""What all command-line agents have in common, by a stand-in for each; `test_streams` has their
+streams."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.suite import Message
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.targets.message_texts import prompt_text
+from tests.support import agent_programs, targets
+from tests.support.agent_programs import AgentRun, lines, said
+
+TITLES = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "copilot": "Copilot",
+    "gemini": "Gemini CLI",
+}
+SYSTEM = Message("system", "be brief"), Message("system", "and kind")
+EFFORT = 'model_reasoning_effort="high"'
+INSTRUCTIONS = 'developer_instructions="be brief\\n\\nand kind"'
+CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
+CODEX = ["exec", "--json", "--color", "never", "--skip-git-repo-check"]
+COPILOT = ["--output-format", "json", "--no-color", "--no-ask-user"]
+GEMINI = ["--output-format", "stream-json", "--skip-trust"]
+
+each = pytest.mark.parametrize("name", TITLES)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "messages", "expected"),
+    [
+        ("claude", {}, (), CLAUDE),
+        (
+            "claude",
+            {"model": "m", "max_turns": 3, "system_prompt": "own", "args": ["--x"]},
+            SYSTEM,
+            [
+                *CLAUDE,
+                *("--model", "m", "--max-turns", "3", "--system-prompt", "own"),
+                *("--append-system-prompt", "be brief\n\nand kind", "--x"),
+            ],
+        ),
+        (
+            "claude",
+            {"append_system_prompt": "be exact"},
+            SYSTEM[:1],
+            [*CLAUDE, "--append-system-prompt", "be exact\n\nbe brief"],
+        ),
+        ("codex", {}, (), [*CODEX, "-"]),
+        (
+            "codex",
+            {"model": "m", "model_reasoning_effort": "high", "args": ["--sandbox", "read-only"]},
+            SYSTEM,
+            [
+                *CODEX,
+                *("--model", "m", "-c", EFFORT, "--sandbox", "read-only", "-c", INSTRUCTIONS, "-"),
+            ],
+        ),
+        ("codex", {"system_prompt": "be brief"}, SYSTEM[1:], [*CODEX, "-c", INSTRUCTIONS, "-"]),
+        ("copilot", {"model": "m", "args": ["--x"]}, SYSTEM, [*COPILOT, "--model", "m", "--x"]),
+        ("gemini", {"model": "m", "args": ["--x"]}, SYSTEM, [*GEMINI, "--model", "m", "--x"]),
+    ],
+)
+def test_complete__the_command_line(
+    name: str, fields: Any, messages: Sequence[Message], expected: list[str], tmp_path: Path
+) -> None:
+    assert AgentRun(name, tmp_path).seen(*messages, "q", **fields).words == expected
+
+
+@each
+def test_complete__the_prompt_is_standard_input(name: str, tmp_path: Path) -> None:
+    run, prompt = AgentRun(name, tmp_path), "echo $(touch pwned) '\n--model evil " + "x" * 300_000
+    assert run.seen(prompt).prompt == prompt
+    assert not (tmp_path / "pwned").exists()
+    messages = (*SYSTEM, Message("assistant", "hello"), Message("user", "q"))
+    carried = name in ("claude", "codex")
+    assert run.seen(*messages).prompt == prompt_text(messages[2:] if carried else messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "marker"), [("claude", "--append-system-prompt"), ("codex", "developer_instructions=")]
+)
+@pytest.mark.parametrize("case", ["too long", "NUL", "in args", "later", "alone"])
+def test_complete__system_messages_that_no_option_can_carry_precede_the_prompt(
+    name: str, marker: str, case: str, tmp_path: Path
+) -> None:
+    text = {"too long": "x" * 200_000, "NUL": "a\0b"}.get(case, "brief")
+    args = [marker, "mine"] if case == "in args" else []
+    system, asked = Message("system", text), Message("user", "q")
+    messages = {"later": (asked, system), "alone": (system,)}.get(case, (system, asked))
+    seen = AgentRun(name, tmp_path).seen(*messages, args=args)
+    assert seen.prompt == prompt_text(messages)
+    assert text not in seen.words
+
+
+def test_complete__a_system_message_for_codex_is_a_toml_string(tmp_path: Path) -> None:
+    text = '"x"\n[evil]\ny = 1 \x7f\x01 \\ ü\U0001f600 \u2028'
+    words = AgentRun("codex", tmp_path).seen(Message("system", text), "q").words
+    assert tomllib.loads(words[-2]) == {"developer_instructions": text}
+
+
+@each
+def test_complete__sees_a_scrubbed_environment(name: str, tmp_path: Path) -> None:
+    allowed = {"AGENT_KEY": "k", "AGENT_URL": "u", "GITHUB_TOKEN": "ghs_1"}
+    run = AgentRun(name, tmp_path, allowed)
+    assert {"AGENT_KEY", "AGENT_URL"} <= run.seen().environment.keys()
+    assert "GITHUB_TOKEN" not in run.seen().environment
+    picked = run.seen(env=["AGENT_URL", "STAND_IN_SEEN"]).environment
+    assert ("AGENT_URL" in picked, "AGENT_KEY" in picked) == (True, False)
+    error = run.refused(env=["OTHER_KEY"])
+    assert (error.kind, "OTHER_KEY" in str(error)) == ("configuration", True)
+
+
+@each
+def test_complete__runs_in_the_workspace(name: str, tmp_path: Path) -> None:
+    suite, workspace = tmp_path / "suite", tmp_path / "workspace"
+    suite.mkdir()
+    workspace.mkdir()
+    shell, stand_in, *streams = agent_programs.program(name)
+    (suite / "agent.sh").write_text(Path(stand_in).read_text())
+    fields: dict[str, Any] = {"command": [shell, "agent.sh", *streams]}
+    request = {"folder": suite, "workspace": workspace}
+    run = AgentRun(name, tmp_path)
+    assert run.seen(request={"folder": suite}, **fields).cwd == str(suite)
+    seen = run.seen(request=request, **fields)
+    assert (seen.cwd, seen.environment["WORKSPACE_PATH"]) == (str(workspace), str(workspace))
+    assert run.seen(request=request, cwd=".", **fields).cwd == str(suite)
+
+
+@each
+def test_complete__a_command_may_be_a_text(name: str, tmp_path: Path) -> None:
+    command = " ".join(agent_programs.program(name))
+    assert AgentRun(name, tmp_path).answer(command=command).output == "hello"
+
+
+@each
+@pytest.mark.parametrize("command", ["no-such-agent-here", "./no-such-agent-here"])
+def test_complete__a_program_that_is_not_installed_ends_the_target(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    error = AgentRun(name, tmp_path).refused(command=command)
+    assert isinstance(error, TargetDead)
+    assert f"is not installed: there is no command '{command}'" in str(error)
+    assert "`setup` (`npm install -g @" in error.hint
+
+
+@each
+def test_complete__no_login_ends_the_target(name: str, tmp_path: Path) -> None:
+    run = AgentRun(name, tmp_path, withheld=("ANTHROPIC_API_KEY",))
+    message = "Error: Authentication token found but could not be validated.\nBad credentials\n"
+    for error in (
+        run.refused("hello"),
+        run.printing(message, code=1).refused(),
+        run.printing("", code=1, says="Not logged in\n").refused(),
+    ):
+        assert isinstance(error, TargetDead)
+        assert "in the workflow's input `env`" in error.hint
+        assert "variables withheld from it: ANTHROPIC_API_KEY" in error.hint
+
+
+@each
+@pytest.mark.parametrize("case", ["crash", "cut", "broken", "empty", "text", "list", "no answer"])
+def test_complete__a_run_that_is_not_complete_is_an_error(
+    name: str, case: str, tmp_path: Path
+) -> None:
+    stream = said(name, "hello")
+    code, says, text, problem = {
+        "crash": (3, "first\nboom\n", stream, " ended with exit code 3:\nfirst\nboom"),
+        "cut": (0, "", stream[: stream.rindex("\n", 0, -1)], ": its stream ended before the run"),
+        "broken": (0, "", stream[:-20], " of its stream is not valid JSON: {"),
+        "empty": (0, "", "\n\n", ": it wrote no JSON stream"),
+        "text": (0, "", 'hello\n{"result": "no type"}\n', ": it wrote no JSON stream"),
+        "list": (0, "", "[1]\n", ": it wrote no JSON stream"),
+        "no answer": (0, "", said(name, ""), ": it succeeded without an answer"),
+    }[case]
+    error = AgentRun(name, tmp_path).printing(text, code, says).refused()
+    assert (type(error), error.kind) == (AttemptError, "target")
+    assert str(error).startswith(TITLES[name])
+    assert problem in str(error)
+    assert len(str(error)) < 300
+
+
+@each
+def test_complete__other_lines_and_unknown_events_are_passed_over(
+    name: str, tmp_path: Path
+) -> None:
+    unknown = lines({"type": "brand.new", "data": [1], "item": 5, "message": None})
+    text = "0123456789abcdef" * 100_000
+    stream = f"Warning: an update is there\n\n{unknown}{said(name, text)}"
+    assert AgentRun(name, tmp_path).printing(stream).answer().output == text
+
+
+@each
+def test_complete__a_time_out(name: str, tmp_path: Path) -> None:
+    command = ["sh", "-c", "echo thinking >&2; sleep 300"]
+    error = AgentRun(name, tmp_path).refused(command=command, request={"timeout": 0.5})
+    expected = f"{TITLES[name]} did not end within 0.5 s: thinking"
+    assert (error.kind, str(error)) == ("timeout", expected)
+
+
+def test_complete__a_refused_login_counts_at_a_time_out(tmp_path: Path) -> None:
+    message = {"type": "error", "message": "unexpected status 401 Unauthorized"}
+    command = ["sh", "-c", f"echo '{json.dumps(message)}'; sleep 300"]
+    error = AgentRun("codex", tmp_path).refused(command=command, request={"timeout": 0.5})
+    assert isinstance(error, TargetDead)
+
+
+@each
+def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("x")
+    (tmp_path / "mcp.json").write_text("x")
+    words = {"command": "python3 agent.py", "args": ["--mcp-config=mcp.json", "/etc/passwd"]}
+    options = targets.options({"provider": f"{name}-cli", **words})
+    assert options.files(Folder(tmp_path, tmp_path)) == ("agent.py", "mcp.json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"command": ""}, "the command is empty"),
+        ({"command": []}, "the command is empty"),
+        ({"command": "agent 'x"}, "its quotes are wrong"),
+        ({"args": "--x"}, "args"),
+        ({"model": ""}, "model"),
+        ({"env": "KEY"}, "env"),
+    ],
+    ids=str,
+)
+def test_options__refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        targets.options({"provider": "claude-cli", **fields})
