@@ -113,9 +113,9 @@ class TargetDead(AttemptError):
         super().__init__("target", message, hint)
 
 
-class NotRecorded(AttemptError):
-    """A request that no cassette answers. The test could not be scored, whatever a judge's program
-    makes of it."""
+class NotStored(AttemptError):
+    """A request that no stored reply answers in a replay. The test could not be scored, whatever a
+    judge's program makes of it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__("target", message, hint)

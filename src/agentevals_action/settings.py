@@ -308,17 +308,14 @@ class Settings(BaseModel):
         Literal["off", "read", "on", "replay"], _choice("off", "read", "on", "replay")
     ] = _input(
         "off",
-        "Use of cached model replies: off, read, on, or replay (the cassettes alone answer). "
-        "Default: on if cache-dir is set.",
+        "Use of stored replies of targets: off, read, on, or replay (a reply that is not stored is "
+        "an error; no key is needed). Default: on if cache-dir is set.",
         "",
     )
     cache_dir: _OwnFolder | None = _input(
-        None, "Folder of the cache, relative to the workspace; keep it with actions/cache."
-    )
-    cassettes: _OwnFolder | None = _input(
         None,
-        "Folder of the cassettes for replay, relative to the repository's root, as "
-        "`run --record` wrote them.",
+        "Folder of the stored replies, one JSON file for each request, relative to the workspace; "
+        "keep it with actions/cache, or commit it for replay.",
     )
     env: _Names = _input(
         (),
@@ -418,13 +415,12 @@ class Settings(BaseModel):
     @field_validator("report_dir")
     @classmethod
     def _check_folders(cls, folder: str, info: ValidationInfo) -> str:
-        for name in ("cache-dir", "cassettes"):
-            other = info.data.get(name.replace("-", "_"))
-            if other and _overlap(other, folder):
-                raise _Conflict(
-                    f"inputs `{name}` and `report-dir`: one is inside the other; "
-                    "name two separate folders"
-                )
+        other = info.data.get("cache_dir")
+        if other and _overlap(other, folder):
+            raise _Conflict(
+                "inputs `cache-dir` and `report-dir`: one is inside the other; "
+                "name two separate folders"
+            )
         return folder
 
     @field_validator("baseline_file")
@@ -444,7 +440,8 @@ class Settings(BaseModel):
     @property
     def output_folders(self) -> tuple[str, ...]:
         """The folders that the action writes, relative to the workspace."""
-        return tuple(name for name in (self.report_dir, self.cache_dir) if name)
+        stored = self.cache_dir if self.cache in ("read", "on") else None
+        return tuple(name for name in (self.report_dir, stored) if name)
 
     @property
     def watch_rules(self) -> tuple[WatchRule, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.targets.cache.store import FILENAME
 from tests.support import command
 from tests.support.openai_server import OpenAIServer, Reply, failure
 from tests.support.repositories import Repository
@@ -68,6 +67,11 @@ def rows(folder: Path, name: str = "results.jsonl") -> dict[str, dict[str, Any]]
     return {row["evalId"]: row for row in map(json.loads, lines)}
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """The contents of the stored replies, by name."""
+    return {path.name: path.read_bytes() for path in (folder / ".cache").rglob("*.json")}
+
+
 def scores(folder: Path) -> dict[str, object]:
     return {name: row["score"] for name, row in rows(folder).items()}
 
@@ -85,11 +89,11 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
     first = run(folder)
     assert first.code == 0, first.out + first.err
     assert asked(server) == 4
-    told = scores(folder)
+    before = scores(folder)
     second = run(folder)
     assert second.code == 0, second.err
     assert asked(server) == 0
-    assert scores(folder) == told
+    assert scores(folder) == before
     found = rows(folder)
     assert [row["spent"]["cachedReplies"] for row in found.values()] == [3, 1]
     assert [row["spent"]["costUsd"] for row in found.values()] == [0, 0]
@@ -97,7 +101,7 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
         row["samples"][0]["cached"] and row["traceSummary"]["inputTokens"] == 11
         for row in found.values()
     )
-    assert [path.name for path in (folder / ".cache").iterdir()] == [FILENAME]
+    assert len(files(folder)) == 4
 
 
 def test_cache__the_temperature_of_a_judge_is_part_of_its_request(
@@ -142,11 +146,11 @@ def test_cache__off_and_read(folder: Path, server: OpenAIServer) -> None:
     assert asked(server) == 8
     assert not (folder / ".cache").exists()
     run(folder)
-    before = (folder / ".cache" / FILENAME).read_bytes()
+    before = files(folder)
     asked(server)
     assert run(folder, "--cache", "read", "--samples", "2").code == 0
     assert asked(server) == 4
-    assert (folder / ".cache" / FILENAME).read_bytes() == before
+    assert files(folder) == before
 
 
 def test_cache__errors_are_asked_for_again(tmp_path: Path) -> None:
@@ -160,15 +164,15 @@ def test_cache__errors_are_asked_for_again(tmp_path: Path) -> None:
         assert asked(server) == 2
 
 
-def test_cache__a_damaged_one_is_dropped_and_the_run_goes_on(
-    folder: Path, server: OpenAIServer
-) -> None:
-    (folder / ".cache").mkdir()
-    (folder / ".cache" / FILENAME).write_bytes(b"no database at all" * 1000)
+def test_cache__a_damaged_reply_is_asked_for_again(folder: Path, server: OpenAIServer) -> None:
+    run(folder)
+    asked(server)
+    damaged = next((folder / ".cache").rglob("*.json"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
     done = run(folder)
     assert done.code == 0, done.err
-    assert "The cache was damaged (file is not a database) and is deleted" in done.err
-    assert asked(server) == 4
+    assert "A stored reply is damaged; the target is called again." in done.err
+    assert asked(server) == 1
     assert run(folder).code == 0
     assert asked(server) == 0
 
@@ -193,7 +197,7 @@ def test_cache__a_run_that_is_stopped_keeps_what_it_paid_for(tmp_path: Path) -> 
                 time.sleep(0.02)
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)
-        assert [path.name for path in (place / ".cache").iterdir()] == [FILENAME]
+        assert len(files(place)) == 1
         asked(server)
         assert run(place, "--test", "one").code == 0
         assert asked(server) == 0
@@ -255,11 +259,11 @@ def test_cache__what_is_the_same_on_both_sides_is_asked_for_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("cache_key", "told"),
+    ("cache_key", "notice"),
     [("", ""), (", cache_key: [prompts/**]", "no file matches `prompts/**` of its `cache_key`")],
 )
 def test_cache__an_agent_whose_files_are_not_known_is_called_each_time(
-    tmp_path: Path, cache_key: str, told: str
+    tmp_path: Path, cache_key: str, notice: str
 ) -> None:
     repository = agents(tmp_path, cache_key)
     repository.commit(
@@ -269,7 +273,7 @@ def test_cache__an_agent_whose_files_are_not_known_is_called_each_time(
         done, calls = reviewed(repository, tmp_path)
         assert done.code == 0, done.out + done.err
         assert calls in (2, 4)
-        assert told in done.out + done.err
+        assert notice in done.out + done.err
 
 
 def test_cache__that_comes_with_the_change_is_refused(folder: Path, server: OpenAIServer) -> None:
@@ -278,5 +282,5 @@ def test_cache__that_comes_with_the_change_is_refused(folder: Path, server: Open
     Repository(folder).commit("a cache of one's own")
     done = run(folder)
     assert done.code == 2
-    assert "the cache's folder .cache is tracked by git" in done.err
+    assert "the folder of the stored replies, .cache, is tracked by git" in done.err
     assert asked(server) == 0

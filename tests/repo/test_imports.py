@@ -49,7 +49,6 @@ OWNERS = {
     "httpx": ("targets.apis", "github"),
     "jinja2": ("templating",),
     "rich": ("reports", "cli"),
-    "sqlite3": ("targets.cache",),
     "wcmatch": ("model",),
     "yaml": ("suites",),
 }

@@ -23,7 +23,7 @@ SHARDED = ".github/workflows/sharded.yml"
 USES = "jobs: {plan: {steps: [\n  uses: org/agentevals-action@%s # the release moves it\n]}}\n"
 FILES: Mapping[str, str] = {
     "action.yml": "name: Gate\nruns:\n  using: docker\n  image: Dockerfile\n",
-    "CHANGELOG.md": "# Changelog\n\n## 1.2.3\n\n- A cassette.\n\n## 1.2.2\n\n- Older.\n",
+    "CHANGELOG.md": "# Changelog\n\n## 1.2.3\n\n- A feature.\n\n## 1.2.2\n\n- Older.\n",
     VERSION_FILE: '__version__ = "1.2.3"\n',
     SHARDED: USES % ("0" * 40),
 }
@@ -79,7 +79,7 @@ def test_release__the_tag_names_the_image_by_digest_and_the_major_tag_moves(
     assert used in user.git("show", f"v1:{SHARDED}")
     assert user.git("show", f"{used}:action.yml") == user.git("show", "v1:action.yml")
     assert release(user, "check-tag", "v1.2.3") == (0, "")
-    assert release(user, "notes", "1.2.3") == (0, "- A cassette.\n")
+    assert release(user, "notes", "1.2.3") == (0, "- A feature.\n")
 
 
 @pytest.mark.slow

@@ -458,9 +458,9 @@ def conversations() -> Review:
         for number in (2, 3)
     )
     limit = "`max-cost-usd` (0.02) was reached after $0.0205; 4 calls were not made."
-    damaged = "The cache was damaged (file is not a database) and is deleted; this run starts an empty one."
+    damaged = "A stored reply is damaged; the target is called again."
     hook = f"{PATH}: test `refund-1`: the hook `after_each` ended with exit code 1: rm: cannot remove 'x'"
-    others = ("A reply is too large or too deep to be stored in the cache.",) * 3
+    others = ("A reply that is not JSON is not stored.",) * 3
     return review(compared(head, base), notices=(limit, damaged, hook, *others, *kept))
 
 

@@ -25,7 +25,6 @@ RUN_INPUTS = (
         "max-cost-usd",
         "cache",
         "cache-dir",
-        "cassettes",
     ),
     "report-dir",
     "working-directory",

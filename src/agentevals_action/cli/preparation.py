@@ -54,7 +54,6 @@ async def run_tests(
                     progress.start("tests", event.suite, event.test)
                     return
                 writer.add(indices[event.suite.path, event.test.id], event.result)
-                engine.record(event.result)
                 progress.advance("tests", event.result)
 
             await execute(left, engine, on_event)

@@ -1,5 +1,5 @@
-"""The engine of a run: target calls, cache, runner and fingerprints, built from the settings and
-the environment."""
+"""The engine of a run: target calls, stored replies, runner and fingerprints, built from the
+settings and the environment."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
 from agentevals_action.execution.definitions import EditFinder
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
@@ -22,10 +21,8 @@ from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.formatting import each_once
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.files.paths import Folder
@@ -41,12 +38,11 @@ from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
-from agentevals_action.targets.cache.file_digests import CacheFiles
-from agentevals_action.targets.cache.keys import CacheKeys
-from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
+from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions
 from agentevals_action.targets.calls.permissions import Permissions
+from agentevals_action.targets.calls.reply_store import StoredCalls
 
 _PREFIX = "agentevals-run-"
 
@@ -55,8 +51,8 @@ class Engine:
     """Everything that a run needs. Only the settings and the environment determine it.
 
     The folders are absolute: `scratch` is for temporary files, `keep` gets the folders of agents
-    whose tests did not pass. `isolation` gives the users of child processes. With `records`, the
-    folder of the cassettes gets the requests of the run with their replies. `log` takes the output
+    whose tests did not pass. `isolation` gives the users of child processes. With `records`, all
+    replies of the run are stored. `log` takes the output
     of `setup`."""
 
     def __init__(
@@ -81,8 +77,6 @@ class Engine:
         self._variables = functools.cache(functools.partial(variables.read_variables, environ))
         self._notices = Counter[str]()
         self._budget = Budget(settings.max_cost_usd)
-        keys = self._cache_keys(workspace, allowed)
-        self._cache = self._open_cache(workspace)
         self.judge_trees = JudgeTrees()
         self._linking = asyncio.Lock()
         # Those of head and of base: each may use as many as tests run at once.
@@ -100,16 +94,17 @@ class Engine:
                 self.judge_trees.path_of,
             ),
             budget=self._budget,
-            cache=self._cache,
-            keys=keys if self._cache else None,
         )
-        self._replayed = self._recorded = None
-        folder, notice = settings.cassettes, self._note
-        if settings.cache == "replay" and folder:
-            self._replayed = ReplayedCalls(self.calls, keys, folder, workspace)
-        elif records and folder:
-            cassettes = CassetteFolder(workspace, folder)
-            self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
+        self._stored = None
+        mode = "record" if records else settings.cache
+        #: Whether stored replies alone answer, so that each is the same again.
+        self.replays = mode == "replay"
+        if mode != "off" and settings.cache_dir is not None:
+            own = [workspace / name for name in (settings.cache_dir, settings.report_dir)]
+            requests = RequestDescriptions(self._variables, allowed, FileDigests(own))
+            self._stored = StoredCalls(
+                self.calls, requests, mode, workspace, settings.cache_dir, self._note
+            )
         self.fingerprints = Fingerprints(settings.watch_rules, self._variables)
         options = RunOptions(
             settings.samples,
@@ -126,18 +121,18 @@ class Engine:
             environment,
             withheld,
             run_id,
-            notice,
+            self._note,
             self.judge_trees.copy_template,
             keep,
             isolation,
         )
         self.runner = Runner(
-            self._replayed or self._recorded or self.calls,
+            self._stored or self.calls,
             options,
             self.fingerprints.of,
             open_workspaces,
             self.judge_trees.path_of,
-            notice,
+            self._note,
         )
 
     def edit_finder(self) -> EditFinder:
@@ -148,33 +143,10 @@ class Engine:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
-        missing = self._replayed.notices() if self._replayed else ()
-        return (*self._budget.notices(), *missing, *each_once(self._notices.elements()))
-
-    @property
-    def replays(self) -> bool:
-        """Whether cassettes answer, so that each reply is the same again."""
-        return self._replayed is not None
+        return (*self._budget.notices(), *each_once(self._notices.elements()))
 
     def _note(self, sentence: str) -> None:
         self._notices[sentence] += 1
-
-    def _cache_keys(self, workspace: Path, allowed: Mapping[str, str]) -> CacheKeys:
-        settings = self._settings
-        own = (settings.cache_dir, settings.report_dir, settings.cassettes)
-        files = CacheFiles(excluded=[workspace / name for name in own if name])
-        return CacheKeys(allowed, self._note, files)
-
-    def _open_cache(self, workspace: Path) -> Cache | None:
-        settings = self._settings
-        if settings.cache not in ("read", "on") or settings.cache_dir is None:
-            return None
-        return Cache(workspace / settings.cache_dir, settings.cache, self._note)
-
-    def trust_cassettes(self, folder: CassetteFolder | None) -> None:
-        """Replays from this folder alone from now on, and nothing if it is None."""
-        if self._replayed:
-            self._replayed.trust_only(folder)
 
     def set_up_in(self, tree: Path) -> None:
         """Runs `setup` in this tree (absolute) in place of the workspace."""
@@ -183,16 +155,6 @@ class Engine:
     def refuse_setup(self, reason: str) -> None:
         """Runs no `setup`: if there is one, every test is an error for this reason."""
         self._preparation.refuse_setup(reason)
-
-    def record(self, result: TestResult) -> None:
-        """Writes the cassette of a test that is done, if the run records. Raises OutputError."""
-        if self._recorded:
-            self._recorded.write(result)
-
-    @property
-    def recorded(self) -> int:
-        """The number of cassettes that were written."""
-        return self._recorded.written if self._recorded else 0
 
     def restrict(self, permissions: Permissions) -> None:
         """Limits the variables that targets may use from now on."""
@@ -219,8 +181,6 @@ class Engine:
         secrets = self._secrets(suites)
         redactor = Redactor.from_environ(self._environ, self._settings.env, secrets)
         redact_with(redactor)
-        if self._recorded is not None:
-            self._recorded.redactor = redactor
         return redactor
 
     def _secrets(self, suites: Iterable[Suite]) -> set[str]:
@@ -237,7 +197,7 @@ class Engine:
         return found
 
     def load(self, suites: Iterable[Suite]) -> None:
-        """Reads the files, the variables and the cassettes of suites before the first program
+        """Reads the files, the variables and the stored replies of suites before the first program
         starts."""
         for suite in suites:
             self.fingerprints.read(suite)
@@ -247,8 +207,8 @@ class Engine:
                 if target.options.stores_answers:
                     with contextlib.suppress(AttemptError):  # as above
                         self.calls.load(target, Folder(suite.root, suite.folder))
-            if self._replayed:
-                self._replayed.load(suite)
+            if self._stored:
+                self._stored.load(suite.root)
 
     async def prepare(self, tree: Path) -> None:
         """Prepares a tree for its suites, once: `setup`, then `prepare` there. Raises AttemptError
@@ -262,10 +222,10 @@ class Engine:
             raise AttemptError("prepare", problem) from error
 
     async def close(self) -> None:
-        """Closes connections and the cache."""
+        """Closes connections, and deletes stored replies that were not used for a long time."""
         await self.calls.close()
-        if self._cache is not None:
-            await self._cache.close()
+        if self._stored is not None:
+            await self._stored.close()
 
 
 @asynccontextmanager

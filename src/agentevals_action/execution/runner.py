@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
-from agentevals_action.errors import AttemptError, NotRecorded
+from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import Workspaces
@@ -68,8 +68,8 @@ class _Sample:
     workspaces: Workspaces
     fingerprint: Fingerprint
     spent: list[Spending] = field(default_factory=list)
-    #: What a program that judges asked for and no cassette has.
-    not_recorded: list[AttemptError] = field(default_factory=list)
+    #: What a program that judges asked for and is not stored.
+    not_stored: list[AttemptError] = field(default_factory=list)
 
 
 @dataclass
@@ -266,8 +266,8 @@ class Runner:
             judge_path=self._judge_path,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
-        if sample.not_recorded:  # a program may give a score without the reply
-            raise sample.not_recorded[0]
+        if sample.not_stored:  # a program may give a score without the reply
+            raise sample.not_stored[0]
         return sample_result(work, results, total_spending(sample.spent))
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
@@ -280,8 +280,8 @@ class Runner:
             try:
                 return await self._call_judge(sample, target, messages, asked[question] - 1)
             except AttemptError as error:
-                if isinstance(error.__cause__, NotRecorded):
-                    sample.not_recorded.append(error)
+                if isinstance(error.__cause__, NotStored):
+                    sample.not_stored.append(error)
                 raise
 
         names = tuple(sorted(sample.suite.targets.targets))

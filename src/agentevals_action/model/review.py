@@ -58,8 +58,7 @@ class Review:
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
     `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one part
     of them), empty if all ran. `template` renders the comment, None is the packaged one.
-    `replayed`: cassettes answered. `claims` states that an untrusted run made the results, in a
-    sentence; else it is empty."""
+    `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
     head_sha: str
     base_sha: str | None
@@ -77,5 +76,4 @@ class Review:
     uncommitted: tuple[str, ...] = ()
     test_globs: tuple[str, ...] = ()
     template: CommentTemplate | None = None
-    replayed: bool = False
     claims: str = ""

@@ -26,7 +26,6 @@ from agentevals_action.review.change.selection import (
 from agentevals_action.review.change.target_permissions import read_permissions
 from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.settings import Settings
-from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import (
     Checkout,
     no_suite,
@@ -100,7 +99,6 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
     _choose_setup_tree(engine, base)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
-    cassettes = _trust_cassettes(engine, job, base, change, settings)
     plan = await asyncio.to_thread(_plan, selected, head.suites, base, engine, job)
     quarantines = await _read_quarantines(request, checkout, base)
     acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
@@ -120,7 +118,7 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
         uncommitted=uncommitted,
         differing=sorted(named.intersection(uncommitted) & checkout.tracked),
         notices=(
-            *filter(None, [uncovered, cassettes]),
+            *filter(None, [uncovered, _edited_replies(change, settings)]),
             *change_notices,
             *template_notices,
         ),
@@ -189,26 +187,15 @@ def _plan(
     )
 
 
-def _trust_cassettes(
-    engine: Engine, job: Job, base: Base, change: Change, settings: Settings
-) -> str:
-    """The sentence about the cassettes that the change edits, empty if there are none. In a job
-    without secrets, nobody of the project recorded what a change adds: base's cassettes alone
-    answer."""
-    if not engine.replays:
+def _edited_replies(change: Change, settings: Settings) -> str:
+    """The sentence about the stored replies that the change edits, empty if there are none."""
+    if settings.cache != "replay":
         return ""
-    edited = [
-        file.path for file in change.files or () if file.path.startswith(f"{settings.cassettes}/")
-    ]
-    if not job.without_secrets:
-        known = "their replies decide about the outcome"
-    else:
-        folder = None
-        if base.root is not None and base.cassettes is not None:
-            folder = CassetteFolder(base.root, base.cassettes)
-        engine.trust_cassettes(folder)
-        known = f"only those of the base answer, because {job.without_secrets}"
-    return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
+    folder = f"{settings.cache_dir}/"
+    edited = [file.path for file in change.files or () if file.path.startswith(folder)]
+    if not edited:
+        return ""
+    return f"the change edits stored replies, which decide about the outcome: {list_paths(edited)}"
 
 
 def _find_edits(plan: RunnableSuites, engine: Engine) -> dict[str, SuiteEdits]:

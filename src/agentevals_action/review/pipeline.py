@@ -52,7 +52,7 @@ from agentevals_action.suites.checkout import (
 from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact, redact_record
-from agentevals_action.targets.cache.store import check_cache
+from agentevals_action.targets.calls.reply_store import check_cache
 
 T = TypeVar("T")
 
@@ -205,7 +205,6 @@ def _decide(
         suites_in_repository=len(suites),
         notices=(*decisive.notices, *filter(None, [refusal, asked])),
         samples=settings.samples,
-        replayed=settings.cache == "replay",
         uncommitted=decisive.uncommitted,
         template=decisive.template,
     )
@@ -267,7 +266,6 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, roo
         suites=suites,
         tracked=checkout.tracked,
         watch=settings.watch_rules,
-        cassettes=settings.cassettes,
     )
 
 

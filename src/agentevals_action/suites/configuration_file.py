@@ -96,9 +96,8 @@ class Configuration(FileModel):
     cache_dir: Annotated[NonEmpty | None, Field(alias="cache-dir")] = _input(
         "Folder of the stored replies"
     )
-    cassettes: NonEmpty | None = _input("The folder of the cassettes")
 
-    @field_validator("watch", "suites", "targets", "cache_dir", "cassettes")
+    @field_validator("watch", "suites", "targets", "cache_dir")
     @classmethod
     def _is_valid_input(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name).replace("_", "-")

@@ -62,7 +62,7 @@ class ProviderContext:
 
 
 class Calls(Protocol):
-    """Answers the requests of a run: by calls of targets, or from cassettes."""
+    """Answers the requests of a run: by calls of targets, or with stored replies."""
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. Raises AttemptError."""

@@ -45,7 +45,7 @@ from agentevals_action.review.sharding.part import divide_budget, part_of
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.system.files.tree_files import write_atomically
 from agentevals_action.system.redaction import Redactor
-from agentevals_action.targets.cache.store import check_cache
+from agentevals_action.targets.calls.reply_store import check_cache
 
 _DEFAULT_FAIL_ON = frozenset({"failures"})
 _SUMMARY = "summary.json"
@@ -88,7 +88,7 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     "--record",
     type=str,
     metavar="FOLDER",
-    help="Write every request with its reply to cassettes in this folder, to commit them.",
+    help="Store every request with its reply in this folder, to commit them for `--cache replay`.",
 )
 @click.option("--junit", "junit_path", type=Path, help="Write the results as JUnit XML, too.")
 @json_option
@@ -138,9 +138,6 @@ async def command(
         except OutputError as error:
             raise _with_failure(error, run.view()) from error.__cause__
         notices = list(engine.notices)
-        if record is not None:
-            folder = loaded.settings.cassettes
-            notices.append(f"{counted(engine.recorded, 'cassette')} in {folder} written")
     if keep and keep.is_dir():
         notices.append(
             f"{keep} contains workspaces as the agents left them, including secrets: "
@@ -194,7 +191,6 @@ class _Run:
             baseline=_BASELINE,
             uncommitted=self.uncommitted,
             test_globs=self.selection,
-            replayed=settings.cache == "replay",
         )
         return build_view(review)
 
@@ -262,12 +258,10 @@ def _part(loaded: LoadedSuites, suites: Sequence[Suite], shard: Shard) -> Loaded
 
 def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str, str | None]:
     """The inputs of a run that records in a folder; InvalidInput if they contradict that."""
-    if inputs["cache"] == "replay" or inputs["cassettes"] is not None:
-        raise InvalidInput(
-            "`--record` cannot be used with `--cache replay` or `--cassettes`",
-            "leave out one of them",
-        )
-    return {**inputs, "cassettes": folder}
+    if inputs["cache"] is not None or inputs["cache_dir"] is not None:
+        problem = "`--record` cannot be used with `--cache` or `--cache-dir`"
+        raise InvalidInput(problem, "leave out one of them")
+    return {**inputs, "cache_dir": folder, "cache": "replay"}
 
 
 def _with_failure(error: OutputError, view: ReportView) -> OutputError:
@@ -283,7 +277,7 @@ def _print(view: ReportView, subject: str) -> None:
     decision = view.review.decision
     console.print_suites(view, sys.stdout)
     console.print_not_passed(view, sys.stdout)
-    spent = spending_sentence(view.spending, subject, replayed=view.review.replayed)
+    spent = spending_sentence(view.spending, subject)
     console.print_sentences([spent], sys.stdout)
     for waived in decision.waived:
         print(printable(waived, 500))

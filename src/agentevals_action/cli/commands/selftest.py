@@ -20,7 +20,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
-from agentevals_action.targets.cache.store import check_cache
+from agentevals_action.targets.calls.reply_store import check_cache
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")

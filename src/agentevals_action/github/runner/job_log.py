@@ -95,7 +95,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
     decision = review.decision
     lines = (
-        spending_sentence(view.spending, replayed=review.replayed),
+        spending_sentence(view.spending),
         console.outcome_line(decision),
         edits.by_edits_sentence(by_edits, edits.quoted),
         *decision.waived,

@@ -78,11 +78,10 @@ def compare_amounts(
     return f"{before} → {after}{unit}{share}"
 
 
-def spending_sentence(spent: Spending, subject: str = "this run", *, replayed: bool = False) -> str:
+def spending_sentence(spent: Spending, subject: str = "this run") -> str:
     """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
 
-    Empty if no cost is known and no reply was cached. `replayed`: the cached replies come from
-    cassettes."""
+    Empty if no cost is known and no reply was cached."""
     amount, unpriced, cached = spent.cost_usd, spent.unpriced_replies, spent.cached_replies
 
     def share(number: int) -> str:
@@ -97,8 +96,7 @@ def spending_sentence(spent: Spending, subject: str = "this run", *, replayed: b
     if unpriced and (amount or cached):
         parts.append(f"the cost of {share(unpriced)} is unknown")
     if cached:
-        words = f"{plural(cached, 'was', 'were')} replayed from cassettes"
-        parts.append(f"{share(cached)} {words if replayed else 'came from the cache'}")
+        parts.append(f"{share(cached)} came from the cache")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 

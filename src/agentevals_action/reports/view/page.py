@@ -196,7 +196,7 @@ class _PageBuilder:
             baseline=self._base.sentence(),
             baseline_notes=self._base.notes(limits.items),
             noise=self._base.details(min(limits.items, limits.folded)),
-            spent=spending_sentence(view.spending, replayed=review.replayed),
+            spent=spending_sentence(view.spending),
             selections=self._selections(),
             warnings=self._diagnostics(review.warnings, "warning", "about suites"),
             notices=notices,

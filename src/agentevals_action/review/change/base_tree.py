@@ -33,8 +33,7 @@ _SHA_LENGTHS, _SHOWN = (40, 64), 12
 class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
-    its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it,
-    `cassettes` is the folder of its cassettes."""
+    its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it."""
 
     sha: str | None = None
     time: str | None = None
@@ -44,7 +43,6 @@ class Base:
     suites: tuple[Suite | BrokenSuite, ...] = ()
     tracked: frozenset[str] = frozenset()
     watch: tuple[WatchRule, ...] = ()
-    cassettes: str | None = None
 
 
 async def check_head(repository: GitRepository, job: Job) -> str:

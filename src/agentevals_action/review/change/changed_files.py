@@ -4,7 +4,7 @@ them."""
 import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from agentevals_action.execution.definitions import imported_files
 from agentevals_action.github.events import Job
@@ -13,7 +13,6 @@ from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.selection import Change, describe_removed, useless_rules
 from agentevals_action.settings import Settings
-from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository
 
@@ -59,7 +58,7 @@ def _describe(
             for suite in base.suites
         },
         base_watch=base.watch,
-        imported=_with_cassettes(imported, files or (), settings, checkout.root),
+        imported=_with_replies(imported, files or (), settings),
         links=linked_files(files or (), [checkout.root, *([base.root] if base.root else [])]),
     )
     known = (*(suite.path for suite in suites), *base_suites)
@@ -87,25 +86,15 @@ def imported_by_judges(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, Se
     return {suite.path: imported_files(suite) for suite in suites if isinstance(suite, Suite)}
 
 
-def _with_cassettes(
+def _with_replies(
     imported: Mapping[str, Sequence[NamedFile]],
     files: Sequence[ChangedFile],
     settings: Settings,
-    root: Path,
 ) -> Mapping[str, Sequence[NamedFile]]:
-    """The files of each suite with its cassettes that the change edits, if cassettes answer."""
-    if settings.cache != "replay" or settings.cassettes is None:
+    """The files of each suite with the stored replies that the change edits, if these answer."""
+    if settings.cache != "replay":
         return imported
-    cassettes = CassetteFolder(root, settings.cassettes)
-    changed = [PurePosixPath(path) for file in files for path in file.paths]
-    return {
-        suite: (
-            *found,
-            *(
-                NamedFile(str(path), "cassette")
-                for path in changed
-                if path.parent == cassettes.folder_of(suite)
-            ),
-        )
-        for suite, found in imported.items()
-    }
+    paths = (path for file in files for path in file.paths)
+    folder = f"{settings.cache_dir}/"
+    replies = [NamedFile(path, "stored reply") for path in paths if path.startswith(folder)]
+    return {suite: (*found, *replies) for suite, found in imported.items()}

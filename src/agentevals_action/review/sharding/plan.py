@@ -31,7 +31,7 @@ from agentevals_action.system.git import GitRepository
 _COMMON = (
     *("suites", "select", "watch", "untouched", "targets", "target", "judge_target", "samples"),
     *("timeout", "setup", "prepare", "env", "strict", "working_directory", "baseline"),
-    *("baseline_branch", "baseline_file", "baseline_max_age", "cache", "cassettes"),
+    *("baseline_branch", "baseline_file", "baseline_max_age", "cache", "cache_dir"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Calls to targets: cached, rate-limited, retried, timed and priced. A dead target is not called
+"""Calls to targets: rate-limited, retried, timed and priced. A dead target is not called
 again."""
 
 import asyncio
@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -18,8 +17,6 @@ from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system import redaction
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.cache.keys import CacheKeys
-from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
@@ -47,7 +44,6 @@ class _SharedState:
     """The state that all calls to one target share; `providers` by the suite's folder."""
 
     rate_limit: RateLimit
-    secrets: tuple[str, ...]
     dead: TargetDead | None = None
     providers: dict[Path, Provider] = field(default_factory=dict)
 
@@ -63,8 +59,8 @@ class _Connection:
 
 
 class TargetClient:
-    """Calls targets. `variables` returns the variables for `${{ }}`; `cache` and `keys` (both or
-    neither) store replies; `backoff` is the first wait before a retry in seconds."""
+    """Calls targets. `variables` returns the variables for `${{ }}`; `backoff` is the first wait
+    before a retry in seconds."""
 
     def __init__(
         self,
@@ -72,21 +68,16 @@ class TargetClient:
         context: ProviderContext,
         *,
         budget: Budget | None = None,
-        cache: Cache | None = None,
-        keys: CacheKeys | None = None,
         backoff: float = 1.0,
     ) -> None:
         self._variables = functools.cache(variables)
         self._context = context
         self._budget = budget or Budget()
-        self._cache, self._keys = cache, keys
         self._backoff = backoff
         #: The variables that targets may use; None for all.
         self.permissions: Permissions | None = None
         self._shared: dict[str, _SharedState] = {}
         self._connections: dict[tuple[int, Path, Path], _Connection] = {}
-        #: By cache key, of calls in flight.
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers
@@ -95,19 +86,8 @@ class TargetClient:
         Raises TargetDead if the target refuses all calls, else AttemptError of kind `timeout`,
         `configuration`, `budget` or `target`."""
         connection = self._connect(target, request.root, request.suite_folder)
-        keys, secrets = self._keys, connection.shared.secrets
-        key = keys.key(target, connection.options, request, secrets) if keys else None
-        if key is None or self._cache is None:
-            reply = redaction.redact_reply(await self._call(connection, request))
-            return with_cost(reply, target, connection.options)
-        # Head and base ask the same at the same moment: the second finds the reply of the first.
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        async with lock:
-            trace = await self._cache.get(key)
-            if trace is None or not trace.has_answer:
-                trace = redaction.redact_reply(await self._call(connection, request))
-                await self._cache.put(key, trace)  # without the cost: the price may change
-            return with_cost(redaction.redact_reply(trace), target, connection.options)
+        reply = redaction.redact_reply(await self._call(connection, request))
+        return with_cost(reply, target, connection.options)
 
     def load(self, target: Target, folder: Folder) -> None:
         """Reads the files of a target that decide about its answers, for a suite in `folder`.
@@ -206,11 +186,7 @@ class TargetClient:
             [target.name, target.provider, fields, keys, limits], default=str, sort_keys=True
         )
         if identity not in self._shared:
-            values = [value for name, value in fields.items() if redaction.looks_secret(name)]
-            secrets = tuple(
-                value for value in (*values, *keys.values()) if isinstance(value, str) and value
-            )
-            self._shared[identity] = _SharedState(RateLimit(*limits), secrets)
+            self._shared[identity] = _SharedState(RateLimit(*limits))
         return self._shared[identity]
 
 

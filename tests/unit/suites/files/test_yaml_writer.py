@@ -58,7 +58,7 @@ DATA = st.recursive(
 
 
 def written(data: Any) -> Any:
-    return plain(read_yaml(write_yaml(data).encode(), "cassette"))
+    return plain(read_yaml(write_yaml(data).encode(), "test"))
 
 
 @given(DATA)

@@ -13,8 +13,6 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.cache.keys import CacheKeys
-from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient, missing_variables
 from agentevals_action.targets.variables import read_variables
@@ -207,27 +205,6 @@ def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
     assert notices == (
         "`max-cost-usd` ($0.0000249) was reached after <$0.0001; 2 calls were not made.",
     )
-
-
-def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
-    async def costs(url: str) -> list[tuple[float | None, bool]]:
-        told = []
-        for price in (None, Price(1.0, 1.0), Price(100.0, 100.0)):
-            cache = Cache(tmp_path, "on", print)
-            calls = targets.calls(ENVIRONMENT, cache=cache, keys=CacheKeys({}, print))
-            trace = await calls.complete(model(url, price=price), targets.request(ROOT, "hello"))
-            told.append((trace.usage.cost_usd, trace.cached))
-            await calls.close()
-            await cache.close()
-        return told
-
-    with OpenAIServer(otherwise="hi") as server:
-        assert asyncio.run(costs(server.url)) == [
-            (None, False),
-            (pytest.approx(18e-6), True),
-            (pytest.approx(1800e-6), True),
-        ]
-    assert len(server.requests) == 1
 
 
 class Failing(ProviderOptions):

@@ -43,7 +43,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for key, item in value.items():
             yield from _leaves(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list) and value:
+    elif isinstance(value, list | tuple) and value:
         for index, item in enumerate(value):
             yield from _leaves(item, f"{path}[{index}]")
     else:

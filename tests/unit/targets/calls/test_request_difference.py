@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.execution.request_difference import first_difference
+from agentevals_action.targets.calls.request_difference import first_difference
 
 REQUEST: dict[str, Any] = {
     "provider": "openai",

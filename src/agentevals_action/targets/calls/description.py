@@ -1,0 +1,211 @@
+"""Requests as JSON data: everything that a reply depends on, in a form that a person can read."""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from agentevals_action.model import path_patterns
+from agentevals_action.model.messages import wire_message
+from agentevals_action.model.suite import Message
+from agentevals_action.model.target import Target
+from agentevals_action.system.files.regular_files import digest_of
+from agentevals_action.system.redaction import MASK, looks_secret
+from agentevals_action.targets.base import Request
+from agentevals_action.targets.calls.client import Variables
+from agentevals_action.targets.variables import names_in
+
+#: Fields of options that a successful reply does not depend on.
+_IRRELEVANT = {"api_key", "healthcheck", "timeout_seconds"}
+#: Folders that are not part of an agent: git's own, and bytecode.
+_EXCLUDED = frozenset({".git", "__pycache__"})
+_SPECIAL = frozenset("*?[]{}()!@+\\")
+
+
+class FileDigests:
+    """Digests (SHA-256, hexadecimal) of files. `excluded` are absolute folders that no glob
+    searches: those that the run itself writes."""
+
+    def __init__(self, excluded: Collection[Path] = ()) -> None:
+        self._excluded = frozenset(excluded)
+        self._digests: dict[Path, tuple[tuple[int, ...], str]] = {}
+        self._matched: dict[tuple[Path, tuple[str, ...]], Mapping[str, str]] = {}
+
+    def of(self, path: Path) -> str:
+        """The digest of a file; it is read again only if its size, time or inode has changed.
+        OSError if it cannot be read or is not a regular file."""
+        facts = path.stat()
+        state = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        known = self._digests.get(path)
+        if known is None or known[0] != state:
+            known = self._digests[path] = state, digest_of(path)
+        return known[1]
+
+    def matching(self, root: Path, patterns: Sequence[str]) -> Mapping[str, str]:
+        """Digests by path of the files below `root` that the globs match (`!` excludes), as they
+        are at the first call; ValueError names a glob that cannot be used."""
+        key = root, tuple(patterns)
+        if key not in self._matched:
+            self._matched[key] = self._read(root, key[1])
+        return self._matched[key]
+
+    def _read(self, root: Path, patterns: tuple[str, ...]) -> Mapping[str, str]:
+        found: set[str] = set()
+        for pattern in patterns:
+            if pattern.startswith("!"):
+                continue
+            below = self._below(root, pattern)
+            matched = {path for path in below if path_patterns.matches(path, pattern)}
+            if not matched:
+                raise ValueError(f"no file matches `{pattern}` of its `cache_key`")
+            found |= matched
+        chosen = sorted(path for path in found if path_patterns.selected(path, patterns))
+        if not chosen:
+            raise ValueError("its `cache_key` leaves no file")
+        return {path: self._content(root, path) for path in chosen}
+
+    def _content(self, root: Path, path: str) -> str:
+        """The digest of a file, and whether it is executable. A link stands for its target, which
+        must be inside the repository."""
+        file = (root / path).resolve()
+        if not file.is_relative_to(root.resolve()) or not file.is_file():
+            problem = "which its `cache_key` matches, does not lead to a file of the repository"
+            raise ValueError(f"`{path}`, {problem}")
+        return f"{self.of(file)}{' x' if file.stat().st_mode & stat.S_IXUSR else ''}"
+
+    def _below(self, root: Path, pattern: str) -> Iterator[str]:
+        """Files and links (relative, POSIX) of the folder in which a glob can match."""
+        parts = PurePosixPath(pattern).parts
+        if ".." in parts or PurePosixPath(pattern).is_absolute():
+            raise ValueError(
+                f"`{pattern}` of its `cache_key` leads out of the repository; write it from the "
+                "root, without `/` in front"
+            )
+        globs = (index for index, part in enumerate(parts) if not _SPECIAL.isdisjoint(part))
+        start = root.joinpath(*parts[: next(globs, len(parts))])
+        if not start.is_dir() and os.path.lexists(start):
+            yield start.relative_to(root).as_posix()
+        for folder, folders, files in os.walk(start):
+            here = Path(folder)
+            links = [name for name in folders if (here / name).is_symlink()]
+            folders[:] = [
+                name
+                for name in folders
+                if name not in _EXCLUDED and here / name not in self._excluded
+            ]
+            yield from ((here / name).relative_to(root).as_posix() for name in (*files, *links))
+
+
+class RequestDescriptions:
+    """Describes the requests of a run. `variables` returns what `${{ }}` in targets may name,
+    `allowed` are the variables that the workflow passes to children.
+
+    A description contains nothing of this machine and no key: neither the location of the checkout
+    nor the side of a comparison, so that head and base share the reply to the same request; nor
+    the interpreter and libraries of a command."""
+
+    def __init__(
+        self, variables: Variables, allowed: Mapping[str, str], files: FileDigests
+    ) -> None:
+        self._variables, self._allowed, self._files = variables, allowed, files
+        self._earlier: dict[str, str] = {}  # of each conversation, the digest of its requests
+
+    def describe(self, target: Target, request: Request) -> dict[str, Any]:
+        """A request as JSON data. ValueError with the reason if the reply depends on what is not
+        part of it, AttemptError if a `.env` file cannot be read."""
+        is_defined = target.options.is_defined
+        if request.workspace is not None:
+            raise ValueError("the agent works in a workspace, whose files are not in the request")
+        if not is_defined and not target.cache_key:
+            raise ValueError("its definition does not contain its code; name it in `cache_key`")
+        fields = target.options.model_dump(exclude=_IRRELEVANT, exclude_defaults=True)
+        try:
+            described = {
+                "provider": target.provider,
+                "options": _without_keys(fields),
+                "variables": self._values(target, fields, request),
+                "sample": request.attempt + 1,
+                "repeat": request.repeat or None,
+                "temperature": request.temperature,
+                "messages": list(map(describe_message, request.messages)),
+                "behind": {} if is_defined else self._behind(target, request),
+            }
+        except OSError as error:
+            raise ValueError(f"a file of it cannot be read ({error.strerror or error})") from None
+        described = {name: part for name, part in described.items() if part not in (None, {})}
+        if request.conversation_id is not None and not is_defined:
+            described["after"] = self._earlier.get(request.conversation_id, "")
+            self._earlier[request.conversation_id] = digest(without_variables(described))[:16]
+        return described
+
+    def _values(
+        self, target: Target, fields: Mapping[str, Any], request: Request
+    ) -> Mapping[str, str]:
+        """The values of the variables that the definition names and that an agent sees."""
+        named = variable_values(fields, self._variables(request.root, request.suite_folder))
+        seen = self._allowed if fields.get("env") is None else fields["env"]
+        names = () if target.options.is_defined else [*filter(self._allowed.get, sorted(seen))]
+        return named | {name: self._allowed[name] for name in names if not looks_secret(name)}
+
+    def _behind(self, target: Target, request: Request) -> dict[str, Any]:
+        """What is behind an agent: its code, and what it is told of the test."""
+        return {
+            "files": self._files.matching(request.root, target.cache_key),
+            "command": {path: self._command_file(request.root / path) for path in target.files},
+            "folder": request.suite_folder.relative_to(request.root).as_posix(),
+            "test": request.eval_id,
+            "metadata": request.metadata,
+        }
+
+    def _command_file(self, path: Path) -> str | None:
+        try:
+            return self._files.of(path)
+        except FileNotFoundError:
+            return None
+
+
+def digest(data: Any) -> str:
+    """The SHA-256 of bytes or of JSON data, hexadecimal. The order of an object's keys counts: a
+    model sees it."""
+    encoded = data if isinstance(data, bytes) else json.dumps(data, default=plain).encode("ascii")
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """The JSON data of a value that has none of its own (a set, a date)."""
+    return sorted(value, key=repr) if isinstance(value, set | frozenset) else str(value)
+
+
+def without_variables(described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The description of a request with its variables by name alone: a replay may not have them."""
+    return {name: part for name, part in described.items() if name != "variables"}
+
+
+def describe_message(message: Message) -> dict[str, Any]:
+    """A message as JSON data; a digest stands for the content of a file."""
+    data = wire_message(message)
+    if not isinstance(message.content, str):
+        data["content"] = [
+            {"type": block.type, "value": block.value}
+            | ({} if block.path is None else {"sha256": digest(block.data)})
+            for block in message.content
+        ]
+    return data
+
+
+def variable_values(definition: Any, known: Mapping[str, str]) -> dict[str, str]:
+    """The values of the variables that a definition names, secrets left out: another model in a
+    variable is another target, another key is not."""
+    names = (name for name in names_in(definition) if not looks_secret(name))
+    return {name: known[name] for name in names if name in known}
+
+
+def _without_keys(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of options as written, without the values of headers that look secret."""
+    if headers := fields.get("headers"):
+        hidden = {name: MASK if looks_secret(name) else text for name, text in headers.items()}
+        return {**fields, "headers": hidden}
+    return fields

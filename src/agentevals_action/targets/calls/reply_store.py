@@ -1,0 +1,253 @@
+"""Stored replies: a folder with one JSON file for each request. It is the cache between runs, what
+`run --record` writes, and what answers a run without keys."""
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from pydantic import TypeAdapter
+
+from agentevals_action.errors import GitError, InvalidInput, NotStored, OutputError
+from agentevals_action.model.target import Target
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.settings import Settings
+from agentevals_action.system.files.tree_files import OutputFolder
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.redaction import redact_reply
+from agentevals_action.targets.base import Calls, ProviderOptions, Request
+from agentevals_action.targets.calls.description import (
+    RequestDescriptions,
+    digest,
+    plain,
+    without_variables,
+)
+from agentevals_action.targets.calls.request_difference import first_difference
+from agentevals_action.targets.prices.cost import with_cost
+
+#: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
+#: stores all that it gets.
+Mode = Literal["read", "on", "replay", "record"]
+#: At the end of a run: bytes of all files, and seconds for which an unused file is kept.
+MAX_BYTES = 256 * 1024 * 1024
+UNUSED_SECONDS = 30 * 24 * 60 * 60
+_TRACE = TypeAdapter(Trace)
+_RECORD = "record it with `agentevals-action run --record`, or let a maintainer run the test"
+
+
+async def check_cache(settings: Settings, workspace: Path, environ: Mapping[str, str]) -> None:
+    """InvalidInput if the inputs name no folder of stored replies that the run needs, or if it is
+    not a folder of the workspace.
+
+    Attack: a change brings replies of its own, which would be its own verdict; with `replay`, the
+    report names them."""
+    if settings.cache == "off":
+        return
+    if settings.cache_dir is None:
+        problem = f"input `cache`: `{settings.cache}` needs a folder"
+        raise InvalidInput(problem, "name it in `cache-dir`")
+    folder = workspace.resolve() / settings.cache_dir
+    named = f"the folder of the stored replies, {settings.cache_dir},"
+    if folder.resolve() != folder or (folder.exists() and not folder.is_dir()):
+        problem = f"{named} is no folder, or a symbolic link leads to it"
+        raise InvalidInput(problem, "name another one in `cache-dir`")
+    try:
+        repository = await GitRepository.open(workspace, environ=environ)
+        is_tracked = await repository.tracks(folder)
+    except GitError:  # without a repository there is no change
+        return
+    if is_tracked and settings.cache != "replay":
+        raise InvalidInput(
+            f"{named} is tracked by git, so that a change could bring its own replies",
+            f"take it out (`git rm -r --cached {settings.cache_dir}`) and put it into .gitignore, "
+            "or set `cache` to `replay`",
+        )
+
+
+@dataclass(frozen=True)
+class StoredReply:
+    """The content of a file: the test that made the request first (for the reader), the request and
+    its reply as JSON data."""
+
+    test: str
+    request: Mapping[str, Any]
+    reply: Mapping[str, Any]
+
+    def trace(self) -> Trace:
+        """The reply, marked as cached. ValueError if it is not one."""
+        return replace(_TRACE.validate_python(self.reply), cached=True)
+
+
+_STORED = TypeAdapter(StoredReply)
+
+
+class ReplyStore:
+    """The replies in the folder `path` below a `root`. A damaged file is a miss. `notice` receives
+    a sentence about it, and about what cannot be stored."""
+
+    def __init__(self, root: Path, path: str, notice: Callable[[str], None]) -> None:
+        self._root, self._path, self._notice = root, path, notice
+
+    def get(self, key: str) -> Trace | None:
+        """The stored reply to the request with this digest; None if there is none."""
+        file = self._root / self._path / _name_of(key)
+        try:
+            trace = _STORED.validate_python(parse_json(file.read_bytes())).trace()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            self._notice("A stored reply is damaged; the target is called again.")
+            return None
+        with contextlib.suppress(OSError):  # it only tells when the reply was last used
+            os.utime(file)
+        return trace if trace.has_answer else None
+
+    def put(self, key: str, stored: StoredReply) -> None:
+        """Stores a reply without secrets, in place of an earlier one."""
+        name = PurePosixPath(_name_of(key))
+        data = redact_reply({"test": stored.test, "request": stored.request, "reply": stored.reply})
+        try:
+            text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=plain)
+            folder = OutputFolder(self._root, f"{self._path}/{name.parent}")
+            folder.write(name.name, [text.encode("utf-8", "backslashreplace"), b"\n"])
+        except OutputError as error:
+            self._notice(f"Replies are not stored: {error.__cause__}.")
+        except (TypeError, ValueError, RecursionError):
+            self._notice("A reply that is not JSON is not stored.")
+
+    def read_all(self) -> Iterator[StoredReply]:
+        """All replies, in the order of the files."""
+        for file in sorted((self._root / self._path).glob("*/*.json")):
+            try:
+                yield _STORED.validate_python(parse_json(file.read_bytes()))
+            except (OSError, ValueError):
+                self._notice(f"The stored reply {file.name} is damaged and is not used.")
+
+    def prune(self, max_bytes: int = MAX_BYTES, unused_seconds: float = UNUSED_SECONDS) -> None:
+        """Deletes the files that were not used for so long, then the longest unused ones beyond
+        a size in bytes."""
+        found = []
+        for file in (self._root / self._path).glob("*/*.json"):
+            with contextlib.suppress(OSError):  # another process deletes, too
+                facts = file.stat()
+                found.append((facts.st_mtime, facts.st_size, file))
+        total, oldest = 0, time.time() - unused_seconds
+        for used, size, file in sorted(found, reverse=True):
+            total += size
+            if total > max_bytes or used < oldest:
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
+
+def _name_of(key: str) -> str:
+    return f"{key[:2]}/{key}.json"
+
+
+class StoredCalls(Calls):
+    """Answers the requests of a run from the store in the folder `path` of the repository `root`,
+    or passes them on to `calls`, by the `mode`. Deterministic targets answer themselves.
+
+    With `replay`, each tree answers from its own folder, as it was before the first program
+    started."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        requests: RequestDescriptions,
+        mode: Mode,
+        root: Path,
+        path: str,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._calls, self._requests, self._mode = calls, requests, mode
+        self._path, self._notice = path, notice
+        self._store = ReplyStore(root, path, notice)
+        self._recorded: set[str] = set()
+        self._replayed: dict[Path, Mapping[str, StoredReply]] = {}
+        #: By the digest of a request that is in flight.
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    def load(self, root: Path) -> None:
+        """Reads what answers the requests of the suites in the tree `root`.
+
+        Attack: `prepare` or a hook of a change writes the replies that pass."""
+        if self._mode == "replay" and root not in self._replayed:
+            stored = ReplyStore(root, self._path, self._notice).read_all()
+            self._replayed[root] = {
+                digest(without_variables(each.request)): each for each in stored
+            }
+
+    async def complete(self, target: Target, request: Request) -> Trace:
+        """One answer of a target. Raises NotStored in a replay, else as the calls do."""
+        if target.options.deterministic:
+            return await self._calls.complete(target, request)
+        try:
+            described = self._describe(target, request)
+        except ValueError as reason:
+            if self._mode == "replay":
+                problem = f"a request to `{target.name}` cannot be replayed: {reason}"
+                raise NotStored(problem) from None
+            if target.cache_key or self._mode == "record":
+                self._notice(f"Replies of the target `{target.name}` are not stored: {reason}.")
+            return await self._calls.complete(target, request)
+        test = f"{request.suite}: {request.eval_id}"
+        if self._mode == "replay":
+            trace = self._replay(target, request.root, test, without_variables(described))
+            return self._priced(trace, target)
+        key = digest(described)
+        # Head and base ask the same at the same moment: the second finds the reply of the first.
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            is_usable = self._mode != "record" or key in self._recorded
+            if is_usable and (known := self._store.get(key)):
+                return self._priced(redact_reply(known), target)
+            trace = await self._calls.complete(target, request)
+            if self._mode != "read" and not trace.cached:
+                self._store.put(key, StoredReply(test, described, data_of(trace)))
+                self._recorded.add(key)
+            return trace
+
+    def _describe(self, target: Target, request: Request) -> Mapping[str, Any]:
+        remembers = request.conversation_id is not None and not target.options.is_defined
+        if remembers and self._mode in ("read", "on"):
+            # The agent would not know the turns whose replies are stored.
+            raise ValueError("the agent may remember the conversation")
+        return self._requests.describe(target, request)
+
+    def _replay(self, target: Target, root: Path, test: str, described: Mapping[str, Any]) -> Trace:
+        stored = self._replayed.get(root, {})
+        with contextlib.suppress(KeyError, ValueError):
+            return stored[digest(described)].trace()
+        of_test = [reply for reply in stored.values() if reply.test == test]
+        others = [without_variables(reply.request) for reply in of_test or stored.values()]
+        difference = first_difference(described, others) or "nothing is stored there"
+        problem = f"a request to `{target.name}` is not stored in {self._path}: {difference}"
+        raise NotStored(problem, _RECORD)
+
+    @staticmethod
+    def _priced(trace: Trace, target: Target) -> Trace:
+        """A stored reply with its cost by today's prices."""
+        options = target.options
+        return with_cost(trace, target, options) if isinstance(options, ProviderOptions) else trace
+
+    async def close(self) -> None:
+        """Deletes what was not used for a long time."""
+        if self._mode == "on":
+            await asyncio.to_thread(self._store.prune)
+
+
+def data_of(trace: Trace) -> dict[str, Any]:
+    """A reply as JSON data, without what has its default, and without a cost that a price gave: the
+    price may change."""
+    if trace.cost_source != "reply":
+        usage = replace(trace.usage, cost_usd=None)
+        trace = replace(trace, usage=usage, cost_source="", cost_hint="")
+    data: dict[str, Any] = _TRACE.dump_python(trace, mode="json", exclude_defaults=True)
+    return data
