@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
+from tests.support import github_jobs
+from tests.support.github_jobs import BASE, HEAD, pull_job
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment
 
-HEAD, NEXT, BASE = "a" * 40, "c" * 40, "b" * 40
+NEXT = "c" * 40
 STRANGER = Account("mallory", 102)
 PASSED = CommentReport("All is well.", Outcome.PASSED, wanted=True)
 FAILED = CommentReport("A gate failed.", Outcome.FAILED, wanted=True)
@@ -37,18 +38,7 @@ def host(
     head: str = HEAD,
     comment_id: str = "agentevals",
 ) -> GitHubHost:
-    target = RunContext(
-        repository="acme/agent",
-        head_sha=head,
-        token=server.token,
-        api_url=server.url,
-        graphql_url=server.graphql_url,
-        pull=7,
-        run_id=run,
-        run_attempt=attempt,
-        comment_id=comment_id,
-    )
-    return GitHubHost(target, no_wait)
+    return github_jobs.host(server, no_wait, run, attempt, pull_job(head), comment_id=comment_id)
 
 
 def text(comment: Comment) -> str:
@@ -74,9 +64,7 @@ def test_comment__begins_with_a_hidden_marker(server: GitHubServer) -> None:
 
 
 def test_comment__outside_a_pull_request_is_none(server: GitHubServer) -> None:
-    gate = GitHubHost(
-        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
-    )
+    gate = github_jobs.host(server, no_wait, job=pull_job(pull=None))
     assert gate.publish_comment(FAILED) is None
     assert server.requests == []
 

@@ -1,23 +1,22 @@
 """The GitHub host over real HTTP: check runs, changed files, refusals, limits; the comment has a
 file of its own."""
 
-import dataclasses
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from agentevals_action.github.client.api import RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
 from agentevals_action.model.review import Outcome
-from tests.support.github_http import InjectedFailure
-from tests.support.github_server import GitHubServer
+from tests.support import github_jobs
+from tests.support.github_jobs import BASE, HEAD, pull_job
+from tests.support.github_server import GitHubServer, InjectedFailure
 from tests.support.github_world import CheckRun
 
-HEAD, BASE, OTHER = "a" * 40, "b" * 40, "c" * 40
+OTHER = "c" * 40
 GREEN = CheckReport("success", "All 3 tests passed", "| suite |\n|---|\n| a |")
 COMMENT = CommentReport("All is well.", Outcome.PASSED, wanted=True)
 CHECKS = r"POST .*/check-runs$"
@@ -42,24 +41,8 @@ def waits() -> Waits:
     return Waits()
 
 
-def target(server: GitHubServer, **changes: object) -> RunContext:
-    common = RunContext(
-        repository="acme/agent",
-        head_sha=HEAD,
-        token=server.token,
-        api_url=server.url,
-        graphql_url=server.graphql_url,
-        pull=7,
-        base=BASE,
-        check_name="agentevals",
-        run_id=50,
-        run_url="https://github.com/acme/agent/actions/runs/50",
-    )
-    return dataclasses.replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are RunContext's to hold
-
-
-def host(server: GitHubServer, waits: Waits, **changes: object) -> GitHubHost:
-    return GitHubHost(target(server, **changes), waits)
+def host(server: GitHubServer, waits: Waits, **facts: Any) -> GitHubHost:
+    return github_jobs.host(server, waits, **facts)
 
 
 def annotation(number: int, path: str = "evals/EVAL.yaml") -> Annotation:
@@ -82,7 +65,7 @@ def test_check__is_written_once_with_its_annotations(server: GitHubServer, waits
         "agentevals",
     )
     assert (check.title, check.summary) == (GREEN.title, GREEN.summary)
-    assert check.details_url == "https://github.com/acme/agent/actions/runs/50"
+    assert check.details_url == "https://github.com/acme/agent/actions/runs/50/attempts/1"
     assert check.annotations == [
         {
             "path": "evals/EVAL.yaml",
@@ -99,7 +82,7 @@ def test_check__is_written_once_with_its_annotations(server: GitHubServer, waits
 
 
 def test_check__is_not_written_without_a_name(server: GitHubServer, waits: Waits) -> None:
-    assert host(server, waits, check_name=None).write_check(GREEN) is None
+    assert host(server, waits, check_run=False).write_check(GREEN) is None
     assert server.requests == []
 
 
@@ -193,7 +176,7 @@ def test_cancelled__is_written_once(server: GitHubServer, waits: Waits) -> None:
 def test_cancelled__does_not_wait_for_a_server_that_is_silent(
     server: GitHubServer, waits: Waits
 ) -> None:
-    server.latency = 6
+    server.break_route(InjectedFailure(CHECKS, -1))
     host(server, waits).cancel_check(CANCELLED)
     assert server.check_runs == ()
 
@@ -227,7 +210,7 @@ def test_refusal__of_the_comment_names_who_has_no_secrets(
     server: GitHubServer, waits: Waits, reason: str, advice: str
 ) -> None:
     server.permissions |= {"pull-requests": "read", "issues": "none"}
-    gate = host(server, waits, without_secrets=reason)
+    gate = host(server, waits, job=pull_job(without_secrets=reason))
     assert gate.publish_comment(COMMENT) is None
     (notice,) = gate.notices
     assert notice.startswith(
@@ -264,7 +247,7 @@ def test_refusal__of_a_locked_conversation_blames_no_permission(
     )
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong"])
+@pytest.mark.parametrize("token", ["", "wrong"])
 def test_refusal__of_the_token_is_reported_as_one(
     server: GitHubServer, waits: Waits, token: str | None
 ) -> None:
@@ -274,113 +257,14 @@ def test_refusal__of_the_token_is_reported_as_one(
     assert "GitHub does not accept the token" in gate.notices[0]
 
 
-@pytest.mark.parametrize("secondary", [False, True])
-def test_limit__is_waited_for_as_long_as_github_asks(
-    server: GitHubServer, waits: Waits, secondary: bool
-) -> None:
-    server.limit_route(CHECKS, 7, times=2, secondary=secondary)
-    assert host(server, waits).write_check(GREEN) is not None
-    assert waits == [7.0, 7.0]
-    assert len(server.check_runs) == 1
-
-
-def test_limit__without_a_time_is_waited_for_a_minute(server: GitHubServer, waits: Waits) -> None:
-    server.break_route(
-        InjectedFailure(CHECKS, 403, message="You have exceeded a secondary rate limit.")
-    )
-    assert host(server, waits).write_check(GREEN) is not None
-    assert waits == [60.0]
-
-
-def test_limit__of_the_hour_is_not_waited_for(server: GitHubServer, waits: Waits) -> None:
-    server.limit_route(CHECKS, 3_000)
-    gate = host(server, waits)
-    assert gate.write_check(GREEN) is None
-    assert waits == []
-    assert gate.notices == (
-        "The check run could not be written: GitHub limits the requests of this token, for longer than a run waits (429: Too many requests).",
-    )
-
-
-def test_limit__until_the_reset_is_waited_for(server: GitHubServer, waits: Waits) -> None:
-    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 20)}
-    server.break_route(InjectedFailure(CHECKS, 429, headers=headers))
-    assert host(server, waits).write_check(GREEN) is not None
-    assert len(waits) == 1
-    assert 0 < waits[0] <= 21
-
-
-def test_limit__that_stays_is_reported_as_one(server: GitHubServer, waits: Waits) -> None:
-    server.break_route(InjectedFailure(CHECKS, 403, 9, "You have exceeded a secondary rate limit."))
-    gate = host(server, waits)
-    assert gate.write_check(GREEN) is None
-    assert waits == [60.0] * 3
-    assert "GitHub limits the requests of this token" in gate.notices[0]
-
-
-def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Waits) -> None:
-    server.limit_route("", 50, times=100)
-    gate = host(server, waits)
-    gate.write_check(GREEN)
-    gate.publish_comment(COMMENT)
-    assert waits == [50.0] * 4
-    assert server.check_runs == ()
-
-
-@pytest.mark.parametrize(
-    "injected",
-    [
-        InjectedFailure("", 500, 1_000),
-        InjectedFailure("", 0, 1_000),
-        InjectedFailure("", 200, 1_000, html="<html>Sign in to the hotel</html>"),
-        InjectedFailure("", 200, 1_000, html='{"cut'),
-        InjectedFailure("", 200, 1_000, html="[]"),
-        InjectedFailure("", 200, 1_000, html="null"),
-        InjectedFailure("", 502, 1_000, html="<html>Bad gateway</html>"),
-        InjectedFailure("", 301, 1_000, headers={"Location": "https://elsewhere.example/"}),
-    ],
-    ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
-)
-def test_failure__of_any_kind_raises_nothing(
-    server: GitHubServer, waits: Waits, injected: InjectedFailure
-) -> None:
-    server.break_route(injected)
-    gate = host(server, waits)
-    assert gate.merge_base() is None
-    gate.write_check(GREEN)
-    gate.publish_comment(COMMENT)
-    assert gate.notices
-    assert sum(waits) < 300
-
-
-def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
-    server: GitHubServer, waits: Waits
-) -> None:
-    server.break_route(InjectedFailure("GET", 200, 1_000, html="<html>Sign in to the hotel</html>"))
-    gate = host(server, waits)
-    assert gate.merge_base() is None
-    assert len(server.requests) == 1
-    assert gate.write_check(GREEN) is not None
-    assert gate.notices == ()
-    assert waits == []
-
-
-def test_failure__without_a_server_is_reported(server: GitHubServer, waits: Waits) -> None:
-    gate = host(server, waits, api_url="http://127.0.0.1:9")
-    assert gate.write_check(GREEN) is None
-    assert gate.notices == (
-        "The check run could not be written: GitHub did not respond correctly (no valid reply (ConnectionError)).",
-    )
-
-
 def test_interrupt__passes_through(server: GitHubServer) -> None:
-    server.limit_route(CHECKS, 1)
+    server.break_route(InjectedFailure(CHECKS, 429, headers={"Retry-After": "1"}))
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GitHubHost(target(server), interrupted).write_check(GREEN)
+        github_jobs.host(server, interrupted).write_check(GREEN)
 
 
 def test_merge_base__is_githubs(server: GitHubServer, waits: Waits) -> None:
@@ -392,23 +276,5 @@ def test_merge_base__is_githubs(server: GitHubServer, waits: Waits) -> None:
 def test_merge_base__is_unknown_without_a_base_or_an_answer(
     server: GitHubServer, waits: Waits
 ) -> None:
-    assert host(server, waits, base=None).merge_base() is None
+    assert host(server, waits, job=pull_job(pull=None)).merge_base() is None
     assert host(server, waits).merge_base() is None
-
-
-def test_enterprise_server__has_its_api_below_a_path(server: GitHubServer, waits: Waits) -> None:
-    server.world.merge_base = OTHER
-    gate = host(
-        server, waits, api_url=server.enterprise_url, graphql_url=server.enterprise_graphql_url
-    )
-    assert gate.merge_base() == OTHER
-    gate.write_check(replace(GREEN, annotations=(annotation(1),)))
-    gate.publish_comment(CommentReport("Bad.", Outcome.PASSED, wanted=True))
-    gate.publish_comment(CommentReport("Worse.", Outcome.FAILED, wanted=True))
-    assert [check.conclusion for check in server.check_runs] == ["success"]
-    assert [comment.minimised for comment in server.comments] == ["OUTDATED", None]
-    assert gate.notices == ()
-
-
-def test_token__stands_in_no_text(server: GitHubServer, waits: Waits) -> None:
-    assert server.token not in repr(target(server))

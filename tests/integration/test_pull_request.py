@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import command, payloads
-from tests.support.github_http import InjectedFailure
-from tests.support.github_server import GitHubServer
+from tests.support.github_server import GitHubServer, InjectedFailure
 from tests.support.github_world import Account
 from tests.support.job import Job
 from tests.support.repositories import Files, PullRequest, pull_request
@@ -359,7 +358,9 @@ def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> 
 
 @pytest.mark.slow
 def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
-    gate.server.limit_route("POST .*/check-runs", seconds=0)
+    gate.server.break_route(
+        InjectedFailure("POST .*/check-runs", 429, headers={"Retry-After": "0"})
+    )
     gate.server.break_route(
         InjectedFailure("POST .*/comments", 502, 1, "Bad gateway", {}, after_write=True)
     )

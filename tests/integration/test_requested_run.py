@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from agentevals_action.github.check_run import branch_digest, read_id
-from agentevals_action.github.client.api import GitHubApi, RunContext
 from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from agentevals_action.model.review import Outcome
-from tests.support import payloads
+from tests.support import github_jobs, payloads
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, moment
 from tests.support.greeter import FILES, GOOD, JUDGE
@@ -250,17 +249,16 @@ def test_merge_commit__of_an_older_head_is_not_taken(server: GitHubServer, fine:
         if len(waits) == 5:
             fine.announced.merge_parents = (fine.pull.main, fine.pull.head)
 
-    context = RunContext("acme/agent", fine.pull.main, server.token, server.url, server.graphql_url)
     event = payloads.issue_comment_event("/agentevals run abcdef0", number=NUMBER)
     request = read_request(event)
     assert request
-    requests = RunRequests(GitHubApi(context, wait))
-    pull = requests.pull(request)
-    assert requests.merge_commit(request, pull) == (fine.pull.merge, fine.pull.main)
+    requests = RunRequests(github_jobs.api(server, wait), request)
+    pull = requests.pull()
+    assert requests.merge_commit(pull) == (fine.pull.merge, fine.pull.main)
     assert waits == [3] * 5
     fine.announced.merge_parents = ("e" * 40, fine.pull.head)
     with pytest.raises(Refused, match="no merge commit of the head and the tip"):
-        requests.merge_commit(request, pull)
+        requests.merge_commit(pull)
     assert sum(waits[5:]) == 60
 
 

@@ -269,7 +269,8 @@ def test_requested_run__its_check_for_the_same_base_branch_stays(
 ) -> None:
     check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": "failure"}
     external = {"external_id": f"agentevals/agentevals/950/1/8/{branch_digest(branch)}-0a1b2c3d"}
-    trusted.server.world.add_check_run(check | external, "https://github.com")
+    output = {"title": "Failed", "summary": "Why."}
+    trusted.server.world.add_check_run({**check, **external, "output": output})
     trusted.leave(report)
     done = trusted.publish()
     assert done.code == 0, done.log

@@ -57,4 +57,4 @@ def test_pull_request__is_read_from_a_real_payload(examples: Examples) -> None:
     for payload in examples["pull_request"]:
         if payload["action"] != "closed":
             job = job_for(Event("pull_request", payload, "a" * 40), Settings())
-            assert job.check_sha == payload["pull_request"]["head"]["sha"]
+            assert job.head_sha == payload["pull_request"]["head"]["sha"]

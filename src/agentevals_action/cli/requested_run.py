@@ -3,14 +3,12 @@ asks for."""
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import prose
 from agentevals_action.github import events
-from agentevals_action.github.client.api import GitHubApi
-from agentevals_action.github.client.replies import PullSides
-from agentevals_action.github.events import Job, Pull
+from agentevals_action.github.api import GitHubApi
+from agentevals_action.github.events import Job, PullRequest
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from agentevals_action.github.runner import workflow_commands
@@ -27,31 +25,30 @@ from agentevals_action.system.git import GitRepository
 def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) -> Job | None:
     """The job that a command asks for. None if there is no command. InvalidInput for a request that
     is refused, after its author has been answered; HostError without an answer of GitHub."""
-    event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
-    request = read_request(event.payload)
+    request = read_request(runner.payload())
     if request is None:
         print("the text does not begin with `/agentevals`: there is nothing to do")
         return None
-    api = GitHubApi(runner.context(settings, runner.sha))
-    requests = RunRequests(api)
-    pull = requests.pull(request)
+    api = GitHubApi(runner, settings.github_token)
+    requests = RunRequests(api, request)
+    pull = requests.pull()
     try:
-        requests.require_valid(request, pull)
-        requests.react(request, "EYES")
-        merge, tip = requests.merge_commit(request, pull)
+        requests.require_valid()
+        requests.react("EYES")
+        merge, tip = requests.merge_commit(pull)
     except Refused as refused:
-        requests.react(request, "CONFUSED")
+        requests.react("CONFUSED")
         notices = _report(refused, pull, runner, settings, summary)
         _print((*api.notices, *notices))
         raise InvalidInput(refused.reason, refused.advice) from refused
     _print(api.notices)
-    sides = Pull(pull.number, pull.head_sha, pull.base_ref, tip)
-    return events.requested_job(event, sides, merge, settings)
+    pull = pull.model_copy(update={"base_sha": tip})
+    return events.requested_job(runner.event_name, pull, merge, settings)
 
 
 def _report(
     refused: Refused,
-    pull: PullSides,
+    pull: PullRequest,
     runner: RunnerEnvironment,
     settings: Settings,
     summary: CommandFile,
@@ -61,9 +58,9 @@ def _report(
     workflow_commands.append_summary(summary, f"{sentence}\n")
     if not refused.is_answered or settings.comment == "off":
         return ()
-    context = runner.context(settings, pull.head_sha)
-    comment_id = f"{settings.comment_id}.command"
-    host = GitHubHost(replace(context, pull=pull.number, comment_id=comment_id))
+    job = events.requested_job(runner.event_name, pull, pull.head_sha, settings)
+    own = settings.model_copy(update={"comment_id": f"{settings.comment_id}.command"})
+    host = GitHubHost(runner, own, job)
     host.publish_comment(CommentReport(sentence, Outcome.INVALID, wanted=True))
     return host.notices
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github import events
-from agentevals_action.github.client.api import GitHubApi
-from agentevals_action.github.client.replies import WorkflowRun
-from agentevals_action.github.events import Event, Job, Pull
+from agentevals_action.github.api import GitHubApi
+from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import FirstPhase, read_completed
 from agentevals_action.github.run_requests import run_command
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
@@ -24,7 +23,6 @@ class Claimed:
     """A completed first phase, and the job that reports it."""
 
     job: Job
-    run: WorkflowRun
     phase: FirstPhase
 
 
@@ -40,18 +38,16 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
             f"`mode: publish` reports a completed run, and the event is `{runner.event_name}`",
             "use it in a workflow with `on: workflow_run`",
         )
-    phase = FirstPhase(GitHubApi(runner.context(settings, runner.sha)))
-    run = phase.run(read_completed(runner.payload()))
-    sides = phase.pull(run)
-    phase.require_undecided(sides)
-    event = Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
-    pull = Pull(sides.number, sides.head_sha, sides.base_ref, sides.base_sha)
-    return Claimed(events.published_job(event, pull, settings), run, phase)
+    api = GitHubApi(runner, settings.github_token)
+    phase = FirstPhase(api, settings.comment_id, read_completed(runner.payload()))
+    pull = phase.pull()
+    phase.require_undecided(pull)
+    return Claimed(events.published_job(runner.event_name, pull, settings), phase)
 
 
 def review(claimed: Claimed, settings: Settings) -> Review:
     """The review of the first phase. AgentEvalsError when its results cannot be used."""
-    claims = read_claims(claimed.phase.results(claimed.run))
+    claims = read_claims(claimed.phase.results())
     return as_claims(review_claims(claimed.job, claims, settings))
 
 

@@ -4,10 +4,10 @@ import time
 from urllib.parse import urlsplit
 
 import httpx
+from github.Artifact import Artifact
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.client.api import ApiError, GitHubApi, as_host_errors
-from agentevals_action.github.client.replies import Artifact
+from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 
 #: Size limit of an archive in bytes, and time limit of its download in seconds.
 ARCHIVE_BYTES = 64 * 1024 * 1024
@@ -21,17 +21,19 @@ def read_archive(api: GitHubApi, artifact: Artifact) -> bytes:
         raise HostError(f"{name} has expired", "start the run again")
     if artifact.size_in_bytes <= ARCHIVE_BYTES:
         with as_host_errors(f"{name} could not be fetched", "actions: read"):
-            content = api.repeat(lambda: _download(api, artifact))
+            content = api.repeat(lambda: _download(artifact))
     if content is None:
         raise HostError(f"{name} is larger than {ARCHIVE_BYTES >> 20} MiB")
     return content
 
 
-def _download(api: GitHubApi, artifact: Artifact) -> bytes | None:
+def _download(artifact: Artifact) -> bytes | None:
     """The archive, None if it is too large. Its address is on another server, which needs no token
     and must not receive it."""
-    address = api.location(f"actions/artifacts/{artifact.id}/zip")
-    if urlsplit(address).scheme not in {"https", urlsplit(api.context.api_url).scheme}:
+    url = artifact.archive_download_url
+    headers, _ = artifact.requester.requestJsonAndCheck("GET", url)
+    address = str(headers.get("location", ""))
+    if urlsplit(address).scheme not in {"https", urlsplit(url).scheme}:
         raise ApiError("unavailable", "no valid address of the archive")
     deadline = time.monotonic() + _DOWNLOAD_SECONDS
     content = bytearray()

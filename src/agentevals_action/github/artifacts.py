@@ -6,25 +6,20 @@ The requests are those of https://github.com/actions/toolkit/tree/main/packages/
 import asyncio
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import httpx
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BaseModel, Field
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
-from agentevals_action.github.client.replies import Reply
 from agentevals_action.github.report_artifact import why_unsupported
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.validation.json_values import parse_json
-
-R = TypeVar("R", bound=Reply)
-T = TypeVar("T")
 
 _SERVICE = "/twirp/github.actions.results.api.v1.ArtifactService"
 #: The first version of artifacts that need not be archives.
@@ -37,18 +32,14 @@ _SECONDS = 60.0
 _UNAVAILABLE = frozenset({429, 500, 502, 503, 504})
 
 
-class _Created(Reply):
-    """A new artifact, and the address that takes its content."""
+class _Reply(BaseModel):
+    """A reply of the service in JSON of protobuf: it leaves `false` out, and an id is a text.
 
-    ok: bool = False  # JSON of protobuf leaves `false` out
-    address: str = Field(validation_alias=AliasChoices("signed_upload_url", "signedUploadUrl"))
-
-
-class _Finalized(Reply):
-    """A complete artifact; its id is a text in JSON of protobuf."""
+    `address` takes the content of a new artifact, `id` is that of a complete one."""
 
     ok: bool = False
-    id: int = Field(strict=False, validation_alias=AliasChoices("artifact_id", "artifactId"))
+    address: str = Field("", validation_alias=AliasChoices("signed_upload_url", "signedUploadUrl"))
+    id: int = Field(0, validation_alias=AliasChoices("artifact_id", "artifactId"))
 
 
 class _Unavailable(HostError):
@@ -73,60 +64,51 @@ class ArtifactService:
             "workflow_job_run_backend_id": job,
             "name": name,
         }
+        # https://learn.microsoft.com/rest/api/storageservices/put-blob
+        headers = {
+            "Content-Type": mime_type,
+            "x-ms-blob-type": "BlockBlob",
+            "x-ms-blob-content-type": mime_type,
+        }
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        agent = {"User-Agent": f"agentevals-action/{__version__}"}
         try:
             async with (
                 asyncio.timeout(self.seconds),
-                httpx.AsyncClient(
-                    headers={"User-Agent": f"agentevals-action/{__version__}"},
-                    timeout=_REQUEST_SECONDS,
-                ) as client,
+                httpx.AsyncClient(headers=agent, timeout=_REQUEST_SECONDS) as client,
             ):
-                created = await self._repeat(
-                    lambda: self._call(
-                        client,
-                        "CreateArtifact",
-                        {**artifact, "version": _VERSION, "mime_type": mime_type},
-                        _Created,
-                    )
-                )
-                await self._repeat(lambda: _put(client, created.address, content, mime_type))
-                digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-                finalized = await self._repeat(
-                    lambda: self._call(
-                        client,
-                        "FinalizeArtifact",
-                        {**artifact, "size": str(len(content)), "hash": digest},
-                        _Finalized,
-                    )
-                )
+                new = {**artifact, "version": _VERSION, "mime_type": mime_type}
+                created = await self._call(client, "CreateArtifact", new)
+                # The storage behind the signed address does not need the token.
+                put = client.build_request("PUT", created.address, content=content, headers=headers)
+                await self._send(client, "the upload", put)
+                complete = {**artifact, "size": str(len(content)), "hash": digest}
+                return (await self._call(client, "FinalizeArtifact", complete)).id
         except TimeoutError:
             raise HostError(f"it took longer than {self.seconds:g} s") from None
-        return finalized.id
+        except (httpx.InvalidURL, ValueError) as error:
+            # From None: texts of these errors quote signed addresses and headers.
+            raise HostError(f"no valid address or token ({type(error).__name__})") from None
 
     async def _call(
-        self, client: httpx.AsyncClient, method: str, message: Mapping[str, object], model: type[R]
-    ) -> R:
-        # Only this request has the token: the storage behind the signed address does not need it.
-        response = await _sent(
-            method,
-            lambda: client.post(
-                httpx.URL(self.url).join(f"{_SERVICE}/{method}"),
-                json=message,
-                headers={"Authorization": f"Bearer {self.token}"},
-            ),
-        )
-        if not response.is_success:
-            raise _refusal(method, response)
+        self, client: httpx.AsyncClient, method: str, message: Mapping[str, object]
+    ) -> _Reply:
+        url = httpx.URL(self.url).join(f"{_SERVICE}/{method}")
+        headers = {"Authorization": f"Bearer {self.token}"}
+        request = client.build_request("POST", url, json=message, headers=headers)
+        response = await self._send(client, method, request)
         try:
-            reply = model.model_validate(parse_json(response.content))
+            reply = _Reply.model_validate(parse_json(response.content))
         except ValueError:  # its text would quote the signed address
             raise HostError(f"the reply to {method} has an unexpected structure") from None
-        if not getattr(reply, "ok", False):
+        if not reply.ok or not (reply.address or reply.id):
             raise HostError(f"the artifact service did not accept {method}")
         return reply
 
-    async def _repeat(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Calls, again while the service is unavailable."""
+    async def _send(
+        self, client: httpx.AsyncClient, what: str, request: httpx.Request
+    ) -> httpx.Response:
+        """Sends a request, again while the service is unavailable."""
         first = self.first_wait_seconds
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(_Unavailable),
@@ -135,8 +117,13 @@ class ArtifactService:
             reraise=True,
         ):
             with attempt:
-                return await call()
-        raise AssertionError("the last attempt returns or raises")
+                try:
+                    response = await client.send(request)
+                except (httpx.HTTPError, OSError) as error:  # their texts quote the address
+                    raise _Unavailable(f"no reply to {what} ({type(error).__name__})") from None
+                if not response.is_success:
+                    raise _refusal(what, response)
+        return response
 
 
 def artifact_service(runner: RunnerEnvironment) -> ArtifactService | str:
@@ -162,30 +149,6 @@ def _backend_ids(token: str) -> tuple[str, str]:
             case ["Actions.Results", run, job]:
                 return run, job
     raise HostError("ACTIONS_RUNTIME_TOKEN does not name the run and the job")
-
-
-async def _put(client: httpx.AsyncClient, address: str, content: bytes, mime_type: str) -> None:
-    """https://learn.microsoft.com/rest/api/storageservices/put-blob"""
-    headers = {
-        "Content-Type": mime_type,
-        "x-ms-blob-type": "BlockBlob",
-        "x-ms-blob-content-type": mime_type,
-    }
-    response = await _sent(
-        "the upload", lambda: client.put(address, content=content, headers=headers)
-    )
-    if not response.is_success:
-        raise _refusal("the upload", response)
-
-
-async def _sent(what: str, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-    try:
-        return await send()
-    except (httpx.TransportError, OSError) as error:
-        raise _Unavailable(f"no reply to {what} ({type(error).__name__})") from None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        # From None: texts of these errors quote signed addresses and headers.
-        raise HostError(f"{what} could not be sent ({type(error).__name__})") from None
 
 
 def _refusal(what: str, response: httpx.Response) -> HostError:

@@ -8,10 +8,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
-from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import CheckRun
+from github.CheckRun import CheckRun
+
+from agentevals_action.github.api import ApiError, GitHubApi, api_errors
+from agentevals_action.github.events import Job
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation, CheckReport
+from agentevals_action.settings import Settings
 
 _PREFIX = "agentevals"
 _ID = re.compile(
@@ -49,17 +53,18 @@ def branch_digest(name: str) -> str:
 
 
 class CheckRunWriter:
-    """One check run on one commit. What fails becomes a notice."""
+    """The check run of one job. What fails becomes a notice."""
 
-    def __init__(self, api: GitHubApi, name: str) -> None:
-        self._api = api
-        self._name = name
-        context = api.context
-        gate = quote(context.comment_id, safe="")
-        requested_for = branch_digest(context.requested_for) if context.requested_for else ""
+    def __init__(
+        self, api: GitHubApi, runner: RunnerEnvironment, settings: Settings, job: Job
+    ) -> None:
+        self._api, self._name, self._job = api, settings.check_name, job
+        self._run_url = runner.run_url
+        gate = quote(settings.comment_id, safe="")
+        requested_for = branch_digest(job.requested_for) if job.requested_for else ""
         self._external_id = (
-            f"{_PREFIX}/{gate}/{context.run_id}/{context.run_attempt}/"
-            f"{context.pull or 0}/{requested_for}-{uuid4().hex[:8]}"
+            f"{_PREFIX}/{gate}/{runner.run_id}/{runner.run_attempt}/"
+            f"{job.pull.number if job.pull else 0}/{requested_for}-{uuid4().hex[:8]}"
         )
         self._check: CheckRun | None = None
 
@@ -100,29 +105,27 @@ class CheckRunWriter:
                     raise
                 self._api.report("The check run is not complete", error, _PERMISSION)
 
-    def _send(self, report: CheckReport, output: Mapping[str, Any]) -> CheckRun:
-        context = self._api.context
-        body: dict[str, Any] = {
+    def _send(self, report: CheckReport, output: dict[str, Any]) -> CheckRun:
+        facts: dict[str, Any] = {
             "status": "completed",
             "conclusion": report.conclusion,
             "output": output,
         }
-        if details_url := report.details_url or context.run_url:
-            body["details_url"] = details_url
+        if details_url := report.details_url or self._run_url:
+            facts["details_url"] = details_url
         if self._check is not None:
-            return self._api.write("PATCH", f"check-runs/{self._check.id}", body, CheckRun)
-        body |= {
-            "name": self._name,
-            "head_sha": context.head_sha,
-            "external_id": self._external_id,
-        }
-        self._check = self._api.write("POST", "check-runs", body, CheckRun, self._find)
-        return self._check
+            with api_errors():
+                self._check.edit(**facts)
+                return self._check
+        commit, repository = self._job.head_sha, self._api.repository
+        facts |= {"name": self._name, "head_sha": commit, "external_id": self._external_id}
 
-    def _find(self) -> CheckRun | None:
-        path = f"commits/{self._api.context.head_sha}/check-runs"
-        listed = self._api.pages(path, CheckRun, "check_runs", check_name=self._name, filter="all")
-        return next((check for check in listed if check.external_id == self._external_id), None)
+        def find() -> CheckRun | None:
+            listed = repository.get_commit(commit).get_check_runs(self._name, filter="all")
+            return next((run for run in listed if run.external_id == self._external_id), None)
+
+        self._check = self._api.create(lambda: repository.create_check_run(**facts), find)
+        return self._check
 
     def _annotate(
         self, check: CheckRun, output: Mapping[str, Any], annotations: Sequence[Mapping[str, Any]]
@@ -131,14 +134,14 @@ class CheckRunWriter:
         size = limits.ANNOTATIONS_PER_REQUEST
         try:
             for start in range(0, len(annotations), size):
-                self._api.pause()
-                body = {"output": {**output, "annotations": annotations[start : start + size]}}
-                self._api.write("PATCH", f"check-runs/{check.id}", body, CheckRun)
+                self._api.wait(limits.SECONDS_BETWEEN_WRITES)
+                with api_errors():
+                    check.edit(output={**output, "annotations": annotations[start : start + size]})
         except ApiError as error:
             self._api.report("Some annotations could not be written", error, _PERMISSION)
 
 
-def _output(report: CheckReport) -> Mapping[str, Any]:
+def _output(report: CheckReport) -> dict[str, Any]:
     title = limits.cut_characters(" ".join(report.title.split()), limits.CHECK_TITLE)
     return {
         "title": title or "agentevals",

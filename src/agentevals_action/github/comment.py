@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from github.IssueComment import IssueComment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import Comment, PullReply
+from agentevals_action.github.api import ApiError, GitHubApi, api_errors
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
@@ -21,11 +21,6 @@ _ACTIONS_BOT = "github-actions[bot]"
 _PERMISSION = "pull-requests: write"
 _VIEWER = "query { viewer { login databaseId } }"
 _MINIMIZED = "query($ids: [ID!]!) { nodes(ids: $ids) { ... on IssueComment { id isMinimized } } }"
-_MINIMIZE = """mutation($id: ID!) {
-  minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) {
-    minimizedComment { isMinimized }
-  }
-}"""
 #: From the best to the worst.
 _ORDER = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED, Outcome.INVALID)
 _MARKER = re.compile(r"<!-- agentevals:v1 (\{[^\n<>]*\}) -->")
@@ -85,17 +80,19 @@ def read_marker(body: str) -> Marker | None:
 class _OwnComment:
     """A comment of this gate by the action's account."""
 
-    comment: Comment
+    comment: IssueComment
     marker: Marker
 
 
 class CommentWriter:
-    """The comment of one gate on one pull request. What fails becomes a notice."""
+    """The comment of one gate on one pull request. `marker` is that of this run. What fails becomes
+    a notice."""
 
-    def __init__(self, api: GitHubApi, pull: int) -> None:
+    def __init__(self, api: GitHubApi, number: int, marker: Marker) -> None:
         self._api = api
-        self._pull = pull
-        self._accepted: AcceptedCommit | None = None
+        self._number = number
+        self._issue = api.repository.get_issue(number)
+        self._marker = marker
         self._keeps_accepted = True
 
     def read_latest(self) -> tuple[Marker, datetime] | None:
@@ -105,33 +102,27 @@ class CommentWriter:
 
     def store_accepted(self, accepted: AcceptedCommit | None) -> None:
         """Sets what the next comment stores, in place of what the latest one does."""
-        self._accepted, self._keeps_accepted = accepted, False
+        self._marker = self._marker.model_copy(update={"accepted": accepted})
+        self._keeps_accepted = False
 
     def publish(self, report: CommentReport) -> str | None:
         """Creates, updates or replaces the comment; returns its URL, None if it is not as
         reported."""
         try:
-            return self._publish(report)
+            with api_errors():
+                return self._publish(report)
         except ApiError as error:
             self._api.report("The comment could not be written", error, _PERMISSION)
             return None
 
     def _publish(self, report: CommentReport) -> str | None:
-        context = self._api.context
-        marker = Marker(
-            id=context.comment_id,
-            run=context.run_id,
-            attempt=context.run_attempt,
-            head=context.head_sha,
-            outcome=report.outcome,
-        )
         own = self._list_own()
-        if (not own and not report.wanted) or self._is_outdated(marker, own):
+        if (not own and not report.wanted) or self._is_outdated(own):
             return None
-        accepted = self._accepted
+        changes: dict[str, object] = {"outcome": report.outcome}
         if self._keeps_accepted and own:
-            accepted = own[-1].marker.accepted
-        line = f"{marker.model_copy(update={'accepted': accepted}).line()}\n"
+            changes["accepted"] = own[-1].marker.accepted
+        line = f"{self._marker.model_copy(update=changes).line()}\n"
         body = line + limits.cut_markdown(report.body, limits.COMMENT, reserved=len(line))
         if not own:
             return self._create(body, own).html_url
@@ -144,84 +135,71 @@ class CommentWriter:
             return created.html_url
         # A green comment next to a red check would be false, and a red one next to a green check:
         # both are updated, wanted or not.
-        if report.wanted or {report.outcome, latest.marker.outcome} != {Outcome.PASSED}:
-            self._update(latest.comment, body)
+        is_needed = report.wanted or {report.outcome, latest.marker.outcome} != {Outcome.PASSED}
+        if is_needed and (latest.comment.body or "").replace("\r\n", "\n") != body:
+            latest.comment.edit(body)
         return latest.comment.html_url
 
     def _list_own(self) -> Sequence[_OwnComment]:
-        """The action's comments of this gate, oldest first."""
-        found = []
-        for comment in self._api.pages(f"issues/{self._pull}/comments", Comment):
-            marker = read_marker(comment.body or "")
-            if marker is not None and marker.id == self._api.context.comment_id:
-                found.append(_OwnComment(comment, marker))
-        if not found:
-            return ()
-        login, number = self._viewer()
-        own = [
-            one
-            for one in found
-            if (user := one.comment.user) and (user.id == number or user.login == login)
-        ]
-        return sorted(own, key=lambda one: one.comment.id)
+        """The action's comments of this gate, oldest first. ApiError."""
+        with api_errors():
+            found = [
+                _OwnComment(comment, marker)
+                for comment in self._issue.get_comments()
+                if (marker := read_marker(comment.body or "")) and marker.id == self._marker.id
+            ]
+            if not found:
+                return ()
+            login, number = self._viewer()
+            own = [
+                comment
+                for comment in found
+                if (user := comment.comment.user) and (user.id == number or user.login == login)
+            ]
+            return sorted(own, key=lambda comment: comment.comment.id)
 
     def _viewer(self) -> tuple[str, int | None]:
         """Login and id of the token's account; REST does not give them to the token of an app."""
         try:
-            viewer = self._api.graphql(_VIEWER, {}).get("viewer")
+            viewer = self._api.graphql(_VIEWER)["viewer"]
+            return viewer["login"], viewer["databaseId"]
         except ApiError as error:
-            if error.kind == "unavailable":
+            if error.kind in ("unavailable", "limited"):
                 raise
-            viewer = None
-        if not isinstance(viewer, dict):
             return _ACTIONS_BOT, None
-        return str(viewer.get("login")), viewer.get("databaseId")
 
-    def _is_outdated(self, marker: Marker, own: Sequence[_OwnComment]) -> bool:
+    def _is_outdated(self, own: Sequence[_OwnComment]) -> bool:
         """Whether the pull request has a newer commit, or a newer run has written for this one."""
-        if self._head() not in (marker.head, None):
-            self._api.notice(
-                "The comment was not changed: the pull request has a newer commit than the "
-                "reviewed one."
-            )
-            return True
-        if any(marker.yields_to(one.marker) for one in own if one.marker.head == marker.head):
-            self._api.notice(
-                "The comment was not changed: a newer run for the same commit has written it."
-            )
-            return True
-        return False
+        head = self._marker.head
+        reason = ""
+        if self._api.repository.get_pull(self._number).head.sha != head:
+            reason = "the pull request has a newer commit than the reviewed one"
+        elif any(
+            self._marker.yields_to(comment.marker) for comment in own if comment.marker.head == head
+        ):
+            reason = "a newer run for the same commit has written it"
+        if reason:
+            self._api.notice(f"The comment was not changed: {reason}.")
+        return bool(reason)
 
-    def _head(self) -> str | None:
-        try:
-            return self._api.get(f"pulls/{self._pull}", PullReply).head_sha
-        except ApiError:  # if the comment cannot be written either, that is reported
-            return None
-
-    def _create(self, body: str, own: Sequence[_OwnComment]) -> Comment:
-        known = {one.comment.id for one in own}
+    def _create(self, body: str, own: Sequence[_OwnComment]) -> IssueComment:
+        known = {comment.comment.id for comment in own}
         line = body.partition("\n")[0]
 
-        def find() -> Comment | None:
-            new = (one.comment for one in self._list_own() if one.comment.id not in known)
-            return next((one for one in new if (one.body or "").startswith(line)), None)
+        def find() -> IssueComment | None:
+            new = (own.comment for own in self._list_own() if own.comment.id not in known)
+            return next((comment for comment in new if comment.body.startswith(line)), None)
 
-        path = f"issues/{self._pull}/comments"
-        return self._api.write("POST", path, {"body": body}, Comment, find)
-
-    def _update(self, comment: Comment, body: str) -> None:
-        if (comment.body or "").replace("\r\n", "\n") != body:
-            self._api.write("PATCH", f"issues/comments/{comment.id}", {"body": body}, Comment)
+        return self._api.create(lambda: self._issue.create_comment(body), find)
 
     def _minimize(self, outdated: Sequence[_OwnComment]) -> None:
         """Folds outdated comments away; a failure is only a notice."""
-        if not outdated:
+        comments = {own.comment.node_id: own.comment for own in outdated[-limits.PAGE :]}
+        if not comments:
             return
-        ids = [own.comment.node_id for own in outdated][-limits.PAGE :]
         try:
-            nodes = self._api.graphql(_MINIMIZED, {"ids": ids}).get("nodes") or ()
-            for node in nodes:
-                if isinstance(node, dict) and not node.get("isMinimized"):
-                    self._api.graphql(_MINIMIZE, {"id": node.get("id")})
+            for node in self._api.graphql(_MINIMIZED, ids=[*comments])["nodes"]:
+                if node and not node["isMinimized"]:
+                    self._api.repeat(comments[node["id"]].minimize)
         except ApiError as error:
             self._api.report("An outdated comment could not be hidden", error, _PERMISSION)

@@ -1,9 +1,9 @@
-"""Events of GitHub and the job that each asks for: what runs, the base, and
-the commit that gets the check."""
+"""Events of GitHub and the job that each asks for: what runs, the base, and the commit that gets
+the check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,9 +11,10 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.settings import Settings
 
 Sha = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
-P = TypeVar("P", bound="_Payload")
+P = TypeVar("P", bound="Payload")
 
 DEPENDABOT = "dependabot[bot]"
+_PULL_REQUEST = ("pull_request", "pull_request_target")
 _ON_A_CHANGE = frozenset({"gates", "regressions"})
 _ELSEWHERE = frozenset({"failures"})
 _BY_TIME_OR_HAND = ("schedule", "workflow_dispatch")
@@ -32,18 +33,33 @@ class Event:
     actor: str = ""
 
 
-@dataclass(frozen=True)
-class Pull:
-    """The pull request; `base_sha` is the tip of its base branch at the time of the event.
-    `labeled` is the label whose addition is the event, empty for other events, `sender` the login
-    of who caused the event."""
+class Payload(BaseModel):
+    """The fields that are read of an event's payload; the others are ignored."""
 
-    number: int
-    head_sha: str
-    base_ref: str
-    base_sha: str
-    labeled: str = ""
-    sender: str = ""
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True, validate_by_name=True)
+
+
+class PullRequest(Payload):
+    """A pull request at the time of an event or a reply; `base_sha` is the tip of its base
+    branch."""
+
+    number: int = Field(gt=0, validation_alias=AliasPath("pull_request", "number"))
+    head_sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
+    base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))
+    base_sha: Sha = Field(validation_alias=AliasPath("pull_request", "base", "sha"))
+
+    @classmethod
+    def from_reply(cls, reply: Mapping[str, Any]) -> Self:
+        """The pull request in a reply of GitHub's API. ValidationError."""
+        return cls.model_validate({"pull_request": reply})
+
+
+@dataclass(frozen=True)
+class AddedLabel:
+    """A label whose addition to the pull request is the event, and the login of who added it."""
+
+    name: str
+    by: str
 
 
 @dataclass(frozen=True)
@@ -63,12 +79,12 @@ class BaseRule:
 class Job:
     """What an event asks for.
 
-    `head_sha` is the commit of the reports; `heads` are the commits that the workspace's HEAD may
-    be, apart from a merge commit of the pull request; `check_sha` is the commit of the check run,
-    None for none. `without_secrets` is the reason why the job has no secrets, else empty.
-    `is_default_branch` marks a push to the default branch, or a schedule, which runs there: later
-    pull requests are compared with its results. `merge_sha` is GitHub's merge commit of a run
-    that a maintainer requests, on which the workspace is put; None for other runs."""
+    `head_sha` is the commit of the reports, and of the check run if the job `has_check`; `heads`
+    are the commits that the workspace's HEAD may be, apart from a merge commit of the pull request.
+    `without_secrets` is the reason why the job has no secrets, else empty. `is_default_branch`
+    marks a push to the default branch, or a schedule, which runs there: later pull requests are
+    compared with its results. `merge_sha` is GitHub's merge commit of a run that a maintainer
+    requests, on which the workspace is put; None for other runs."""
 
     event: str
     select: Literal["changed", "all"]
@@ -76,22 +92,23 @@ class Job:
     heads: tuple[str, ...]
     base: BaseRule
     fail_on: frozenset[str]
-    check_sha: str | None = None
-    pull: Pull | None = None
+    has_check: bool = True
+    pull: PullRequest | None = None
+    label: AddedLabel | None = None
     without_secrets: str = ""
     is_default_branch: bool = False
     merge_sha: str | None = None
 
+    @property
+    def requested_for(self) -> str:
+        """The base branch of a run that a maintainer requests, empty for other runs."""
+        return self.pull.base_ref if self.pull and self.merge_sha else ""
 
-class _Payload(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
-
-class _PullRequest(_Payload):
-    number: int = Field(gt=0, validation_alias=AliasPath("pull_request", "number"))
-    head_sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
-    base_sha: Sha = Field(validation_alias=AliasPath("pull_request", "base", "sha"))
-    base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))
+class _PullRequestEvent(Payload):
+    action: str = ""
+    label: str = Field(default="", validation_alias=AliasPath("label", "name"))
+    sender: str = Field(default="", validation_alias=AliasPath("sender", "login"))
     head_repository: str | None = Field(
         default=None, validation_alias=AliasPath("pull_request", "head", "repo", "full_name")
     )
@@ -99,26 +116,18 @@ class _PullRequest(_Payload):
         default=None, validation_alias=AliasPath("pull_request", "base", "repo", "full_name")
     )
 
-    action: str = ""
-    label: str = Field(default="", validation_alias=AliasPath("label", "name"))
-    sender: str = Field(default="", validation_alias=AliasPath("sender", "login"))
-
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
         does not state this."""
         return self.head_repository is None or self.head_repository != self.base_repository
 
 
-class _PullRequestHead(_Payload):
-    sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
-
-
-class _MergeGroup(_Payload):
+class _MergeGroup(Payload):
     head_sha: Sha = Field(validation_alias=AliasPath("merge_group", "head_sha"))
     base_sha: Sha = Field(validation_alias=AliasPath("merge_group", "base_sha"))
 
 
-class _Push(_Payload):
+class _Push(Payload):
     before: Sha
     after: Sha
     default_branch: str | None = Field(
@@ -126,15 +135,30 @@ class _Push(_Payload):
     )
 
 
+def read_payload(model: type[P], event: str, payload: Mapping[str, Any]) -> P:
+    """The fields of the payload of an event. InvalidInput if they are not GitHub's."""
+    try:
+        return model.model_validate(payload)
+    except ValidationError as error:
+        names = (".".join(map(str, detail["loc"])) for detail in error.errors(include_input=False))
+        fields = ", ".join(f"`{name}`" for name in names)
+        raise InvalidInput(
+            f"the payload of the event `{event}` has no valid value at {fields}",
+            "the event file is not what GitHub sends for this event",
+        ) from error
+
+
 def job_for(event: Event, settings: Settings) -> Job:
     """The job of an event. InvalidInput if the event is refused or its payload is invalid."""
-    if event.name in ("pull_request", "pull_request_target"):
+    if event.name in _PULL_REQUEST:
         return _pull_request(event, settings)
     if event.name == "merge_group":
-        return _merge_group(event, settings)
+        payload = read_payload(_MergeGroup, event.name, event.payload)
+        base = BaseRule("commit", payload.base_sha)
+        job = _change_job(event, payload.head_sha, base, settings)
+        return replace(job, heads=tuple(dict.fromkeys((payload.head_sha, event.sha))))
     if event.name == "push" and event.payload.get("deleted") is not True:
         return _push(event, settings)
-    known = event.name in _BY_TIME_OR_HAND
     return Job(
         event=event.name,
         select="all",
@@ -142,21 +166,23 @@ def job_for(event: Event, settings: Settings) -> Job:
         heads=(event.sha,),
         base=BaseRule("none", reason=f"the event `{event.name}` has no base to compare with"),
         fail_on=settings.fail_on or _ELSEWHERE,
-        check_sha=event.sha if known else None,
+        has_check=event.name in _BY_TIME_OR_HAND,
         without_secrets=_without_secrets(event),
         is_default_branch=event.name == "schedule",
     )
 
 
-def requested_job(event: Event, pull: Pull, merge_sha: str, settings: Settings) -> Job:
+def requested_job(event: str, pull: PullRequest, merge_sha: str, settings: Settings) -> Job:
     """The job that a maintainer requests for the head of a pull request."""
-    job = _change_job(event.name, pull.head_sha, BaseRule("pull", pull.base_sha), settings)
+    base = BaseRule("pull", pull.base_sha)
+    job = _change_job(Event(event, {}, ""), pull.head_sha, base, settings)
     return replace(job, pull=pull, merge_sha=merge_sha)
 
 
-def published_job(event: Event, pull: Pull, settings: Settings) -> Job:
+def published_job(event: str, pull: PullRequest, settings: Settings) -> Job:
     """The job that reports what an untrusted run claims about the head of a pull request."""
-    job = _change_job(event.name, pull.head_sha, BaseRule("commit", pull.base_sha), settings)
+    base = BaseRule("commit", pull.base_sha)
+    job = _change_job(Event(event, {}, ""), pull.head_sha, base, settings)
     return replace(job, heads=(), pull=pull)
 
 
@@ -164,9 +190,9 @@ def refused_job(event: Event) -> Job:
     """The job that only reports why an event is refused or invalid: it runs nothing and writes no
     comment. Its check run is on the commit of a required check, as far as the event has one."""
     commit: str | None = event.sha
-    if event.name in ("pull_request", "pull_request_target"):
+    if event.name in _PULL_REQUEST:
         try:
-            commit = _PullRequestHead.model_validate(event.payload).sha
+            commit = PullRequest.model_validate(event.payload).head_sha
         except ValidationError:
             commit = None
     elif event.name not in ("merge_group", "push", *_BY_TIME_OR_HAND):
@@ -178,27 +204,28 @@ def refused_job(event: Event) -> Job:
         heads=(),
         base=BaseRule("none"),
         fail_on=frozenset(),
-        check_sha=commit,
+        has_check=commit is not None,
         without_secrets=_without_secrets(event),
     )
 
 
 def local_job(head_sha: str, revision: str, settings: Settings) -> Job:
     """The job of a review of the working tree, uncommitted changes included, against a revision."""
-    job = _change_job("local", head_sha, BaseRule("fork-point", revision), settings)
-    return replace(job, check_sha=None)
+    base = BaseRule("fork-point", revision)
+    job = _change_job(Event("local", {}, ""), head_sha, base, settings)
+    return replace(job, has_check=False)
 
 
-def _change_job(event: str, head_sha: str, base: BaseRule, settings: Settings) -> Job:
+def _change_job(event: Event, head_sha: str, base: BaseRule, settings: Settings) -> Job:
     """The job of a change whose head gets the check."""
     return Job(
-        event=event,
+        event=event.name,
         select=settings.select,
         head_sha=head_sha,
         heads=(head_sha,),
         base=base,
         fail_on=settings.fail_on or _ON_A_CHANGE,
-        check_sha=head_sha,
+        without_secrets=_without_secrets(event),
     )
 
 
@@ -218,52 +245,33 @@ def _pull_request(event: Event, settings: Settings) -> Job:
             "the pull request is closed: there is nothing to gate",
             "remove `closed` from the workflow's `types`",
         )
-    payload = _read(_PullRequest, event)
-    base = BaseRule("pull", payload.base_sha)
+    pull = read_payload(PullRequest, event.name, event.payload)
+    payload = read_payload(_PullRequestEvent, event.name, event.payload)
+    is_labeled = payload.action == "labeled"
     return replace(
-        _change_job(event.name, payload.head_sha, base, settings),
+        _change_job(event, pull.head_sha, BaseRule("pull", pull.base_sha), settings),
         # With pull_request_target, GITHUB_SHA is the base branch: as the head, it would be compared
         # with itself.
-        heads=(payload.head_sha,) if unsafe else (event.sha, payload.head_sha),
-        pull=Pull(
-            payload.number,
-            payload.head_sha,
-            payload.base_ref,
-            payload.base_sha,
-            payload.label if payload.action == "labeled" else "",
-            payload.sender,
-        ),
+        heads=(pull.head_sha,) if unsafe else (event.sha, pull.head_sha),
+        pull=pull,
+        label=AddedLabel(payload.label, payload.sender) if is_labeled else None,
         without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
     )
 
 
-def _merge_group(event: Event, settings: Settings) -> Job:
-    payload = _read(_MergeGroup, event)
-    base = BaseRule("commit", payload.base_sha)
-    return replace(
-        _change_job(event.name, payload.head_sha, base, settings),
-        heads=tuple(dict.fromkeys((payload.head_sha, event.sha))),
-        without_secrets=_without_secrets(event),
-    )
-
-
 def _push(event: Event, settings: Settings) -> Job:
-    payload = _read(_Push, event)
+    payload = read_payload(_Push, event.name, event.payload)
     # `after` of an annotated tag is the tag object, which cannot be checked out or have a check.
     after = event.sha if event.ref.startswith("refs/tags/") else payload.after
     is_new = not payload.before.strip("0")
     base = BaseRule("commit", payload.before)
     if is_new:
         base = BaseRule("none", reason="the branch is new: there is nothing to compare with")
-    return Job(
-        event=event.name,
+    return replace(
+        _change_job(event, after, base, settings),
         select="all" if is_new else settings.select,
-        head_sha=after,
         heads=tuple(dict.fromkeys((after, event.sha))),
-        base=base,
         fail_on=settings.fail_on or _ELSEWHERE,
-        check_sha=after,
-        without_secrets=_without_secrets(event),
         is_default_branch=event.ref == f"refs/heads/{payload.default_branch}",
     )
 
@@ -274,16 +282,3 @@ def _without_secrets(event: Event, is_fork: bool = False) -> str:
     if is_fork:
         return "the pull request comes from a fork, which gets no secrets of the repository"
     return ""
-
-
-def _read(model: type[P], event: Event) -> P:
-    try:
-        return model.model_validate(event.payload)
-    except ValidationError as error:
-        fields = ", ".join(
-            f"`{'.'.join(map(str, one['loc']))}`" for one in error.errors(include_input=False)
-        )
-        raise InvalidInput(
-            f"the payload of the event `{event.name}` has no valid value at {fields}",
-            "the event file is not what GitHub sends for this event",
-        ) from error

@@ -5,24 +5,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+from github.WorkflowRun import WorkflowRun
+from pydantic import AliasPath, Field
 
-from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.errors import HostError
+from agentevals_action.github.api import GitHubApi, as_host_errors
 from agentevals_action.github.artifact_archives import read_archive
 from agentevals_action.github.check_run import branch_digest, read_id
-from agentevals_action.github.client.api import GitHubApi, as_host_errors
-from agentevals_action.github.client.replies import Artifact, CheckRun, PullSides, WorkflowRun
-from agentevals_action.github.events import DEPENDABOT
+from agentevals_action.github.events import DEPENDABOT, Payload, PullRequest, read_payload
 
 #: The artifact of the first phase.
 ARTIFACT = "agentevals-report"
 _readable = partial(as_host_errors, "the first phase could not be read")
 
 
-class CompletedRun(BaseModel):
+class CompletedRun(Payload):
     """The completed run of the event `workflow_run`. Everything else comes from the API."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     action: str
     id: int = Field(gt=0, validation_alias=AliasPath("workflow_run", "id"))
@@ -31,13 +29,7 @@ class CompletedRun(BaseModel):
 
 def read_completed(payload: Mapping[str, Any]) -> CompletedRun:
     """The run in the payload of the event. InvalidInput for another payload."""
-    try:
-        return CompletedRun.model_validate(payload)
-    except ValidationError as error:
-        raise InvalidInput(
-            "the payload of the event `workflow_run` names no run",
-            "use `mode: publish` in a workflow with `on: workflow_run` alone",
-        ) from error
+    return read_payload(CompletedRun, "workflow_run", payload)
 
 
 class NothingToPublish(Exception):
@@ -45,81 +37,98 @@ class NothingToPublish(Exception):
 
 
 class FirstPhase:
-    """Reads a first phase. HostError with the permission to grant."""
+    """Reads a first phase, whose head has no rights in this repository. HostError with the
+    permission to grant. `gate` is the `comment-id`.
 
-    def __init__(self, api: GitHubApi) -> None:
-        self._api = api
+    Raises NothingToPublish if the completed run is not that of a first phase."""
 
-    def run(self, completed: CompletedRun) -> WorkflowRun:
-        """The run, whose head has no rights in this repository. Raises NothingToPublish."""
+    def __init__(self, api: GitHubApi, gate: str, completed: CompletedRun) -> None:
+        self._api, self._gate = api, gate
         with _readable("actions: read"):
-            run = self._api.get(f"actions/runs/{completed.id}", WorkflowRun)
+            run = self._api.repository.get_workflow_run(completed.id).complete()
+            is_own = self._head_repository(run) == self._api.full_name
+            is_dependabot = run.actor is not None and run.actor.login == DEPENDABOT
         if completed.action != "completed" or run.status != "completed":
             raise NothingToPublish(f"the run {run.id} is not completed")
         if run.event != "pull_request":
             raise NothingToPublish(f"the run {run.id} is not that of a pull request")
         if run.run_attempt != completed.attempt:
             raise NothingToPublish(f"the run {run.id} has a newer attempt")
-        is_own = run.head_repository == self._api.context.repository
-        if is_own and not (run.actor and run.actor.login == DEPENDABOT):
+        if is_own and not is_dependabot:
             raise NothingToPublish(
                 f"the run {run.id} is of a branch of this repository, and reported itself"
             )
-        return run
+        self._run = run
 
-    def pull(self, run: WorkflowRun) -> PullSides:
+    def pull(self) -> PullRequest:
         """The open pull request whose head the run is of. Raises NothingToPublish.
 
         Attack: the artifact, or the event's list of pull requests, names another pull request. For
         a fork that list is empty."""
-        if run.head_repository is None or run.head_branch is None:
+        run = self._run
+        repository = self._head_repository(run)
+        if not repository or not run.head_branch:
             raise NothingToPublish("the repository of the pull request's head is gone")
-        head = f"{run.head_repository.partition('/')[0]}:{run.head_branch}"
+        head = f"{repository.partition('/')[0]}:{run.head_branch}"
         with _readable("pull-requests: read"):
-            listed = list(self._api.pages("pulls", PullSides, state="all", head=head))
-        pulls = [one for one in listed if one.head_repository == run.head_repository]
-        current = [one for one in pulls if not one.closed and one.head_sha == run.head_sha]
+            listed = self._api.repository.get_pulls(state="all", head=head)
+            pulls = [
+                pull for pull in listed if pull.head.repo and pull.head.repo.full_name == repository
+            ]
+            opened = [
+                PullRequest.from_reply(pull.raw_data) for pull in pulls if pull.state == "open"
+            ]
+        current = [pull for pull in opened if pull.head_sha == run.head_sha]
         if len(current) == 1:
             return current[0]
         if current:
-            numbers = ", ".join(str(one.number) for one in current)
+            numbers = ", ".join(str(pull.number) for pull in current)
             raise NothingToPublish(f"the pull requests {numbers} have the same head")
-        moved = [one for one in pulls if not one.closed]
-        if moved:
+        if opened:
             raise NothingToPublish(
-                f"the head of the pull request {moved[0].number} has moved from "
-                f"{run.head_sha[:12]} to {moved[0].head_sha[:12]}"
+                f"the head of the pull request {opened[0].number} has moved from "
+                f"{run.head_sha[:12]} to {opened[0].head_sha[:12]}"
             )
         if pulls:
-            latest = max(pulls, key=lambda one: one.number)
-            raise NothingToPublish(f"the pull request {latest.number} is {latest.closed}")
+            latest = max(pulls, key=lambda pull: pull.number)
+            word = "merged" if latest.merged_at else "closed"
+            raise NothingToPublish(f"the pull request {latest.number} is {word}")
         raise NothingToPublish(f"no pull request has the head of the run {run.id}")
 
-    def require_undecided(self, pull: PullSides) -> None:
+    def require_undecided(self, pull: PullRequest) -> None:
         """Raises NothingToPublish if a requested run has decided about this head and base branch.
 
         Attack: after a red requested run, the author closes and opens the pull request, which
         starts another first phase with better claims."""
-        path = f"commits/{pull.head_sha}/check-runs"
         with _readable("checks: write"):
-            checks = list(self._api.pages(path, CheckRun, "check_runs", filter="all"))
-        gate, branch = self._api.context.comment_id, branch_digest(pull.base_ref)
+            checks = list(
+                self._api.repository.get_commit(pull.head_sha).get_check_runs(filter="all")
+            )
+        branch = branch_digest(pull.base_ref)
         for check in checks:
             own = read_id(check.external_id)
-            if own and own.gate == gate and own.requested_for == branch:
+            if own and own.gate == self._gate and own.requested_for == branch:
                 raise NothingToPublish(
                     f"the run {own.run}, which a maintainer requested, decides about the head"
                 )
 
-    def results(self, run: WorkflowRun) -> bytes:
+    def results(self) -> bytes:
         """The newest artifact of the run: a ZIP. HostError if there is none."""
-        path = f"actions/runs/{run.id}/artifacts"
+        run = self._run
         with _readable("actions: read"):
-            listed = list(self._api.pages(path, Artifact, "artifacts", name=ARTIFACT))
-        found = [one for one in listed if one.name == ARTIFACT and one.run_id == run.id]
+            found = [
+                artifact
+                for artifact in run.get_artifacts()
+                if artifact.name == ARTIFACT and artifact.workflow_run.id == run.id
+            ]
         if not found:
             raise HostError(
                 f"the run {run.id} left no artifact `{ARTIFACT}`",
                 "let its last step upload the report folder with `if: always()`",
             )
-        return read_archive(self._api, max(found, key=lambda one: one.id))
+        return read_archive(self._api, max(found, key=lambda artifact: artifact.id))
+
+    @staticmethod
+    def _head_repository(run: WorkflowRun) -> str | None:
+        """The full name of the repository of the head, None if it is gone."""
+        return run.head_repository.full_name if run.head_repository else None

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from agentevals_action.github.client.api import ApiError, GitHubApi
-from agentevals_action.github.client.replies import PullReply, TimelineEvent
+from agentevals_action.github.api import ApiError, GitHubApi, api_errors
 from agentevals_action.github.comment import AcceptedCommit, CommentWriter, Marker
+from agentevals_action.github.events import Job, PullRequest
 from agentevals_action.model.quarantine import Acceptance
 
 #: Events of the timeline: a label was added, a push was forced.
@@ -14,9 +14,8 @@ _LABELED, _FORCED = "labeled", "head_ref_force_pushed"
 class AcceptLabel:
     """Reads the label, and stores the commit that it accepts in the marker of the comment."""
 
-    def __init__(self, api: GitHubApi, comments: CommentWriter) -> None:
-        self._api = api
-        self._comments = comments
+    def __init__(self, api: GitHubApi, job: Job, pull: PullRequest, comments: CommentWriter):
+        self._api, self._job, self._pull, self._comments = api, job, pull, comments
 
     def acceptance(self, label: str) -> Acceptance | None:
         """Who accepts the regressions of the head by this label, or the problem why nobody does;
@@ -24,20 +23,21 @@ class AcceptLabel:
 
         The run of the event `labeled` accepts its head. Any other run reads what that one has
         stored, and a requested run finds out for which head the label was added."""
-        context = self._api.context
+        job = self._job
         try:
-            pull = self._api.get(f"pulls/{context.pull}", PullReply)
-            if not any(_is_same(one.name, label) for one in pull.labels):
-                self._comments.store_accepted(None)
-                return None
-            if _is_same(context.labeled, label):
-                return self._accept(label, context.sender)
-            latest = self._comments.read_latest()
-            stored = latest[0].accepted if latest else None
-            if stored and stored.commit == context.head_sha:
-                return self._accept(label, stored.by)
-            if context.requested_for and latest and (who := self._find_adder(label, *latest)):
-                return self._accept(label, who)
+            with api_errors():
+                labels = self._api.repository.get_pull(self._pull.number).labels
+                if not any(_is_same(found.name, label) for found in labels):
+                    self._comments.store_accepted(None)
+                    return None
+                if job.label and _is_same(job.label.name, label):
+                    return self._accept(label, job.label.by)
+                latest = self._comments.read_latest()
+                stored = latest[0].accepted if latest else None
+                if stored and stored.commit == job.head_sha:
+                    return self._accept(label, stored.by)
+                if job.requested_for and latest and (who := self._find_adder(label, *latest)):
+                    return self._accept(label, who)
         except ApiError as error:
             problem = f"The label `{label}` accepts nothing, because its commit is unknown"
             return Acceptance("", label, error.explain(problem, "pull-requests: read"))
@@ -51,26 +51,27 @@ class AcceptLabel:
         return Acceptance("", label, problem)
 
     def _accept(self, label: str, who: str) -> Acceptance:
-        self._comments.store_accepted(AcceptedCommit(commit=self._api.context.head_sha, by=who))
+        self._comments.store_accepted(AcceptedCommit(commit=self._job.head_sha, by=who))
         return Acceptance(who, label)
 
     def _find_adder(self, label: str, marker: Marker, written: datetime) -> str:
         """Who added the label for this head: after the comment about it was written (the claims, or
         the result of an earlier request), while the head stayed the same. Empty if that is not
-        known. ApiError.
+        known.
 
         The run of `labeled` of a fork has no right to store it. Attack: a stranger pushes after
         somebody has added the label, and the next requested run accepts what nobody saw."""
-        context = self._api.context
-        if marker.head != context.head_sha:
+        if marker.head != self._job.head_sha:
             return ""
-        events = self._api.pages(f"issues/{context.pull}/timeline", TimelineEvent)
-        later = [one for one in events if one.created_at and one.created_at > written]
+        events = self._api.repository.get_issue(self._pull.number).get_timeline()
+        later = [event for event in events if event.created_at and event.created_at > written]
         # A push has no time. Of two that move the head and move it back, one is forced.
         if any(event.event == _FORCED for event in later):
             return ""
         added = [event for event in later if event.event == _LABELED]
-        actors = [event.actor for event in added if _is_same(event.label or "", label)]
+        actors = [
+            event.actor for event in added if _is_same(event.raw_data["label"]["name"], label)
+        ]
         return actors[-1].login if actors and actors[-1] else ""
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from github.Artifact import Artifact
+
 from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.github.api import GitHubApi, as_host_errors
 from agentevals_action.github.artifact_archives import read_archive
-from agentevals_action.github.client.api import GitHubApi, as_host_errors
-from agentevals_action.github.client.replies import Artifact
 
 #: Names of artifacts: of the plan, and the first part of those of the fragments.
 PLAN_ARTIFACT = "agentevals-plan"
@@ -24,15 +25,14 @@ class ShardArtifacts:
     problems: tuple[str, ...]
 
 
-def read_shard_artifacts(api: GitHubApi) -> ShardArtifacts:
+def read_shard_artifacts(api: GitHubApi, run: int) -> ShardArtifacts:
     """The artifacts of all attempts of this run. HostError when GitHub does not give the plan, and
     InvalidInput when there is none.
 
     Fragments from before the plan are of an earlier plan. Attack: an artifact of another run."""
-    run = api.context.run_id
     with as_host_errors("the artifacts of this run could not be listed", "actions: read"):
-        listed = list(api.pages(f"actions/runs/{run}/artifacts", Artifact, "artifacts"))
-    own = [one for one in listed if one.run_id == run]
+        listed = list(api.repository.get_workflow_run(run).get_artifacts())
+        own = [artifact for artifact in listed if artifact.workflow_run.id == run]
     plans = [one for one in own if one.name == PLAN_ARTIFACT]
     if not plans:
         raise InvalidInput(

@@ -3,21 +3,15 @@ the run."""
 
 import re
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+import github.PullRequest
+from pydantic import AliasPath, Field
 
-from agentevals_action.errors import InvalidInput
-from agentevals_action.github.client.api import ApiError, GitHubApi, as_host_errors
-from agentevals_action.github.client.replies import (
-    Branch,
-    MergeCommit,
-    Permission,
-    PullSides,
-    Time,
-    TimelineEvent,
-)
+from agentevals_action.github.api import ApiError, GitHubApi, api_errors, as_host_errors
+from agentevals_action.github.events import Payload, PullRequest, read_payload
 
 EVENT = "issue_comment"
 COMMAND = "/agentevals"
@@ -30,6 +24,7 @@ _MAY_PUSH = frozenset({"admin", "write"})
 _BASE_CHANGES = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
 #: Seconds for which GitHub's merge commit is asked for, and between two questions.
 _MERGE_SECONDS, _PAUSE = 60, 3
+_Time = Annotated[datetime, Field(strict=False)]  # JSON has no times
 _REACT = """mutation($id: ID!, $content: ReactionContent!) {
   addReaction(input: {subjectId: $id, content: $content}) { reaction { content } }
 }"""
@@ -40,10 +35,8 @@ def run_command(commit: str) -> str:
     return f"{COMMAND} run {commit[:_SHOWN]}"
 
 
-class RunRequest(BaseModel):
+class RunRequest(Payload):
     """A comment that begins with the command; `written` and `updated` are GitHub's times."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     action: str
     number: int = Field(gt=0, validation_alias=AliasPath("issue", "number"))
@@ -51,8 +44,8 @@ class RunRequest(BaseModel):
     node_id: str = Field(validation_alias=AliasPath("comment", "node_id"))
     login: str = Field(min_length=1, validation_alias=AliasPath("comment", "user", "login"))
     account: str = Field(validation_alias=AliasPath("comment", "user", "type"))
-    written: Time = Field(validation_alias=AliasPath("comment", "created_at"))
-    updated: Time = Field(validation_alias=AliasPath("comment", "updated_at"))
+    written: _Time = Field(validation_alias=AliasPath("comment", "created_at"))
+    updated: _Time = Field(validation_alias=AliasPath("comment", "updated_at"))
 
     @property
     def is_edited(self) -> bool:
@@ -81,15 +74,7 @@ def read_request(payload: Mapping[str, Any]) -> RunRequest | None:
     is_on_pull = (payload.get("issue") or {}).get("pull_request")
     if payload.get("action") == "deleted" or not is_on_pull:
         return None
-    try:
-        request = RunRequest.model_validate(payload)
-    except ValidationError as error:
-        names = (".".join(map(str, one["loc"])) for one in error.errors(include_input=False))
-        fields = ", ".join(f"`{name}`" for name in names)
-        raise InvalidInput(
-            f"the payload of the event `{EVENT}` has no valid value at {fields}",
-            "the event file is not what GitHub sends for this event",
-        ) from error
+    request = read_payload(RunRequest, EVENT, payload)
     return request if _first_line(request.body).split()[:1] == [COMMAND] else None
 
 
@@ -98,62 +83,70 @@ def _first_line(body: str | None) -> str:
 
 
 class RunRequests:
-    """Decides about requests over the API. All methods raise HostError."""
+    """Decides about a request over the API. All methods raise HostError."""
 
-    def __init__(self, api: GitHubApi) -> None:
-        self._api = api
+    def __init__(self, api: GitHubApi, request: RunRequest) -> None:
+        self._api, self._request = api, request
 
-    def react(self, request: RunRequest, content: str) -> None:
+    def react(self, content: str) -> None:
         """Adds a reaction (`EYES`, `CONFUSED`) to the comment; a failure is a notice."""
         try:
-            self._api.graphql(_REACT, {"id": request.node_id, "content": content})
+            self._api.graphql(_REACT, id=self._request.node_id, content=content)
         except ApiError as error:
             problem = "The reaction to the command could not be written"
             self._api.report(problem, error, "pull-requests: write")
 
-    def pull(self, request: RunRequest) -> PullSides:
+    def pull(self) -> PullRequest:
         """The pull request as it is now."""
-        with as_host_errors("the pull request could not be read", "pull-requests: read"):
-            return self._api.get(f"pulls/{request.number}", PullSides)
+        with self._readable():
+            return PullRequest.from_reply(self._read().raw_data)
 
-    def require_valid(self, request: RunRequest, pull: PullSides) -> None:
+    def require_valid(self) -> None:
         """Raises Refused unless a person with write access asks for the present head.
 
         Attack: between the comment and the run, a stranger pushes code that nobody has read: the
         command names the commit. Or the base branch is changed to one with fewer tests."""
-        self._require_author(request)
+        request = self._request
+        self._require_author()
         if request.commit is None:
             raise Refused("the command is not valid", f"write `{USAGE}`, with seven digits or more")
         if request.is_edited:
             reason = "the comment was edited after it was written"
             raise Refused(reason, "write the command in a new comment")
-        if pull.closed:
-            raise Refused(f"the pull request is {pull.closed}", "open it, then write it again")
-        if not pull.head_sha.startswith(request.commit):
+        with self._readable():
+            pull = self._read()
+            head, state = pull.head.sha, "merged" if pull.merged_at else pull.state
+        if state != "open":
+            raise Refused(f"the pull request is {state}", "open it, then write it again")
+        if not head.startswith(request.commit):
             raise Refused(
-                f"{request.commit} is not the head of the pull request ({pull.head_sha[:_SHOWN]})",
-                f"read the changes, then write `{run_command(pull.head_sha)}`",
+                f"{request.commit} is not the head of the pull request ({head[:_SHOWN]})",
+                f"read the changes, then write `{run_command(head)}`",
             )
-        if self._is_base_changed(request):
+        if self._is_base_changed():
             reason = "the base branch of the pull request was changed after the comment"
             raise Refused(reason, "write the command in a new comment")
 
-    def merge_commit(self, request: RunRequest, pull: PullSides) -> tuple[str, str]:
+    def merge_commit(self, pull: PullRequest) -> tuple[str, str]:
         """GitHub's merge commit of the head, and the tip of the base branch that it is based on.
         Raises Refused for a conflict, and if GitHub has not made it in time."""
         for _ in range(0, _MERGE_SECONDS, _PAUSE):
-            now = self.pull(request)
-            before = pull.head_sha, pull.base_ref, pull.state
-            if (now.head_sha, now.base_ref, now.state) != before:
-                reason = "the pull request was changed while its merge commit was asked for"
-                raise Refused(reason, "read the changes, then write the command again")
-            if now.mergeable is False:
-                reason = "the pull request has a conflict with its base branch"
-                raise Refused(reason, "resolve it, then write the command for the new head")
             with as_host_errors("the merge commit could not be read", "contents: read"):
-                tip = self._api.get(f"branches/{quote(pull.base_ref)}", Branch).sha
-                if now.merge_sha and self._parents(now.merge_sha) == (tip, pull.head_sha):
-                    return now.merge_sha, tip
+                now, repository = self._read(), self._api.repository
+                if (now.head.sha, now.base.ref, now.state) != (
+                    pull.head_sha,
+                    pull.base_ref,
+                    "open",
+                ):
+                    reason = "the pull request was changed while its merge commit was asked for"
+                    raise Refused(reason, "read the changes, then write the command again")
+                if now.mergeable is False:
+                    reason = "the pull request has a conflict with its base branch"
+                    raise Refused(reason, "resolve it, then write the command for the new head")
+                tip, merge = repository.get_branch(pull.base_ref).commit.sha, now.merge_commit_sha
+                parents = repository.get_commit(merge).parents if merge else ()
+                if merge and [parent.sha for parent in parents] == [tip, pull.head_sha]:
+                    return merge, tip
             if not self._api.wait(_PAUSE):
                 break
         raise Refused(
@@ -161,32 +154,37 @@ class RunRequests:
             "write the command again",
         )
 
-    def _parents(self, commit: str) -> tuple[str, ...]:
-        found = self._api.get(f"commits/{commit}", MergeCommit)
-        return tuple(parent.sha for parent in found.parents)
+    def _read(self) -> github.PullRequest.PullRequest:
+        return self._api.repository.get_pull(self._request.number).complete()
 
-    def _require_author(self, request: RunRequest) -> None:
+    @staticmethod
+    def _readable() -> AbstractContextManager[None]:
+        return as_host_errors("the pull request could not be read", "pull-requests: read")
+
+    def _require_author(self) -> None:
         """Attack: `author_association` of the payload is `COLLABORATOR` for somebody with `read`,
         and `CONTRIBUTOR` for everybody who once had a commit merged."""
-        if request.account != "User" or request.login.endswith("[bot]"):
+        login = self._request.login
+        if self._request.account != "User" or login.endswith("[bot]"):
             advice = "a person with write access can write it"
             raise Refused("a bot wrote the command", advice, is_answered=False)
-        path = f"collaborators/{quote(request.login, safe='')}/permission"
         try:
-            permission = self._api.get(path, Permission).permission
+            with api_errors():
+                permission = self._api.repository.get_collaborator_permission(login)
         except ApiError as error:
             if error.status != 404:
                 raise
             permission = "none"
         if permission not in _MAY_PUSH:
             raise Refused(
-                f"@{request.login} has no write access to this repository",
+                f"@{login} has no write access to this repository",
                 "ask a maintainer to write the command",
                 is_answered=False,
             )
 
-    @as_host_errors("whether the base branch was changed is not known", "pull-requests: read")
-    def _is_base_changed(self, request: RunRequest) -> bool:
-        events = self._api.pages(f"issues/{request.number}/timeline", TimelineEvent)
-        changes = (one.created_at for one in events if one.event in _BASE_CHANGES)
-        return any(time is None or time >= request.written for time in changes)
+    def _is_base_changed(self) -> bool:
+        problem = "whether the base branch was changed is not known"
+        with as_host_errors(problem, "pull-requests: read"):
+            events = self._api.repository.get_issue(self._request.number).get_timeline()
+            changes = [event.created_at for event in events if event.event in _BASE_CHANGES]
+        return any(time is None or time >= self._request.written for time in changes)

@@ -34,12 +34,17 @@ def asked(
     return job_for(Event(name, payload, sha, ref, actor), Settings(**options))
 
 
+def checked(job: Job) -> str | None:
+    """The commit of the check run."""
+    return job.head_sha if job.has_check else None
+
+
 def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> None:
     job = asked("pull_request", pull())
-    assert (job.select, job.head_sha, job.check_sha, job.fail_on) == (
+    assert (job.select, job.head_sha, job.has_check, job.fail_on) == (
         "changed",
         HEAD,
-        HEAD,
+        True,
         ON_A_CHANGE,
     )
     assert job.heads == (MERGE, HEAD)
@@ -90,7 +95,7 @@ def test_pull_request_target__allowed_never_takes_the_base_for_the_head() -> Non
         allow_unsafe_pull_request_target=True,
     )
     assert job.heads == (HEAD,)
-    assert job.check_sha == HEAD
+    assert checked(job) == HEAD
     assert job.without_secrets == ""
 
 
@@ -104,7 +109,7 @@ def test_merge_group__against_its_base_on_its_head() -> None:
         },
     }
     job = asked("merge_group", payload, sha=HEAD)
-    assert (job.select, job.base, job.check_sha, job.heads, job.fail_on) == (
+    assert (job.select, job.base, checked(job), job.heads, job.fail_on) == (
         "changed",
         BaseRule("commit", TIP),
         HEAD,
@@ -118,7 +123,7 @@ def test_push__since_before() -> None:
     job = asked(
         "push", {"before": BEFORE, "after": HEAD, "deleted": False}, sha=HEAD, ref="refs/heads/main"
     )
-    assert (job.select, job.base, job.check_sha, job.fail_on) == (
+    assert (job.select, job.base, checked(job), job.fail_on) == (
         "changed",
         BaseRule("commit", BEFORE),
         HEAD,
@@ -128,20 +133,20 @@ def test_push__since_before() -> None:
 
 def test_push__a_new_branch_has_nothing_to_compare_with() -> None:
     job = asked("push", {"before": ZEROS, "after": HEAD}, sha=HEAD, ref="refs/heads/new")
-    assert (job.select, job.base.kind, job.check_sha) == ("all", "none", HEAD)
+    assert (job.select, job.base.kind, checked(job)) == ("all", "none", HEAD)
     assert "nothing to compare" in job.base.reason
 
 
 def test_push__an_annotated_tag_is_checked_on_its_commit() -> None:
     job = asked("push", {"before": ZEROS, "after": "9" * 40}, sha=HEAD, ref="refs/tags/v1")
-    assert (job.check_sha, job.heads) == (HEAD, (HEAD,))
+    assert (checked(job), job.heads) == (HEAD, (HEAD,))
 
 
 def test_push__a_deleted_branch_gets_no_check() -> None:
     job = asked(
         "push", {"before": BEFORE, "after": ZEROS, "deleted": True}, sha=TIP, ref="refs/heads/old"
     )
-    assert (job.check_sha, job.base.kind, job.heads) == (None, "none", (TIP,))
+    assert (checked(job), job.base.kind, job.heads) == (None, "none", (TIP,))
 
 
 def test_push__of_dependabot_has_no_secrets() -> None:
@@ -164,7 +169,7 @@ def test_push__of_dependabot_has_no_secrets() -> None:
 )
 def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> None:
     job = asked(name, {}, sha=TIP)
-    assert (job.select, job.base.kind, job.check_sha, job.fail_on) == (
+    assert (job.select, job.base.kind, checked(job), job.fail_on) == (
         "all",
         "none",
         check,
@@ -174,7 +179,7 @@ def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> N
 
 def test_local_job__as_a_pull_request_would_be() -> None:
     job = local_job(HEAD, "main", Settings())
-    assert (job.select, job.base, job.check_sha, job.fail_on) == (
+    assert (job.select, job.base, checked(job), job.fail_on) == (
         "changed",
         BaseRule("fork-point", "main"),
         None,

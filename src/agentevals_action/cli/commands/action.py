@@ -106,7 +106,7 @@ async def command() -> int:
     reasons = (*invalid, *refused, *conflicts)
     workspace = ReviewWorkspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
-    host = _host(job, settings, runner)
+    host = GitHubHost(runner, settings, job, artifacts=_artifacts(settings, runner))
     isolates = not obstacle and settings.isolation != "none"
     if isolates:
         restrict_children()
@@ -377,22 +377,6 @@ def _gate_of(settings: Settings) -> type[_Gate]:
     if settings.shard:
         return _ShardGate
     return {"plan": _PlanGate, "merge": _MergeGate}.get(settings.mode, _Gate)
-
-
-def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:
-    return GitHubHost(
-        replace(
-            runner.context(settings, job.check_sha or job.head_sha),
-            pull=job.pull.number if job.pull else None,
-            base=job.pull.base_sha if job.pull else None,
-            check_name=settings.check_name if settings.check_run and job.check_sha else None,
-            without_secrets=job.without_secrets,
-            labeled=job.pull.labeled if job.pull else "",
-            sender=job.pull.sender if job.pull else "",
-            requested_for=job.pull.base_ref if job.pull and job.merge_sha else "",
-        ),
-        artifacts=_artifacts(settings, runner),
-    )
 
 
 def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService | None:

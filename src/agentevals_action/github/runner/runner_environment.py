@@ -7,9 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.client.api import RunContext
 from agentevals_action.model.validation.json_values import parse_json
-from agentevals_action.settings import Settings
 
 _Url = Annotated[
     str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(lambda url: url.rstrip("/"))
@@ -38,7 +36,6 @@ class RunnerEnvironment(BaseModel):
     workspace: Annotated[Path, AfterValidator(_absolute)] = Field(alias="GITHUB_WORKSPACE")
     api_url: _Url = Field("https://api.github.com", alias="GITHUB_API_URL")
     server_url: _Url = Field("https://github.com", alias="GITHUB_SERVER_URL")
-    graphql_url: _Url = Field("https://api.github.com/graphql", alias="GITHUB_GRAPHQL_URL")
     run_id: int = Field(0, alias="GITHUB_RUN_ID", ge=0)
     run_attempt: int = Field(1, alias="GITHUB_RUN_ATTEMPT", ge=0)
     actor: str = Field("", alias="GITHUB_ACTOR")
@@ -52,21 +49,6 @@ class RunnerEnvironment(BaseModel):
         """The page of this run and attempt, None outside of a run."""
         run = f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
         return f"{run}/attempts/{self.run_attempt}" if self.run_id else None
-
-    def context(self, settings: Settings, head_sha: str) -> RunContext:
-        """What the action writes to GitHub for: this run, for a commit."""
-        return RunContext(
-            repository=self.repository,
-            head_sha=head_sha,
-            token=settings.github_token,
-            api_url=self.api_url,
-            graphql_url=self.graphql_url,
-            comment_id=settings.comment_id,
-            run_id=self.run_id,
-            run_attempt=self.run_attempt,
-            run_url=self.run_url,
-            server_url=self.server_url,
-        )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:

@@ -1,8 +1,7 @@
 """The retries of requests to GitHub, within the waiting time of one run."""
 
 import time
-from collections.abc import Callable, Mapping
-from types import TracebackType
+from collections.abc import Callable
 from typing import Any
 
 import github
@@ -36,14 +35,23 @@ class WaitingTime:
 
 
 class BoundedRetry(github.GithubRetry):
-    """Repeats reads after a 5xx or without a reply, and every request after a rate limit.
+    """Repeats reads and updates after a 5xx or without a reply, and every request after a rate
+    limit; creations are repeated by `GitHubApi.repeat`.
 
     PyGithub's own retry does not look at 429 without `Retry-After`, and does not limit the time of
-    all requests together. Writes are repeated by `GitHubApi.write`."""
+    all requests together."""
 
     def __init__(self, waiting: WaitingTime, **options: Any) -> None:
         self._waiting = waiting
-        super().__init__(**options)
+        defaults: dict[str, Any] = {
+            "backoff_factor": 1.0,
+            "backoff_jitter": 0.25,
+            "secondary_rate_wait": limits.SECONDARY_LIMIT_SECONDS,
+            "status_forcelist": [408, *range(500, 600)],
+            "allowed_methods": frozenset({"GET", "PATCH"}),
+            "raise_on_status": False,
+        }
+        super().__init__(**(defaults | options))
 
     def new(self, **changes: Any) -> "BoundedRetry":
         """A copy for the next attempt."""
@@ -57,9 +65,12 @@ class BoundedRetry(github.GithubRetry):
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
         """The seconds that GitHub asks for."""
         asked = super().get_retry_after(response)
-        if asked is None and response.status == 429:
-            return _seconds_to_reset(response.headers) or limits.SECONDARY_LIMIT_SECONDS
-        return asked
+        if asked is not None or response.status != 429:
+            return asked
+        reset = response.headers.get("x-ratelimit-reset", "")
+        if response.headers.get("x-ratelimit-remaining") != "0" or not reset.isdigit():
+            return limits.SECONDARY_LIMIT_SECONDS
+        return max(0.0, float(reset) - time.time()) + 1.0  # it is at any moment of that second
 
     def increment(  # type: ignore[override]  # the return type is that of GithubRetry
         self,
@@ -67,34 +78,29 @@ class BoundedRetry(github.GithubRetry):
         url: str | None = None,
         response: BaseHTTPResponse | None = None,
         error: Exception | None = None,
-        _pool: Any = None,
-        _stacktrace: TracebackType | None = None,
+        **context: Any,
     ) -> Retry:
         """The retry after an attempt; MaxRetryError if there is none."""
         if isinstance(error, TimeoutError):
             self._waiting.left -= REQUEST_SECONDS
         self.max_rate_limit_wait = self._waiting.left
         try:
-            retry = super().increment(method, url, response, error, _pool, _stacktrace)  # type: ignore[arg-type]  # as urllib3 calls it
+            retry = super().increment(method, url, response, error, **context)  # type: ignore[arg-type]  # as urllib3 calls it
         except MaxRetryError as exhausted:
             if response is not None and response.status == 403:  # GithubRetry has read its body
                 data = {"message": "rate limit exceeded"}
                 raise github.RateLimitExceededException(403, data) from exhausted
             raise
-        asked = self.get_retry_after(response) if response is not None else None
-        if max(asked or 0.0, retry.get_backoff_time()) > self._waiting.left:
-            raise MaxRetryError(_pool, url, error or ResponseError("no waiting time is left"))
+        if self._seconds(retry, response) > self._waiting.left:
+            reason = error or ResponseError("no waiting time is left")
+            raise MaxRetryError(context["_pool"], url or "", reason)
         return retry
 
     def sleep(self, response: BaseHTTPResponse | None = None) -> None:
         """Waits for the next attempt."""
-        asked = self.get_retry_after(response) if response is not None else None
-        self._waiting.wait(self.get_backoff_time() if asked is None else asked)
+        self._waiting.wait(self._seconds(self, response))
 
-
-def _seconds_to_reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the hourly limit is reset; None if it is not exceeded."""
-    reset = headers.get("x-ratelimit-reset", "")
-    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdigit():
-        return None
-    return max(0.0, float(reset) - time.time()) + 1.0  # the reset is at any moment of that second
+    @staticmethod
+    def _seconds(retry: Retry, response: BaseHTTPResponse | None) -> float:
+        asked = retry.get_retry_after(response) if response is not None else None
+        return retry.get_backoff_time() if asked is None else asked

@@ -1,1 +1,0 @@
-"""The client of GitHub: requests, retries, and the replies that are read."""
