@@ -1,7 +1,9 @@
 """A run that a maintainer requests by a comment, end to end: the action's process, real git, GitHub's
 API over HTTP."""
 
+import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
 
-NUMBER = 7
+NUMBER, LABEL = 7, "agentevals:accept"
 RUDE = 'read name; echo "$name?"\n'
 BASE: Files = FILES
 
@@ -135,63 +137,79 @@ def test_run__programs_of_head_get_no_key(tmp_path: Path, server: GitHubServer) 
     assert gate.server.token not in seen
 
 
-@pytest.mark.parametrize(
-    ("login", "sentence"),
-    [
-        ("eve", "@eve has no write access to this repository"),
-        ("nobody", "@nobody has no write access to this repository"),
-        ("helper[bot]", "a bot wrote the command"),
-    ],
-)
-def test_refusal__of_a_stranger_writes_nothing_in_the_pull_request(
-    fine: Requested, login: str, sentence: str
-) -> None:
-    refused(fine.comment(login=login).finish(), sentence)
+def test_refusal__of_a_stranger_writes_nothing_in_the_pull_request(fine: Requested) -> None:
+    refused(fine.comment(login="eve").finish(), "@eve has no write access to this repository")
     assert (fine.server.comments, fine.server.check_runs) == ((), ())
     assert fine.server.world.reactions == [("IC_77", "CONFUSED")]
+
+
+def test_refusal__of_a_comment_is_answered(fine: Requested) -> None:
+    sentence = "is not the head of the pull request"
+    refused(fine.comment("/agentevals run abcdef0").finish(), sentence)
+    (comment,) = fine.server.comments
+    assert sentence in comment.body
+    assert fine.server.check_runs == ()
+
+
+def ask(gate: Requested, body: str = "", login: str = "ada", **facts: Any) -> None:
+    """Raises Refused for a request that is not valid."""
+    body = body or f"/agentevals run {gate.pull.head[:7]}"
+    request = read_request(payloads.issue_comment_event(body, login, moment(30), NUMBER, **facts))
+    assert request
+    requests = RunRequests(github_jobs.api(gate.server), request)
+    requests.require_valid()
+    requests.merge_commit(requests.pull())
 
 
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
+        ({"login": "nobody"}, "@nobody has no write access to this repository"),
+        ({"login": "helper[bot]"}, "a bot wrote the command"),
         ({"updated": moment(31)}, "the comment was edited"),
         ({"action": "edited"}, "the comment was edited"),
         ({"body": "/agentevals run"}, "the command is not valid"),
         ({"body": "/agentevals run abcdef"}, "with seven digits or more"),
         ({"body": "/agentevals run abcdef0 evals"}, "the command is not valid"),
         ({"body": "/agentevals stop"}, "the command is not valid"),
-        ({"body": "/agentevals run abcdef0"}, "is not the head of the pull request"),
     ],
 )
-def test_refusal__of_a_comment_is_answered(
+def test_refusal__of_a_command_states_the_reason(
     fine: Requested, facts: dict[str, Any], sentence: str
 ) -> None:
-    refused(fine.comment(**facts).finish(), sentence)
-    (comment,) = fine.server.comments
-    assert sentence in comment.body.replace("`", "")
-    assert fine.server.check_runs == ()
+    with pytest.raises(Refused, match=re.escape(sentence)):
+        ask(fine, **facts)
 
 
-@pytest.mark.parametrize("merged_at", [None, moment(40)])
-def test_refusal__of_a_closed_pull_request(fine: Requested, merged_at: str | None) -> None:
-    fine.announced.state, fine.announced.merged_at = "closed", merged_at
-    word = "merged" if merged_at else "closed"
-    refused(fine.comment().finish(), f"the pull request is {word}")
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"state": "closed"}, "the pull request is closed"),
+        ({"state": "closed", "merged_at": moment(40)}, "the pull request is merged"),
+        ({"mergeable": False}, "has a conflict with its base branch"),
+    ],
+)
+def test_refusal__of_a_pull_request_states_the_reason(
+    fine: Requested, changes: dict[str, Any], sentence: str
+) -> None:
+    vars(fine.announced).update(changes)
+    with pytest.raises(Refused, match=sentence):
+        ask(fine)
 
 
-@pytest.mark.parametrize(("minute", "code"), [(29, 0), (30, 2), (31, 2)])
+@pytest.mark.parametrize(("minute", "is_refused"), [(29, False), (30, True), (31, True)])
 def test_base_branch__that_was_changed_after_the_comment_is_refused(
-    fine: Requested, minute: float, code: int
+    fine: Requested, minute: float, is_refused: bool
 ) -> None:
     event = {"event": "base_ref_changed", "created_at": moment(minute)}
     fine.announced.timeline += [{"event": "committed", "sha": "c" * 40}, event]
-    done = fine.comment().finish()
-    assert done.code == code, done.log
-    assert ("was changed after the comment" in done.log) == bool(code)
+    expected = pytest.raises(Refused, match="changed after") if is_refused else nullcontext()
+    with expected:
+        ask(fine)
 
 
 def labeled(minute: float) -> dict[str, Any]:
-    actor, label = payloads.user("grace"), {"name": "agentevals:accept"}
+    actor, label = payloads.user("grace"), {"name": LABEL}
     return {"event": "labeled", "created_at": moment(minute), "actor": actor, "label": label}
 
 
@@ -199,44 +217,46 @@ def forced(minute: float) -> dict[str, Any]:
     return {"event": "head_ref_force_pushed", "created_at": moment(minute)}
 
 
-@pytest.mark.parametrize(
-    ("written", "timeline", "accepts"),
-    [
-        (40, [labeled(20), forced(30), labeled(41)], True),
-        (40, [labeled(39)], False),  # for an older commit, or before anybody saw results
-        (40, [labeled(41), forced(42)], False),
-        (40, [], False),
-        (None, [labeled(41)], False),
-    ],
-)
+def claimed(gate: Requested, written: float) -> None:
+    """Adds the comment about the claims of the head."""
+    marker = Marker(id="agentevals", run=1, attempt=1, head=gate.pull.head, outcome=Outcome.FAILED)
+    gate.server.add_comment(NUMBER, ACTIONS, marker.line()).updated_at = moment(written)
+
+
 def test_label__in_a_requested_run_accepts_the_commit_that_it_was_added_for(
-    tmp_path: Path,
-    server: GitHubServer,
-    written: float | None,
-    timeline: list[dict[str, Any]],
-    accepts: bool,
+    tmp_path: Path, server: GitHubServer
 ) -> None:
     gate = requested(tmp_path, server, {"agent.sh": RUDE})
-    gate.announced.labels, gate.announced.timeline = {"agentevals:accept"}, timeline
-    if written is not None:
-        marker = Marker(
-            id="agentevals", run=1, attempt=1, head=gate.pull.head, outcome=Outcome.FAILED
-        )
-        claims = server.add_comment(NUMBER, ACTIONS, marker.line())
-        claims.updated_at = moment(written)
+    gate.announced.labels = {LABEL}
+    gate.announced.timeline = [labeled(20), forced(30), labeled(41)]
+    claimed(gate, 40)
     done = gate.comment().finish()
-    assert done.code == (0 if accepts else 1), done.log
-    assert ("1 regression accepted by @grace" in done.log) == accepts
-    assert ("remove the label and add it again" in done.log) != accepts
+    assert done.code == 0, done.log
+    assert "1 regression accepted by @grace" in done.log
     stored = read_marker(server.comments[-1].body)
     assert stored
-    accepted = AcceptedCommit(commit=gate.pull.head, by="grace")
-    assert stored.accepted == (accepted if accepts else None)
+    assert stored.accepted == AcceptedCommit(commit=gate.pull.head, by="grace")
 
 
-def test_refusal__of_a_conflict(fine: Requested) -> None:
-    fine.announced.mergeable = False
-    refused(fine.comment().finish(), "has a conflict with its base branch")
+@pytest.mark.parametrize(
+    ("written", "timeline"),
+    [
+        (40, [labeled(39)]),  # for an older commit, or before anybody saw results
+        (40, [labeled(41), forced(42)]),
+        (40, []),
+        (None, [labeled(41)]),
+    ],
+)
+def test_label__of_another_commit_accepts_nothing(
+    fine: Requested, written: float | None, timeline: list[dict[str, Any]]
+) -> None:
+    fine.announced.labels, fine.announced.timeline = {LABEL}, timeline
+    if written is not None:
+        claimed(fine, written)
+    job = github_jobs.pull_job(fine.pull.head, merge_sha=fine.pull.merge)
+    found = github_jobs.host(fine.server, github_jobs.no_wait, job=job).acceptance(LABEL)
+    assert found
+    assert "remove the label and add it again" in found.problem
 
 
 def test_merge_commit__of_an_older_head_is_not_taken(server: GitHubServer, fine: Requested) -> None:
@@ -274,16 +294,17 @@ def test_run__without_a_permission_names_it(fine: Requested) -> None:
 @pytest.mark.parametrize(
     ("body", "facts"),
     [
-        ("Looks good.", {}),
         ("> /agentevals run abcdef0", {}),
         ("see\n/agentevals run abcdef0", {}),
         ("/agentevals run abcdef0", {"action": "deleted"}),
         ("/agentevals run abcdef0", {"on_pull": False}),
     ],
 )
-def test_text__without_a_command_does_nothing(
-    fine: Requested, body: str, facts: dict[str, Any]
-) -> None:
-    done = fine.comment(body, **facts).finish()
+def test_text__without_a_command_is_no_request(body: str, facts: dict[str, Any]) -> None:
+    assert read_request(payloads.issue_comment_event(body, **facts)) is None
+
+
+def test_text__without_a_command_does_nothing(fine: Requested) -> None:
+    done = fine.comment("Looks good.").finish()
     assert done.code == 0, done.log
     assert fine.server.requests == []

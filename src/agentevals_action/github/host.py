@@ -103,9 +103,9 @@ class GitHubHost(Host):
         with self._writing:
             return self._check.write(report) if self._check else None
 
-    def cancel_check(self, report: CheckReport) -> None:
+    def cancel_check(self, report: CheckReport, seconds: float = LAST_SECONDS) -> None:
         """Writes the check run of a run that a signal ends, unless it is written: one attempt of
-        at most `LAST_SECONDS`. A failure leaves a required check missing, which blocks."""
+        at most so many seconds. A failure leaves a required check missing, which blocks."""
         api = GitHubApi(self._runner, self._settings.github_token, is_last=True)
         last, check = self._check_writer(api), self._check
         if last is None or check is None:
@@ -119,7 +119,7 @@ class GitHubHost(Host):
         # A daemon: a name server or a reply that takes longer does not delay the end of the run.
         attempt = threading.Thread(target=write, daemon=True)
         attempt.start()
-        attempt.join(LAST_SECONDS)
+        attempt.join(seconds)
 
     def publish_comment(self, report: CommentReport) -> str | None:
         """Publishes the comment; returns its URL, None outside a pull request."""

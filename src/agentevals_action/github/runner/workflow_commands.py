@@ -1,11 +1,9 @@
 """What the runner reads from a job: commands in the log, outputs, the job summary."""
 
-import errno
 import logging
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -50,57 +48,38 @@ def annotations(found: Iterable[Annotation]) -> Iterator[str]:
 class CommandFile:
     """A file that the runner reads after the step, with its content from before the run.
 
-    The runner takes the last value of an output. A program of the pull request that knows the file
-    could add one, or put a link, a FIFO or a device there: whatever it wrote is removed when the
-    action writes. A file that cannot be written is a warning. `path` None means there is none."""
+    The runner takes the last value of an output, and a program of the pull request could add one:
+    every write replaces the file. A file that cannot be written is a warning. `path` None means
+    there is none."""
 
     def __init__(self, name: str, path: Path | None) -> None:
-        self._name = name
-        self._path = path
-        self._content = b""
-        if path is not None and os.path.lexists(path):
-            try:
-                with os.fdopen(_open_regular(path, os.O_RDONLY), "rb") as file:
-                    self._content = file.read()
-            except OSError as error:
-                self._warn(error)
-                self._path = None
+        self._name, self._path, self._content = name, path, b""
+        if path is None or not os.path.lexists(path):
+            return
+        if path.is_file() and not path.is_symlink():
+            self._content = path.read_bytes()
+        else:  # `/dev/null`
+            log.warning("%s is not a regular file: it is not written", name)
+            self._path = None
 
     def append(self, text: str) -> None:
         """Appends text to the content from before the run."""
         if self._path is None:
             return
-        added = text.encode("utf-8", "replace")
+        content = self._content + text.encode("utf-8", "replace")
         try:
-            self._remove_irregular(self._path)
-            with os.fdopen(_open_regular(self._path, os.O_RDWR | os.O_CREAT), "r+b") as file:
-                if file.read(len(self._content) + 1) != self._content:
-                    log.warning(
-                        "another program wrote to %s during the run: its text was removed; see "
-                        "which agent, hook or judge writes there",
-                        self._name,
-                    )
-                file.seek(0)
-                file.truncate()
-                file.write(self._content + added)
+            self._path.unlink(missing_ok=True)
+            with self._path.open("xb") as file:
+                file.write(content)
         except OSError as error:
-            self._warn(error)
+            log.warning("%s could not be written: %s", self._name, error)
         else:
-            self._content += added
+            self._content = content
 
     @property
     def size(self) -> int:
         """Bytes from before the run and of the action."""
         return len(self._content)
-
-    def _remove_irregular(self, path: Path) -> None:
-        facts = path.lstat() if os.path.lexists(path) else None
-        if facts and not _is_regular(facts):
-            log.warning("another program replaced %s during the run", self._name)
-            path.unlink()
-
-    def _warn(self, error: OSError) -> None:
-        log.warning("%s could not be written: %s", self._name, error)
 
 
 def write_outputs(file: CommandFile, outputs: Mapping[str, str]) -> None:
@@ -127,21 +106,6 @@ def append_summary(file: CommandFile, markdown: str, chart: str = "") -> None:
         kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
         text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
     file.append(text)
-
-
-def _open_regular(path: Path, flags: int) -> int:
-    """A descriptor of a regular file, without waiting for a reader of a FIFO; OSError for anything
-    else."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    if not _is_regular(os.fstat(descriptor)):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file with one name", str(path))
-    return descriptor
-
-
-def _is_regular(facts: os.stat_result) -> bool:
-    """Whether a file is one that only this name leads to: another name would be a link, too."""
-    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
 
 
 def _encode(text: str) -> str:
