@@ -105,7 +105,6 @@ def _describe_span(span: Any) -> dict[str, Any]:
         "trace_id": f"{context.trace_id:032x}",
         "span_id": f"{context.span_id:016x}",
         "parent_id": f"{parent.span_id:016x}" if parent else "",
-        "name": span.name,
         "start": span.start_time,
         "end": span.end_time,
         "attributes": _plain(span.attributes or {}, True),

@@ -6,7 +6,7 @@ https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ _ATTRIBUTES: Mapping[str, Sequence[str]] = {
     "result": ("gen_ai.tool.call.result", "output.value"),
     "call_id": ("gen_ai.tool.call.id", "tool_call.id", "tool.id"),
     "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
+    "finish": ("gen_ai.response.finish_reasons", "llm.finish_reason"),
     "input_tokens": ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
     "output_tokens": ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
     "cached_tokens": (
@@ -50,6 +51,7 @@ _ATTRIBUTES: Mapping[str, Sequence[str]] = {
     # pydantic-ai's, and OpenInference's.
     "cost_usd": ("operation.cost", "llm.cost.total"),
 }
+_TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
 _ROLES: Mapping[str, Role] = {
     "assistant": "assistant",
     "model": "assistant",
@@ -60,107 +62,90 @@ _ROLES: Mapping[str, Role] = {
     "function": "tool",
 }
 #: Parts of GenAI's messages that contain no tool call; another one may be a call.
-_OTHER_PARTS = frozenset({"text", "reasoning", "blob", "file", "uri"})
+_OTHER_PARTS = frozenset({"reasoning", "blob", "file", "uri"})
 _NUMBERED = re.compile(r"([0-9]{1,6})\.(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Step:
-    """The meaning of a span. None is what the attributes do not contain.
-
-    Of a model call: `input` are the messages that the model received, `output` those that it
-    answered; None if they may lack a tool call. Of a tool call: `tool`, with its arguments, result
-    and id."""
+    """The meaning of a span. Of a model call: `received` are the messages that the model received,
+    `answered` those that it answered (None if they may lack a tool call). Of a tool call: `call`,
+    without a name if the attributes have none."""
 
     type: StepType
-    input: tuple[Message, ...] | None = None
-    output: tuple[Message, ...] | None = None
-    tool: str = ""
-    arguments: Any = None
-    result: Any = None
-    call_id: str | None = None
-    model: str | None = None
-    usage: Usage = Usage()  # noqa: RUF009  # frozen
+    model: str | None
+    usage: Usage
+    received: tuple[Message, ...] = ()
+    answered: tuple[Message, ...] | None = None
+    call: ToolCall = ToolCall("")  # noqa: RUF009  # frozen
 
 
 def read_step(span: Span) -> Step | None:
     """The meaning of a span; None if neither convention knows it."""
-    for attribute, types in _TYPES.items():
-        step_type = types.get(str(span.attributes.get(attribute)))
-        if step_type is not None:
-            return _READERS[step_type](span)
-    return None
-
-
-def _read_agent(span: Span) -> Step:
-    return Step("agent", **_figures(span.attributes))
-
-
-def _read_model(span: Span) -> Step:
     attributes = span.attributes
-    output = _messages(attributes, "output")
-    return Step(
-        "model",
-        input=_messages(attributes, "input"),
-        output=output if output is not None and _shows_calls(span, output) else None,
-        **_figures(attributes),
-    )
-
-
-def _read_tool(span: Span) -> Step:
-    values = {name: _first(span.attributes, name) for name in ("arguments", "result")}
-    name, call_id = (_first(span.attributes, name) for name in ("tool", "call_id"))
-    result = decoded(values["result"])
-    if isinstance(result, Mapping) and result.get("type") == "tool":  # LangChain's message
-        data = result.get("data")
-        values["result"] = data.get("content", result) if isinstance(data, Mapping) else result
-    return Step(
-        "tool",
-        tool=name if isinstance(name, str) else "",
-        arguments=decoded(values["arguments"]),
-        result=values["result"],
-        call_id=call_id if isinstance(call_id, str) else None,
-    )
-
-
-def _figures(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    tokens = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
-    model = _first(attributes, "model")
-    counts = {name: count(_first(attributes, name)) for name in tokens}
-    return {
-        "usage": Usage(**counts, cost_usd=amount(_first(attributes, "cost_usd"))),
-        "model": model if isinstance(model, str) else None,
-    }
+    types = [known.get(str(attributes.get(name))) for name, known in _TYPES.items()]
+    step_type = types[0] or types[1]
+    if step_type is None:
+        return None
+    tokens = {name: count(_first(attributes, name)) for name in _TOKENS}
+    usage = Usage(**tokens, cost_usd=amount(_first(attributes, "cost_usd")))
+    model = _text(_first(attributes, "model"))
+    if step_type == "model":
+        answered = _messages(attributes, "output")
+        if answered is not None and not _shows_calls(span, answered):
+            answered = None
+        return Step(step_type, model, usage, _messages(attributes, "input") or (), answered)
+    if step_type == "tool":
+        return Step(step_type, model, usage, call=_read_tool(attributes))
+    return Step(step_type, model, usage)
 
 
 def _first(attributes: Mapping[str, Any], value: str) -> Any:
     return next((attributes[name] for name in _ATTRIBUTES[value] if name in attributes), None)
 
 
-def _shows_calls(span: Span, output: Iterable[Message]) -> bool:
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _read_tool(attributes: Mapping[str, Any]) -> ToolCall:
+    output = _first(attributes, "result")
+    data = decoded(output)
+    if isinstance(data, Mapping) and data.get("type") == "tool":  # LangChain's message
+        output = _object(data.get("data")).get("content", output)
+    return ToolCall(
+        _text(_first(attributes, "tool")) or "",
+        decoded(_first(attributes, "arguments")),
+        output,
+        _text(_first(attributes, "call_id")),
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _shows_calls(span: Span, answered: Sequence[Message]) -> bool:
     """Whether messages show every tool that a model asks for; not if the exporter left content
     out."""
     if span.is_cut:
         return False
-    if any(message.tool_calls for message in output):
-        return True
-    finish = span.attributes.get(
-        "gen_ai.response.finish_reasons", span.attributes.get("llm.finish_reason")
-    )
-    asks = any(word in str(finish) for word in ("tool", "function"))
-    return not asks and any(message.content for message in output)
+    finish = str(_first(span.attributes, "finish"))
+    asks = "tool" in finish or "function" in finish
+    has_text = any(message.content for message in answered)
+    return any(message.tool_calls for message in answered) or (has_text and not asks)
 
 
 def _messages(attributes: Mapping[str, Any], name: str) -> tuple[Message, ...] | None:
     """The messages of a model call; None without them, or if a part is of an unknown kind."""
-    if (value := attributes.get(f"gen_ai.{name}.messages")) is not None:
+    if (value := attributes.get(f"gen_ai.{name}.messages")) is None:
+        items = _numbered(attributes, f"llm.{name}_messages")
+        return tuple(map(_openinference_message, items)) or None
+    try:
         items = decoded(value)  # as JSON, or as lists and maps
-        try:
-            return tuple(message for item in items for message in _gen_ai_messages(item))
-        except (AttributeError, KeyError, TypeError):
-            return None
-    items = _numbered(attributes, f"llm.{name}_messages")
-    return tuple(map(_openinference_message, items)) or None
+        return tuple(message for item in items for message in _gen_ai_messages(item))
+    except (AttributeError, KeyError, TypeError):
+        return None
 
 
 def _gen_ai_messages(item: Mapping[str, Any]) -> list[Message]:
@@ -170,7 +155,9 @@ def _gen_ai_messages(item: Mapping[str, Any]) -> list[Message]:
     calls: list[ToolCall] = []
     results: list[Message] = []
     for part in item["parts"]:
-        if part["type"] == "tool_call":
+        if part["type"] == "text":
+            texts.append(str(part["content"]))
+        elif part["type"] == "tool_call":
             calls.append(_call(part["name"], part.get("arguments"), part.get("id")))
         elif part["type"] == "tool_call_response":
             value = part.get("response", part.get("result"))
@@ -178,10 +165,6 @@ def _gen_ai_messages(item: Mapping[str, Any]) -> list[Message]:
             results.append(Message("tool", text, tool_call_id=part.get("id")))
         elif part["type"] not in _OTHER_PARTS:
             raise KeyError(part["type"])
-        elif part["type"] == "text":
-            texts.append(str(part["content"]))
-    if results and not calls and not texts:
-        return results
     role = _ROLES.get(item["role"], "user")
     return [Message(role, "\n".join(texts), tool_calls=tuple(calls)), *results]
 
@@ -190,16 +173,16 @@ def _openinference_message(item: Mapping[str, Any]) -> Message:
     content = item.get("message.content")
     if not isinstance(content, str):
         parts = _numbered(item, "message.contents")
-        texts = (part.get("message_content.text") for part in parts)
-        content = "\n".join(text for text in texts if isinstance(text, str))
-    calls = [
+        texts = (_text(part.get("message_content.text")) for part in parts)
+        content = "\n".join(filter(None, texts))
+    calls = (
         _call(
             call.get("tool_call.function.name", ""),
             call.get("tool_call.function.arguments"),
             call.get("tool_call.id"),
         )
         for call in _numbered(item, "message.tool_calls")
-    ]
+    )
     return Message(
         _ROLES.get(str(item.get("message.role")), "user"),
         content,
@@ -210,7 +193,7 @@ def _openinference_message(item: Mapping[str, Any]) -> Message:
 
 def _call(name: Any, arguments: Any, call_id: Any) -> ToolCall:
     arguments = {} if arguments in ("", None) else decoded(arguments)
-    return ToolCall(str(name), arguments, id=call_id if isinstance(call_id, str) else None)
+    return ToolCall(str(name), arguments, id=_text(call_id))
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str) -> Sequence[Mapping[str, Any]]:
@@ -220,10 +203,3 @@ def _numbered(attributes: Mapping[str, Any], prefix: str) -> Sequence[Mapping[st
         if name.startswith(f"{prefix}.") and (match := _NUMBERED.fullmatch(name, len(prefix) + 1)):
             items.setdefault(int(match[1]), {})[match[2]] = value
     return [items[number] for number in sorted(items)]
-
-
-_READERS: Mapping[StepType, Callable[[Span], Step]] = {
-    "model": _read_model,
-    "tool": _read_tool,
-    "agent": _read_agent,
-}

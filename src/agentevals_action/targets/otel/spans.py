@@ -12,9 +12,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 from pydantic import BaseModel, ConfigDict
 
-#: Spans of a sample.
-MAX_SPANS = 10_000
-
 
 class Span(BaseModel):
     """A span with its attributes as plain values. `start` and `end` are nanoseconds since 1970,
@@ -26,7 +23,6 @@ class Span(BaseModel):
     trace_id: str
     span_id: str
     parent_id: str = ""
-    name: str = ""
     start: int
     end: int
     attributes: Mapping[str, Any]
@@ -77,7 +73,6 @@ def _read_span(span: trace_pb2.Span, scope: str, *, is_protobuf: bool) -> Span:
         trace_id=identity(span.trace_id),
         span_id=identity(span.span_id),
         parent_id=identity(span.parent_span_id),
-        name=span.name,
         start=span.start_time_unix_nano,
         end=span.end_time_unix_nano,
         attributes=_attributes(span.attributes),

@@ -29,7 +29,7 @@ from agentevals_action.targets.agents.command import CommandOptions, CommandRunn
 from agentevals_action.targets.agents.worker_client import WorkerClient
 from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanReceiver
+from agentevals_action.targets.otel.receiver import ADVICE, CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
@@ -229,11 +229,14 @@ class _Connected(Provider):
             async with receiver.listen():
                 variables = {**self._content_variables, **receiver.environment}
                 reply = await self._answer(call, request, variables)
+        except OSError as error:
+            problem = f"the receiver of its spans cannot listen: {error.strerror}"
+            raise AttemptError("target", problem) from None
         except AttemptError as error:
-            with contextlib.suppress(AttemptError, ValueError):  # the first error is the cause
-                error.spent = read_trace(await receiver.spans())
+            with contextlib.suppress(AttemptError):  # the first error is the cause
+                error.spent = read_trace(receiver.spans())
             raise
-        return await asyncio.to_thread(add_trace, reply, await receiver.spans(), receiver.advice)
+        return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans(), ADVICE))
 
     async def _ask_worker(self, request: Request) -> Trace:
         command = self._options.command

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.otel.receiver import MAX_BODY, MAX_TOTAL
-from agentevals_action.targets.otel.spans import MAX_SPANS
 from tests.support import targets, traced_agent
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -74,29 +73,8 @@ def test_complete__spans_of_samples_at_once_stay_apart(tmp_path: Path) -> None:
 
 def test_complete__a_process_without_the_token_writes_into_no_sample(tmp_path: Path) -> None:
     error = refused(tmp_path, agent("stranger"))
-    assert "1 requests without the token of the sample were refused" in error.hint
-
-
-def test_complete__a_request_of_another_sample_is_refused(tmp_path: Path) -> None:
-    """The first sample leaves its variables in a file, the second one sends with them."""
-    leave = tmp_path / "leave"
-    script = (
-        f"if [ ! -e {leave} ]; then env | grep ^OTEL_ > {leave}; cat > prompt; "
-        f"while [ ! -e {tmp_path}/sent ]; do :; done; cat prompt; "
-        f"else env $(grep HEADERS {leave}) {sys.executable} {traced_agent.HERE} json; "
-        f"touch {tmp_path}/sent; fi"
-    )
-    definition = {"provider": "cli", "command": script, "trace": "otel"}
-
-    async def run() -> Sequence[Trace | BaseException]:
-        provider = targets.options(definition).connect(targets.context(ENVIRONMENT))
-        request = targets.request(tmp_path, "A1", timeout=100)
-        first = asyncio.create_task(provider.complete(request))
-        while not leave.exists() or not leave.read_text():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return await asyncio.gather(first, provider.complete(request), return_exceptions=True)
-
-    assert ["no OpenTelemetry span" in str(error) for error in asyncio.run(run())] == [True, True]
+    assert "no OpenTelemetry span" in str(error)
+    assert "with OTEL_EXPORTER_OTLP_HEADERS" in error.hint
 
 
 def test_complete__without_a_span_it_is_an_error(tmp_path: Path) -> None:
@@ -117,11 +95,6 @@ def test_complete__without_a_span_it_is_an_error(tmp_path: Path) -> None:
         ("b'x'", {"Content_Encoding": "br"}, "the content encoding 'br'"),
         ("b'x'", {"Content_Type": "text/plain"}, "the content type 'text/plain'"),
         (f"b'x' * ({MAX_BODY} + 1)", {}, "the body is longer than"),
-        (
-            f"json.dumps(request(*(span(n, {{}}) for n in range({MAX_SPANS} + 1)))).encode()",
-            {},
-            f"more than {MAX_SPANS} spans",
-        ),
     ],
 )
 def test_complete__spans_that_cannot_be_read_make_the_trace_incomplete(
