@@ -389,7 +389,7 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert sorted(workspace.glob("found-*.txt")) == []
     assert done["outputs"].keys() == {*OUTPUTS} - {"fragment-path", "matrix"}  # of shards
     assert done["env"] == {}
-    assert "credentials are in .git/config" in done["log"]
+    assert "credentials are in `.git/config`" in done["log"]
 
 
 PYTHON_AGENT = """\

@@ -14,6 +14,7 @@ from agentevals_action.github.events import Event, job_for
 from agentevals_action.review.change import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.protection import restore_owner
 from tests.support import command, hold_worktree
 from tests.support.repositories import PullRequest, pull_request
 from tests.support.waiting import Waiting, entered
@@ -167,10 +168,7 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
 
     (made.path / "agentevals-report").mkdir()
     (made.path / "agentevals-report" / "results.jsonl").write_text("")
-    base_tree.restore_owner(
-        [made.path / ".git", made.path / "agentevals-report", made.path / "never written"],
-        made.path,
-    )
+    asyncio.run(restore_owner(made.path))
     assert owned_by_root(made.path) == []
 
 
@@ -182,14 +180,14 @@ def test_restore_owner__of_a_folder_that_is_deeper_than_the_stack_of_python(tmp_
     (tmp_path / "other").mkdir()
     script = "import os\nfor name in ['top', *'d' * 3000]: os.mkdir(name); os.chdir(name)"
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
-    base_tree.restore_owner([tmp_path], tmp_path)
+    asyncio.run(restore_owner(tmp_path))
     found = subprocess.run(["find", ".", "-user", "0"], cwd=tmp_path, capture_output=True)
     assert found.stdout == b""
     subprocess.run(["rm", "-rf", "top"], cwd=tmp_path, check=True)
 
 
 @as_root
-def test_restore_owner__follows_no_link_and_keeps_to_the_workspace(tmp_path: Path) -> None:
+def test_restore_owner__follows_no_link(tmp_path: Path) -> None:
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"
     workspace.mkdir()
     outside.mkdir()
@@ -198,11 +196,8 @@ def test_restore_owner__follows_no_link_and_keeps_to_the_workspace(tmp_path: Pat
     (workspace / "report" / "folder").symlink_to(outside)
     (workspace / "report" / "file").symlink_to(outside / "file")
     (workspace / "report" / "second name").hardlink_to(outside / "file")
-    (workspace / "linked").symlink_to(outside)
     os.chown(workspace, USER, GROUP)
-    base_tree.restore_owner([workspace / "report", workspace / "linked"], workspace)
+    asyncio.run(restore_owner(workspace))
     assert (workspace / "report").lstat().st_uid == USER
+    assert (workspace / "report" / "folder").lstat().st_uid == USER
     assert [path.lstat().st_uid for path in (outside, outside / "file")] == [0, 0]
-    for path in (outside, workspace / "linked" / "file", workspace / ".." / "outside"):
-        with pytest.raises(ValueError, match="outside the workspace"):
-            base_tree.restore_owner([path], workspace)

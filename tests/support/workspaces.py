@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.execution.judge_trees import JudgeTrees
-from agentevals_action.execution.workspaces.folder import Attempt
-from agentevals_action.execution.workspaces.pool import Workspaces
+from agentevals_action.execution.workspaces.pool import (
+    WorkspaceOptions,
+    WorkspacePool,
+    WorkspaceSession,
+)
 from agentevals_action.model.suite import Suite, Test
 from tests.support import suites
 
@@ -19,7 +22,7 @@ class Run:
     """One run over the suite at `EVAL.yaml` of `root`; `notices` are what it noticed."""
 
     suite: Suite
-    workspaces: Workspaces
+    workspaces: WorkspacePool
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -27,7 +30,7 @@ class Run:
         """The suite's tests."""
         return tuple(self.suite.tests)
 
-    async def enter(self, number: int = 0, sample: int = 0) -> Attempt:
+    async def enter(self, number: int = 0, sample: int = 0) -> WorkspaceSession:
         """The folder of a test."""
         return await self.workspaces.enter(self.suite, self.tests[number], sample)
 
@@ -42,7 +45,7 @@ def run(
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
     notices: list[str] = []
-    workspaces = Workspaces(
+    options = WorkspaceOptions(
         scratch,
         environment,
         ("API_KEY",),
@@ -51,7 +54,7 @@ def run(
         JudgeTrees().copy_template,
         keep,
     )
-    return Run(suites.load_valid(root, path), workspaces, notices)
+    return Run(suites.load_valid(root, path), WorkspacePool(options), notices)
 
 
 def suite(

@@ -1,7 +1,6 @@
 """A comment with the command `/agentevals run SHA`: the answer to its author, and the job that it
 asks for."""
 
-import asyncio
 from collections.abc import Iterable
 
 from agentevals_action.errors import InvalidInput
@@ -16,10 +15,10 @@ from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
-from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.protection import restore_owner
 
 
 def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) -> Job | None:
@@ -80,4 +79,4 @@ async def check_out(repository: GitRepository, merge: str, workspace: ReviewWork
     if not await repository.has(merge):
         await repository.fetch(merge)  # it brings its parents
     await repository.check_out(merge)
-    await asyncio.to_thread(base_tree.restore_owner, (workspace.folder,), workspace.folder)
+    await restore_owner(workspace.folder)

@@ -18,7 +18,7 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import LogSection, Preparation, no_log
 from agentevals_action.execution.runner import Runner, RunOptions
-from agentevals_action.execution.workspaces.pool import Workspaces
+from agentevals_action.execution.workspaces.pool import WorkspaceOptions, WorkspacePool
 from agentevals_action.formatting import each_once
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import Suite
@@ -115,8 +115,7 @@ class Engine:
             isolation,
         )
         run_id = scratch.name.removeprefix(_PREFIX)
-        open_workspaces = functools.partial(
-            Workspaces,
+        workspaces = WorkspaceOptions(
             scratch,
             environment,
             withheld,
@@ -130,7 +129,7 @@ class Engine:
             self._stored or self.calls,
             options,
             self.fingerprints.of,
-            open_workspaces,
+            functools.partial(WorkspacePool, workspaces),
             self.judge_trees.path_of,
             self._note,
         )

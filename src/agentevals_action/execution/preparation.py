@@ -89,7 +89,7 @@ class Preparation:
             finally:
                 for splitter in lines.values():
                     splitter.end()
-        give_new_files(self.isolation, started)
+        await give_new_files(self.isolation, started)
 
     async def _run(
         self,

@@ -15,7 +15,7 @@ from time import monotonic
 from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.ordering import Ordering
-from agentevals_action.execution.workspaces.pool import Workspaces
+from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
@@ -65,7 +65,7 @@ class _Sample:
     suite: Suite
     test: Test
     number: int
-    workspaces: Workspaces
+    workspaces: WorkspacePool
     fingerprint: Fingerprint
     spent: list[Spending] = field(default_factory=list)
     #: What a program that judges asked for and is not stored.
@@ -91,7 +91,7 @@ class Runner:
         calls: Calls,
         options: RunOptions,
         fingerprint: Callable[[Suite, Test], Fingerprint],
-        open_workspaces: Callable[[], Workspaces],
+        open_workspaces: Callable[[], WorkspacePool],
         judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
     ) -> None:
@@ -185,15 +185,15 @@ class Runner:
             raise error
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
-        attempt = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
+        session = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
         try:
-            trace = await self._call_agent(sample, attempt.path)
-            work = Work(trace, attempt.path, await attempt.diff())
+            trace = await self._call_agent(sample, session.path)
+            work = Work(trace, session.path, await session.diff())
             result = await self._grade(sample, work)
         except Exception:
-            await attempt.leave(failed=True)
+            await session.leave(failed=True)
             raise
-        await attempt.leave(failed=result.verdict != "pass")
+        await session.leave(failed=result.verdict != "pass")
         return result
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:

@@ -46,7 +46,7 @@ class ChildUser:
     is the tree that the program belongs to.
 
     Its only group is `group`, or one with the number of the user. Judges have that of the programs
-    of a side: they read, and where the group may, write what these made."""
+    of a side: each reads and writes in a workspace what the other made."""
 
     uid: int
     home: Path
@@ -58,11 +58,6 @@ class ChildUser:
     def gid(self) -> int:
         """The number of its only group."""
         return self.uid if self.group is None else self.group
-
-    @property
-    def umask(self) -> int:
-        """The bits that new files do not have: what judges make, programs cannot change."""
-        return 0o002 if self.gid == self.uid else 0o022
 
     def environment_of(self, environment: Mapping[str, str]) -> dict[str, str]:
         """An environment of child processes for this user: with its folders, and with a git that
@@ -94,7 +89,7 @@ class Isolation:
     head: ChildUser | None = None
     base: ChildUser | None = None
     judge: ChildUser | None = None
-    kept: frozenset[Path] = frozenset()
+    kept: tuple[Path, ...] = ()
 
     def user_of(self, tree: Path) -> ChildUser | None:
         """The user of the programs of a tree: agents, hooks and `prepare`."""

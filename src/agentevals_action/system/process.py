@@ -32,6 +32,8 @@ GRACE = 2.0
 DRAIN = 0.5
 #: The last lines of a child's output that its error quotes.
 _LAST_LINES, _LAST_CHARACTERS = 10, 2_000
+#: The bits that new files of a user of programs do not have. Judges have the same group.
+_UMASK = 0o002
 _STREAMS = (1, 2)  # standard output, standard error
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
@@ -292,7 +294,7 @@ async def start(
     identity: dict[str, Any] = {"env": dict(environment)}
     if user is not None:
         identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
-        identity["umask"] = user.umask
+        identity["umask"] = _UMASK
         identity["env"] = user.environment_of(environment)
         os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
     try:

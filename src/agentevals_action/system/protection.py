@@ -5,17 +5,16 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from agentevals_action.errors import InvalidInput
-from agentevals_action.formatting import joined
-from agentevals_action.system import stored_credentials, temp_dirs
-from agentevals_action.system.files.tree_files import walk_open
-from agentevals_action.system.git import GitRepository
+from agentevals_action.errors import AttemptError, InvalidInput
+from agentevals_action.formatting import list_paths
+from agentevals_action.system import process, temp_dirs
 from agentevals_action.system.isolation import (
     HEAD_UID,
     PRIVATE_TEMP,
@@ -26,51 +25,46 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.signals import in_thread
-from agentevals_action.system.stored_credentials import StoredConfig
+from agentevals_action.system.stored_credentials import find_configs, without_credentials
 
 log = logging.getLogger(__name__)
 
 _PREFIX = "agentevals-users-"
-#: Configuration files in a warning; the others are counted.
-_NAMED = 5
 #: Folders that GitHub's runner mounts into containers, and variables that name files in them.
 _MOUNTS = ("home", "workflow", "file_commands", "runner_temp")
 _COMMAND_FILES = ("OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY", "EVENT_PATH")
 _SOCKETS = (Path("/var/run/docker.sock"), Path("/run/docker.sock"))
-_GIT_ENVIRONMENT = {"PATH": f"/usr/local/bin:{os.defpath}", "LC_ALL": "C"}
+_ENVIRONMENT = {"PATH": f"/usr/local/bin:{os.defpath}", "LC_ALL": "C"}
 #: A folder in which its group makes files, but does not rename or remove those of others.
 _SHARED = stat.S_ISVTX | 0o771
-#: What the owner of a folder needs to list it and to enter it.
-_ENTER = stat.S_IRUSR | stat.S_IXUSR
+#: Seconds for a change of a whole tree.
+_SECONDS = 600.0
 
 
 @asynccontextmanager
 async def protected_checkout(
-    repository: GitRepository, private: Sequence[Path], environ: Mapping[str, str]
+    root: Path, private: Sequence[Path], environ: Mapping[str, str]
 ) -> AsyncIterator[Isolation]:
     """Gives the checkout to head's user, and locks all users out of `.git`, of the folders in
     `private` and of the folders that the runner mounts. At the end no process of them is left and
     all is as before, except that files of the users belong to them (see `restore_owner`). After a
     SIGKILL nothing is restored.
 
-    GitError without a repository, InvalidInput if an owner or a mode cannot be changed."""
-    root, metadata = repository.root, await repository.metadata()
+    InvalidInput if an owner or a mode cannot be changed."""
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
     own = [path for path in private if _is_own_folder(path, root)]
-    ancestors = {one for path in own for one in path.parents if one.is_relative_to(root)}
-    kept = frozenset({root / ".git", *own, *ancestors})
     async with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base, judge = (_make_user(folder, uid) for uid in UIDS)
-        isolation = Isolation(root, head, base, judge, kept)
+        isolation = Isolation(root, head, base, judge, (root / ".git", *own))
         changes = ExitStack()
         try:
             with _as_invalid_input():
                 _lock(isolation, own, environ, changes)
-                await _hide_credentials(root, metadata, folder, changes)
+                _hide_credentials(root, changes)
                 owners = {root.stat().st_uid, *UIDS}
-                await in_thread(give_tree, root, head, kept, owners)
+                await _give_tree(root, head, owners, isolation.kept)
             yield isolation
         finally:
             with changes:
@@ -81,39 +75,54 @@ async def protected_checkout(
 def _as_invalid_input() -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except (OSError, AttemptError) as error:
         advice = "check the file system of the workspace, or set the input `isolation` to `none`"
         raise InvalidInput(f"the checkout cannot be protected: {error}", advice) from error
 
 
-async def warn_of_credentials(repository: GitRepository) -> None:
+def warn_of_credentials(root: Path) -> None:
     """Logs which configuration files of a checkout without protection hold credentials."""
     try:
-        found = await _stored_configs(repository.root, await repository.metadata())
+        _warn_of(list(_stored_credentials(root)), root, "can")
     except OSError as error:
         log.warning("whether the checkout holds credentials is not known: %s", error)
+
+
+def _stored_credentials(root: Path) -> Iterator[tuple[Path, bytes, bytes]]:
+    """The configuration files with credentials: path, content, and content without them."""
+    for path in find_configs(root):
+        content = path.read_bytes()
+        if (stripped := without_credentials(content)) != content:
+            yield path, content, stripped
+
+
+def _warn_of(configs: Sequence[tuple[Path, bytes, bytes]], root: Path, readers: str) -> None:
+    if configs:
+        log.warning(
+            "credentials are in %s, which the programs of the tests %s read; "
+            "set `persist-credentials: false` for actions/checkout",
+            list_paths([os.path.relpath(path, root) for path, _, _ in configs]),
+            readers,
+        )
+
+
+def _hide_credentials(root: Path, restored: ExitStack) -> None:
+    """Takes the credentials out of the configuration files of git; `restored` puts them back."""
+    configs = list(_stored_credentials(root))
+    _warn_of(configs, root, "cannot")
+    for path, content, stripped in configs:
+        restored.callback(_restore_config, path, stripped, content)
+        path.write_bytes(stripped)
+
+
+def _restore_config(config: Path, known: bytes, original: bytes) -> None:
+    """Restores a configuration file, unless a program has changed it or put another file there: a
+    link would give it the credentials."""
+    is_there = config.resolve() == config and config.is_file() and config.stat().st_nlink == 1
+    if is_there and config.read_bytes() == known:
+        config.write_bytes(original)
     else:
-        _warn_of(found, repository.root, "can")
-
-
-async def _stored_configs(root: Path, metadata: Path) -> list[StoredConfig]:
-    return await stored_credentials.find_configs(root, metadata, _GIT_ENVIRONMENT)
-
-
-def _warn_of(configs: Sequence[StoredConfig], root: Path, readers: str) -> None:
-    if not configs:
-        return
-    names = [
-        f"{os.path.relpath(config.path, root)} ({', '.join(dict.fromkeys(config.names))})"
-        for config in configs
-    ]
-    left = len(names) - _NAMED
-    log.warning(
-        "credentials are in %s, which the programs of the tests %s read; "
-        "set `persist-credentials: false` for actions/checkout",
-        joined([*names[:_NAMED], *([f"{left} more"] if left > 0 else [])]),
-        readers,
-    )
+        log.warning("%s was changed during a run: its credentials are not restored", config)
 
 
 def _is_own_folder(path: Path, root: Path) -> bool:
@@ -133,62 +142,92 @@ def _make_user(folder: Path, uid: int) -> ChildUser:
     return user
 
 
-def give_tree(
-    tree: Path, user: ChildUser, kept: Collection[Path], owners: Collection[int], since: float = 0
+async def _give_tree(
+    tree: Path, user: ChildUser, owners: Iterable[int], kept: Sequence[Path], *tests: str
 ) -> None:
-    """Gives the files in a tree that belong to one of the `owners`, and changed after `since`
-    (seconds since 1970), to `user`. What is in `kept` stays. Its user must not run yet."""
-    names = {str(path) for path in kept}
-    # Of what stays, a folder is entered only if another path that stays is in it.
-    closed = {one for one in names if not any(each.startswith(f"{one}/") for each in names)}
-    for path, descriptor, entries in walk_open(tree):
-        for entry in entries:
-            facts = entry.stat(follow_symlinks=False)
-            # A file with a second name may belong to somebody outside the tree.
-            shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
-            given = facts.st_uid in owners and facts.st_ctime >= since and not shared
-            if given and f"{path}/{entry.name}" not in names:
-                os.chown(entry.name, user.uid, user.uid, dir_fd=descriptor, follow_symlinks=False)
-        entries[:] = [entry for entry in entries if f"{path}/{entry.name}" not in closed]
+    """Gives what is in a tree and belongs to one of the `owners` to `user`, except what is in
+    `kept` and the folders above it. `tests` are more conditions of find(1)."""
+    above = {path for name in kept for path in name.parents if path.is_relative_to(tree)}
+    stays = [word for path in above for word in ("!", "-path", _pattern(path))]
+    await _change_owner(tree, (user.uid, user.uid), owners, (*stays, *tests), kept)
 
 
-def give_to_group(folder: Path) -> None:
-    """Lets the group do in a folder, and all that is in it, what the owner may do: with the rights
-    of the owner, who may have left what it cannot enter itself. OSError."""
-    if folder.is_symlink() or not folder.is_dir():
-        return  # an agent replaced it
-    owner = folder.stat().st_uid
-    folder.chmod(_with_group(folder.stat()))
-    for _, descriptor, entries in walk_open(folder):
-        for entry in entries.copy():
-            with contextlib.suppress(FileNotFoundError):  # a process may delete its files
-                facts = entry.stat(follow_symlinks=False)
-                is_own = facts.st_uid == owner and not stat.S_ISLNK(facts.st_mode)
-                if is_own and _with_group(facts) != stat.S_IMODE(facts.st_mode):
-                    os.chmod(entry.name, _with_group(facts), dir_fd=descriptor)
-                if not is_own or facts.st_mode & _ENTER != _ENTER:
-                    entries.remove(entry)
+async def _change_owner(
+    tree: Path,
+    owner: tuple[int, int],
+    owners: Iterable[int],
+    tests: Sequence[str] = (),
+    pruned: Sequence[Path] = (),
+) -> None:
+    """Gives a tree, as far as it belongs to one of the `owners`, to another one. A file with a
+    second name, which may belong to somebody outside the tree, stays, unless it is of a user of
+    programs. No link is followed, also when a program replaces a folder meanwhile. AttemptError."""
+    closed = [word for path in pruned for word in ("-path", _pattern(path), "-prune", "-o")]
+    single = ("!", "(", "-type", "f", "-links", "+1", ")")
+    given = ["-false"]
+    for uid in sorted(set(owners)):
+        given += ["-o", "-uid", str(uid), *(() if uid in UIDS else single)]
+    words = ("find", str(tree), *closed, "(", *given, ")", *tests)
+    await process.run_checked(
+        "the change of owners",
+        (*words, "-execdir", "chown", "-h", f"{owner[0]}:{owner[1]}", "{}", "+"),
+        kind="resources",
+        cwd=Path("/"),
+        environment=_ENVIRONMENT,
+        timeout=_SECONDS,
+    )
 
 
-def _with_group(facts: os.stat_result) -> int:
-    return stat.S_IMODE(facts.st_mode) | (facts.st_mode & stat.S_IRWXU) >> 3
+def _pattern(path: Path) -> str:
+    """A path as a pattern of find(1) that matches it alone."""
+    return re.sub(r"([*?\[\\])", r"\\\1", str(path))
 
 
-def give_new_files(isolation: Isolation, since: float) -> None:
-    """Gives to head's user what root made in the checkout after `since`, as `setup` does."""
+async def share_with_group(folder: Path, user: ChildUser) -> None:
+    """Lets the group do in a folder, and all that is in it, what the owner may do, with the rights
+    of `user`, who may have left what it cannot enter itself. AttemptError."""
+    await process.run_checked(
+        "the change of modes",
+        ("chmod", "-R", "g=u", str(folder)),
+        kind="workspace",
+        cwd=Path("/"),
+        environment=_ENVIRONMENT,
+        timeout=_SECONDS,
+        codes=range(256),
+        user=user,
+    )
+
+
+async def give_new_files(isolation: Isolation, since: float) -> None:
+    """Gives to head's user what root made in the checkout after `since` (seconds since 1970), as
+    `setup` does."""
     if isolation.head is not None:
-        give_tree(isolation.checkout, isolation.head, isolation.kept, {0}, since)
+        tests = ("-newerct", f"@{since:f}")
+        await _give_tree(isolation.checkout, isolation.head, [0], isolation.kept, *tests)
 
 
-def give_worktree(tree: Path, user: ChildUser | None) -> None:
+async def give_worktree(tree: Path, user: ChildUser | None) -> None:
     """Gives a worktree that root made to `user`, who may not replace its `.git`. Nobody else can
     enter the folder that contains it."""
     if user is None:
         return
-    give_tree(tree, user, {tree / ".git"}, {0})
+    await _give_tree(tree, user, [0], [tree / ".git"])
     for path, mode in ((tree, _SHARED & ~0o001), (tree.parent, 0o710)):
         os.chown(path, -1, user.uid)
         path.chmod(mode)
+
+
+async def restore_owner(workspace: Path) -> None:
+    """Gives what is in the workspace and belongs to root, or to the users of programs, to its
+    owner, who can read it then. It does nothing unless this process is root."""
+    if os.geteuid() != 0:
+        return
+    try:
+        owner = workspace.stat()
+        owners = {*UIDS, 0} - {owner.st_uid}
+        await _change_owner(workspace.resolve(), (owner.st_uid, owner.st_gid), owners)
+    except (OSError, AttemptError) as error:
+        log.warning("the files in the workspace could not be given to its owner: %s", error)
 
 
 def _lock(
@@ -199,14 +238,15 @@ def _lock(
     changes: dict[Path, tuple[int, int]] = {}
     for path in private:
         changes[path] = (-1, 0o700)
-        ancestors = [one for one in path.parents if one.is_relative_to(root)]
+        ancestors = [above for above in path.parents if above.is_relative_to(root)]
         changes |= dict.fromkeys(ancestors, (HEAD_UID, _SHARED))
     changes[root] = (HEAD_UID, _SHARED)
     for path in root.iterdir():
         mode = stat.S_IMODE(path.lstat().st_mode)
         is_plain = path.is_dir() or path.is_file()
         # Base's user passes through the checkout to `.git`, and to nothing else.
-        if mode & 0o007 and is_plain and not path.is_symlink() and path not in isolation.kept:
+        is_given = path not in changes and path != root / ".git"
+        if mode & 0o007 and is_plain and is_given and not path.is_symlink():
             changes[path] = (-1, mode & ~0o007)
     changes |= dict.fromkeys((*_mounts(environ, root), *_open_socket_folders()), (-1, 0o700))
     for path, (group, mode) in changes.items():
@@ -214,17 +254,6 @@ def _lock(
         restored.callback(_restore_mode, path, facts.st_gid, stat.S_IMODE(facts.st_mode))
         os.chown(path, -1, group)
         path.chmod(mode)
-
-
-async def _hide_credentials(root: Path, metadata: Path, scratch: Path, restored: ExitStack) -> None:
-    """Takes the credentials out of the configuration files of git; `restored` puts them back."""
-    configs = await _stored_configs(root, metadata)
-    _warn_of(configs, root, "cannot")
-    for config in configs:
-        original = config.path.read_bytes()
-        stripped = await config.without_credentials(scratch, _GIT_ENVIRONMENT)
-        restored.callback(_restore_config, config.path, stripped, original)
-        config.path.write_bytes(stripped)
 
 
 def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
@@ -235,7 +264,7 @@ def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
     folders += [Path("/github", name) for name in _MOUNTS]
     shared = {Path(tempfile.gettempdir()).resolve(), Path("/github"), Path("/")}
     resolved = {folder.resolve() for folder in folders if folder.is_dir()}
-    return {one for one in resolved - shared if not root.is_relative_to(one)}
+    return {folder for folder in resolved - shared if not root.is_relative_to(folder)}
 
 
 def _open_socket_folders() -> set[Path]:
@@ -268,13 +297,3 @@ def _restore_mode(path: Path, group: int, mode: int) -> None:
             os.fchmod(descriptor, mode)
     finally:
         os.close(descriptor)
-
-
-def _restore_config(config: Path, known: bytes, original: bytes) -> None:
-    """Restores a configuration file, unless a program has changed it or put another file there: a
-    link would give it the credentials."""
-    is_there = config.resolve() == config and config.is_file() and config.stat().st_nlink == 1
-    if is_there and config.read_bytes() == known:
-        config.write_bytes(original)
-    else:
-        log.warning("%s was changed during a run: its credentials are not restored", config)

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.review.change import base_tree
 from agentevals_action.system import isolation, process
-from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.protection import protected_checkout, warn_of_credentials
+from agentevals_action.system.protection import (
+    protected_checkout,
+    restore_owner,
+    warn_of_credentials,
+)
 from tests.support.repositories import Repository
 from tests.support.waiting import entered
 
@@ -30,12 +32,11 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from agentevals_action.system import isolation
-from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import protected_checkout
 from agentevals_action.system.signals import run
 isolation.UIDS = ()
 async def hold():
-    async with protected_checkout(GitRepository(Path(sys.argv[1])), [], {}):
+    async with protected_checkout(Path(sys.argv[1]), [], {}):
         print("protected", flush=True)
         await asyncio.Event().wait()
 run(hold())
@@ -56,19 +57,14 @@ def made() -> Iterator[Repository]:
     folder = Path(tempfile.mkdtemp(prefix="test-protection-"))
     folder.chmod(0o755)
     repository = Repository.create(folder / "checkout", {"agent.py": "1", "ci/agent.py": "1"})
-    include = (
-        '[include]\n\tpath = own.inc\n[includeIf "gitdir:/"]\n\tpath = ../ci/job.inc\n'
-        f"\tpath = {folder}/outside.inc\n"
-    )
     for name, text in {
-        ".git/config": HEADER + include,
+        ".git/config": f"{HEADER}[user]\n\tname = Ada\n[include]\n\tpath = ../ci/job.inc\n",
         ".git/config.worktree": HEADER,
-        ".git/own.inc": f"{HEADER}[user]\n\tname = Ada\n[include]\n\tpath = deeper.inc\n",
-        ".git/deeper.inc": HEADER,
-        "ci/job.inc": HEADER,
-        ".git/modules/sub/config": HEADER,
-        ".git/modules/sub/modules/deep/config.worktree": HEADER,
+        ".git/modules/sub/config": f'[url "https://me:{SECRET}@host/"]\n\tinsteadOf = x\n',
+        ".git/modules/sub/modules/deep/config.worktree": HEADER.replace("\n\t", ""),
         "second/.git/config": f"{HEADER}[user]\n\temail = ada@example.org\n",
+        "third/.git/config": f'[remote "origin"]\n\turl = https://{SECRET}@host/a\n',
+        "fourth/.git/config": f'[credential]\n\thelper = "!f() {{ \\\n echo {SECRET}; }}; f"\n',
     }.items():
         path = repository.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +104,7 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
     made: Repository, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = state(made)
-    with entered(protected_checkout(GitRepository(made.path), [], {})) as users:
+    with entered(protected_checkout(made.path, [], {})) as users:
         for user in (None, users.head, users.base):
             assert SECRET not in output_of(user, made.path, READ_ALL)
             assert SECRET not in output_of(user, made.path / ".git", READ_ALL)
@@ -116,18 +112,16 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
         settings = output_of(users.head, made.path, "git config --list; cat second/.git/config")
         assert "user.name=Ada" in settings
         assert "ada@example.org" in settings
-        assert "job.inc" not in settings
-    base_tree.restore_owner([made.path], made.path)
+    asyncio.run(restore_owner(made.path))
     assert state(made) == before
-    assert ".git/modules/sub/config (extraheader)" in caplog.text
-    assert "and 3 more, which the programs of the tests cannot read" in caplog.text
+    assert "`.git/modules/sub/config`" in caplog.text
+    assert "and 2 more, which the programs of the tests cannot read" in caplog.text
 
 
-def test_warn_of_credentials__names_those_of_other_repositories(
+def test_warn_of_credentials__without_protection(
     made: Repository, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asyncio.run(warn_of_credentials(GitRepository(made.path)))
-    assert "second/.git/config (extraheader)" in caplog.text
+    warn_of_credentials(made.path)
     assert "which the programs of the tests can read" in caplog.text
 
 
@@ -136,7 +130,7 @@ def test_protected_checkout__a_link_does_not_get_the_credentials(
 ) -> None:
     """Attack: a program replaces the folder of a second repository by a link to its own copy."""
     second, copy = made.path / "second", made.path.parent / "copy"
-    with entered(protected_checkout(GitRepository(made.path), [], {})):
+    with entered(protected_checkout(made.path, [], {})):
         shutil.copytree(second, copy)
         shutil.rmtree(second)
         second.symlink_to(copy)
@@ -163,5 +157,5 @@ def test_protected_checkout__is_restored_after_a_signal(
         assert state(made) != before
         child.send_signal(number)
         child.wait(60)
-    base_tree.restore_owner([made.path], made.path)
+    asyncio.run(restore_owner(made.path))
     assert state(made) == before

@@ -39,7 +39,6 @@ from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.shard_files import fragment_name
 from agentevals_action.review import pipeline, publish
-from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.workspace import SHARDS, ReviewWorkspace
 from agentevals_action.review.history import ShownHistory, store_and_show
 from agentevals_action.review.request import ReviewRequest
@@ -54,7 +53,11 @@ from agentevals_action.system.isolation import (
     find_obstacle,
     restrict_children,
 )
-from agentevals_action.system.protection import protected_checkout, warn_of_credentials
+from agentevals_action.system.protection import (
+    protected_checkout,
+    restore_owner,
+    warn_of_credentials,
+)
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import in_thread
@@ -121,7 +124,7 @@ async def command() -> int:
         # The step reports another run. Its own status is that of the default branch.
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
-        await in_thread(_restore_owner, workspace)
+        await restore_owner(workspace.folder)
 
 
 def _outcome_of(error: AgentEvalsError) -> Outcome:
@@ -287,11 +290,12 @@ class _Gate:
         """The users of the programs that run, which exist within the block."""
         workspace, settings = self.workspace, self.workspace.settings
         if not self.isolates:
-            await warn_of_credentials(repository)
+            await in_thread(warn_of_credentials, repository.root)
             yield NO_ISOLATION
             return
         folders = (workspace.folder / name for name in settings.output_folders)
-        async with protected_checkout(repository, tuple(folders), workspace.environ) as users:
+        root = repository.root
+        async with protected_checkout(root, tuple(folders), workspace.environ) as users:
             yield users
 
     def _view(self, review: Review) -> ReportView:
@@ -388,12 +392,3 @@ def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService
         return service
     print(f"report: not uploaded, because {service}")
     return None
-
-
-def _restore_owner(workspace: ReviewWorkspace) -> None:
-    """Gives what root wrote in the workspace to the workspace's owner, so that later steps can
-    read and remove it."""
-    try:
-        base_tree.restore_owner((workspace.folder,), workspace.folder)
-    except (AgentEvalsError, OSError, ValueError) as error:
-        log.warning("the files in the workspace could not be given to its owner: %s", error)

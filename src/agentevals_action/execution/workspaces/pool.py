@@ -1,21 +1,22 @@
-"""The workspaces of one run: which tests share a folder, and the folder of each attempt."""
+"""The workspaces of one run: which tests share a folder, and the session of each sample in one."""
 
 import os
 import re
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.folder import (
-    Attempt,
-    Run,
     WorkspaceFolder,
+    WorkspaceTools,
     workspace_errors,
 )
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite, Test, Workspace
+from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.isolation import (
     NO_ISOLATION,
     TRAVERSABLE,
@@ -23,6 +24,7 @@ from agentevals_action.system.isolation import (
     Isolation,
     new_folder,
 )
+from agentevals_action.system.protection import share_with_group
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
 
@@ -30,31 +32,32 @@ from agentevals_action.system.temp_dirs import remove_folder
 _MAX_NAME = 60
 
 
-class Workspaces:
-    """The workspaces of one run, in a new folder below `scratch` that is made when the first one is
-    needed.
+@dataclass(frozen=True)
+class WorkspaceOptions:
+    """What the workspaces of a run depend on, besides its suites.
 
-    `environment` is all that hooks see, `withheld` are the names of the variables that they do not
-    see. `notice` takes sentences for the reader. `copy_template` copies a template into a new
-    folder. With `keep`, the folder of a test that did not pass is copied there as the agent left
-    it. `isolation` gives the users that hooks run as and folders belong to.
-    """
+    Their folders are below `scratch`. `environment` is all that hooks see, `withheld` are the names
+    of the variables that they do not see. `notice` takes sentences for the reader. `copy_template`
+    copies a template into a new folder. With `keep`, the folder of a test that did not pass is
+    copied there as the agent left it. `isolation` gives the users that hooks run as and folders
+    belong to."""
 
-    def __init__(
-        self,
-        scratch: Path,
-        environment: Mapping[str, str],
-        withheld: tuple[str, ...],
-        run_id: str,
-        notice: Callable[[str], None],
-        copy_template: Callable[[Path, Path], None],
-        keep: Path | None = None,
-        isolation: Isolation = NO_ISOLATION,
-    ) -> None:
-        self._isolation, self._copy_template = isolation, copy_template
-        self._scratch, self._run_id, self._notice, self._keep = scratch, run_id, notice, keep
-        self._environment, self._withheld = environment, withheld
-        self._runs: dict[ChildUser | None, Run] = {}
+    scratch: Path
+    environment: Mapping[str, str]
+    withheld: tuple[str, ...]
+    run_id: str
+    notice: Callable[[str], None]
+    copy_template: Callable[[Path, Path], None]
+    keep: Path | None = None
+    isolation: Isolation = NO_ISOLATION
+
+
+class WorkspacePool:
+    """The workspaces of one run, in new folders that are made when they are needed."""
+
+    def __init__(self, options: WorkspaceOptions) -> None:
+        self._options = options
+        self._tools: dict[ChildUser | None, WorkspaceTools] = {}
         self._shared: dict[Hashable, WorkspaceFolder] = {}
 
     def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
@@ -65,7 +68,7 @@ class Workspaces:
             return None
         return (suite.root, suite.path, test.id if workspace.own else None)
 
-    async def enter(self, suite: Suite, test: Test, sample: int) -> Attempt:
+    async def enter(self, suite: Suite, test: Test, sample: int) -> "WorkspaceSession":
         """Makes or reuses the folder of a test and runs the hooks before the agent.
 
         Raises AttemptError of kind `workspace`. A shared folder that could not be made is an error
@@ -73,21 +76,24 @@ class Workspaces:
         """
         if test.workspace is None:
             raise TypeError(f"the test {test.id} has no workspace")
-        run = self._begin(self._isolation.user_of(suite.root))
+        tools = self._tools_of(self._options.isolation.user_of(suite.root))
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
-        folder = WorkspaceFolder(run, test.workspace, suite.path, owner)
+        folder = WorkspaceFolder(tools, test.workspace, suite.path, owner)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
-        suffix = f"-{sample + 1}" if sample else ""
-        attempt = Attempt(run, folder, test, f"{_slug(suite.path)}/{_slug(test.id)}{suffix}")
+        keep = self._options.keep
+        if keep:
+            suffix = f"-{sample + 1}" if sample else ""
+            keep = keep / _slug(suite.path) / f"{_slug(test.id)}{suffix}"
+        session = WorkspaceSession(tools, folder, test, test.workspace, keep)
         try:
             await folder.make()
-            await attempt.begin()
+            await session.begin()
         except AttemptError:
-            await attempt.leave(failed=True, begun=False)
+            await session.leave(failed=True, begun=False)
             raise
-        return attempt
+        return session
 
     async def close(self) -> None:
         """Runs `after_all` of every shared folder and removes everything. A failed hook is a
@@ -95,39 +101,115 @@ class Workspaces:
         for folder in self._shared.values():
             await folder.end()
         self._shared.clear()
-        for run in self._runs.values():
-            await run.repositories.close()
-            await in_thread(remove_folder, run.folder)
-        self._runs.clear()
+        for tools in self._tools.values():
+            await tools.repositories.close()
+            await in_thread(remove_folder, tools.folder)
+        self._tools.clear()
 
-    def _begin(self, user: ChildUser | None) -> Run:
-        """What the folders of a user are made with."""
-        if run := self._runs.get(user):
-            return run
-        with workspace_errors("a folder for workspaces cannot be made"):
-            folder = new_folder("workspaces-", self._scratch).resolve()
-            if user:  # it may not list the folders
-                folder.chmod(TRAVERSABLE)
-            git = Git(folder / "git", self._environment, user)
-            copies = folder / "repositories"
-            copies.mkdir()
-            if user:
-                os.chown(copies, user.uid, user.uid)
-            repositories = Repositories(git, copies)
-        hooks = HookRunner(self._environment, self._withheld, user)
-        run = Run(
+    def _tools_of(self, user: ChildUser | None) -> WorkspaceTools:
+        if user not in self._tools:
+            with workspace_errors("a folder for workspaces cannot be made"):
+                self._tools[user] = self._make_tools(user)
+        return self._tools[user]
+
+    def _make_tools(self, user: ChildUser | None) -> WorkspaceTools:
+        options = self._options
+        folder = new_folder("workspaces-", options.scratch).resolve()
+        copies = folder / "repositories"
+        copies.mkdir()
+        if user:  # it may not list the folders
+            folder.chmod(TRAVERSABLE)
+            os.chown(copies, user.uid, user.uid)
+        git = Git(folder / "git", options.environment, user)
+        hooks = HookRunner(options.run_id, options.environment, options.withheld, user)
+        return WorkspaceTools(
             folder,
             git,
-            repositories,
+            Repositories(git, copies),
             hooks,
-            self._run_id,
-            self._notice,
-            self._copy_template,
-            self._keep,
+            options.notice,
+            options.copy_template,
             user,
         )
-        self._runs[user] = run
-        return run
+
+
+@dataclass(frozen=True)
+class WorkspaceSession:
+    """One sample of a test in its folder, which is copied to `keep` if the test does not pass."""
+
+    _tools: WorkspaceTools
+    _folder: WorkspaceFolder
+    _test: Test
+    _workspace: Workspace
+    _keep: Path | None
+
+    @property
+    def path(self) -> Path:
+        """The folder, absolute."""
+        return self._folder.path
+
+    async def begin(self) -> None:
+        """Runs the steps before the agent and records the state of the folder. Raises
+        AttemptError."""
+        await self._folder.reset(self._workspace.reset_before)
+        if hook := self._workspace.before_each:
+            await self._tools.hooks.run("before_each", hook, self.path, self._test)
+        if self._folder.diff:
+            await self._folder.diff.begin()
+
+    async def diff(self) -> str:
+        """The unified diff of the changes since `begin`. From now on judges may read and write
+        what the agent made, with whatever modes. Raises AttemptError."""
+        if self._folder.diff is None:
+            raise AttemptError("workspace", "the changes of the agent are lost: its folder is gone")
+        if self._tools.user:
+            await share_with_group(self.path, self._tools.user)
+        return await self._folder.diff.since_begin()
+
+    async def leave(self, failed: bool, begun: bool = True) -> None:
+        """Runs the steps after the evaluators: `after_each`, then the reset of a shared folder or
+        the removal of an own one.
+
+        The hook runs before the reset: it may collect files of the agent, and nothing that it
+        writes reaches the next test. A failure here is a notice, never a score. `begun` is False
+        when the agent did not run.
+        """
+        folder, workspace, hook = self._folder, self._workspace, self._workspace.after_each
+        if failed and folder.diff:
+            await self._copy_to_keep()
+        if begun and hook:
+            try:
+                await self._tools.hooks.run("after_each", hook, self.path, self._test)
+            except AttemptError as error:
+                self._notice(error)
+        if workspace.per_test:
+            await folder.end()
+        elif folder.diff:
+            try:
+                await folder.reset(workspace.reset)
+            except AttemptError as error:
+                self._notice(error)
+                await folder.drop()
+
+    async def _copy_to_keep(self) -> None:
+        if self._keep is None:
+            return
+        copy, number = self._keep, 1
+        while copy.exists():
+            number += 1
+            copy = self._keep.with_name(f"{self._keep.name}.{number}")
+        try:
+            # Links out of the folder are dropped: whoever uploads the copy would follow them.
+            await in_thread(copy_tree, self.path, copy, "drop", True)
+        except (OSError, RecursionError) as error:
+            outcome = f"could not be kept: {error}"
+        else:
+            outcome = f"is kept in {copy}"
+        self._tools.notice(f"the workspace of the test `{self._test.id}` {outcome}")
+
+    def _notice(self, error: AttemptError) -> None:
+        test = self._test
+        self._tools.notice(f"{test.location.path}: test `{test.id}`: {error.sentence}")
 
 
 def _slug(text: str) -> str:

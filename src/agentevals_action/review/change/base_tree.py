@@ -4,9 +4,8 @@ the worktree of that commit."""
 import asyncio
 import contextlib
 import os
-import stat
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,8 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
-from agentevals_action.system.files.tree_files import walk_open
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, UIDS, ChildUser
+from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, ChildUser
 from agentevals_action.system.protection import give_worktree
 from agentevals_action.system.signals import in_thread
 
@@ -168,7 +166,7 @@ async def base_worktree(
         tree = folder / folder.name
         try:
             await repository.add_worktree(tree, sha)
-            await in_thread(give_worktree, tree, user)
+            await give_worktree(tree, user)
             yield tree
         finally:
             await in_thread(_forget, records, folder.name)
@@ -206,40 +204,6 @@ def _forget(records: Path, name: str) -> None:
     temp_dirs.remove_folder(records / name)
     with contextlib.suppress(OSError):  # the folder is removed only if it is empty
         records.rmdir()
-
-
-def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
-    """Gives the files below the paths that belong to root, or to the users of programs, to the
-    owner of the workspace, who can read them then. It does nothing unless this process is root.
-    Symbolic links are not followed, and nothing outside the workspace changes."""
-    if os.geteuid() != 0:
-        return
-    workspace = workspace.resolve()
-    owner = workspace.stat()
-    for path in paths:
-        resolved = path.parent.resolve() / path.name
-        if resolved != workspace and not resolved.is_relative_to(workspace):
-            raise ValueError(f"{path} lies outside the workspace {workspace}")
-        if not os.path.lexists(resolved):
-            continue
-        _change_owner(resolved, owner, None, resolved.lstat())
-        if not resolved.is_dir() or resolved.is_symlink():
-            continue
-        for _, folder, entries in walk_open(resolved):
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # a process may delete its files
-                    facts = entry.stat(follow_symlinks=False)
-                    _change_owner(entry.name, owner, folder, facts)
-
-
-def _change_owner(
-    name: str | Path, owner: os.stat_result, folder: int | None, facts: os.stat_result
-) -> None:
-    # A file with a second name may belong to somebody outside the workspace.
-    shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
-    is_root = facts.st_uid == 0 != owner.st_uid
-    if facts.st_uid in UIDS or (is_root and not shared):
-        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _short(sha: str) -> str:

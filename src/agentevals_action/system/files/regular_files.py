@@ -14,12 +14,8 @@ _TYPES = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
-
-
 _MAX_DIGESTED = 4 * 1024**3  # bytes
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-#: Linux opens a folder to search it without the right to list it.
-_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class NotRegularFile(OSError):
@@ -27,44 +23,14 @@ class NotRegularFile(OSError):
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Opens a regular file to read its bytes; links are followed. OSError, NotRegularFile.
-
-    Attack: a FIFO without a writer blocks the run forever when it is opened in the usual way."""
+    """Opens a regular file to read its bytes; links are followed. A FIFO without a writer, which a
+    program may have put there, does not block. OSError, NotRegularFile."""
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket
             raise _not_regular(path, stat.S_IFSOCK) from None
         raise
-    return _file_of(descriptor, path)
-
-
-def open_resolved(path: Path) -> BufferedReader:
-    """As `open_regular`, for an absolute path that was resolved when its suite was loaded: no link
-    is followed, also not to a folder. OSError, NotRegularFile.
-
-    Attack: an agent replaces a file of a later prompt by a link to `/proc/self/environ` or to a
-    file of the runner, which the action can read, and gets its content with the prompt."""
-    folder = os.open(path.anchor, _FOLDER_FLAGS)
-    try:
-        for part in path.parts[1:-1]:
-            below = os.open(part, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        descriptor = os.open(path.name, _FLAGS | os.O_NOFOLLOW, dir_fd=folder)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR) and path.exists():
-            problem = "a program replaced it, or a folder above it, by a link"
-            raise NotRegularFile(error.errno, problem, str(path)) from None
-        if error.errno == errno.ENXIO:
-            raise _not_regular(path, stat.S_IFSOCK) from None
-        raise
-    finally:
-        os.close(folder)
-    return _file_of(descriptor, path)
-
-
-def _file_of(descriptor: int, path: Path) -> BufferedReader:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -73,6 +39,19 @@ def _file_of(descriptor: int, path: Path) -> BufferedReader:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def open_resolved(path: Path) -> BufferedReader:
+    """As `open_regular`, for an absolute path without links, which programs may have replaced
+    since: a link to `/proc/self/environ` or to a file of the runner, which the action can read, is
+    not followed. OSError, NotRegularFile."""
+    file = open_regular(path)
+    opened = Path(f"/proc/self/fd/{file.fileno()}")
+    if (opened.readlink() if opened.is_symlink() else path.resolve()) != path:
+        file.close()
+        problem = "a program replaced it, or a folder above it, by a link"
+        raise NotRegularFile(errno.ELOOP, problem, str(path))
+    return file
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -92,9 +71,7 @@ def _read(opened: BufferedReader, limit: int) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a regular file of at most 4 GB, hexadecimal. OSError, NotRegularFile.
-
-    Attack: reading a file of a terabyte, which takes no space where it is empty, takes an hour."""
+    """The SHA-256 of a regular file of at most 4 GB, hexadecimal. OSError, NotRegularFile."""
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > _MAX_DIGESTED:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))

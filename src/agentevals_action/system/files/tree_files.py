@@ -20,9 +20,6 @@ WRITE_ADVICE = (
     "check that the disk has free space and that the folder is writable, or name another folder, "
     "and run again"
 )
-_GIT = ".git"
-_CHUNK = 1024 * 1024  # bytes that a copy has in memory
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
 Links = Literal["refuse", "drop", "keep"]
@@ -30,98 +27,34 @@ Links = Literal["refuse", "drop", "keep"]
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """A file, folder or link: its path relative to the walked folder (POSIX), and its `lstat`."""
+    """A file, folder or link: its path relative to the walked folder (POSIX), and its type."""
 
     path: str
-    facts: os.stat_result
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a real folder."""
-        return stat.S_ISDIR(self.facts.st_mode)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
-        return stat.S_ISLNK(self.facts.st_mode)
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a regular file."""
-        return stat.S_ISREG(self.facts.st_mode)
+    is_folder: bool
+    is_link: bool
+    is_file: bool
 
 
 class LeavingLink(ValueError):
     """A link that leads out of the folder that contains it."""
 
 
-def walk(folder: Path, git: bool = False) -> Iterator[TreeEntry]:
-    """All entries below a folder, each folder before its content; `git` includes `.git` files and
-    folders. OSError."""
+def walk(folder: Path) -> Iterator[TreeEntry]:
+    """All entries below a folder by name, each folder before its content; without `.git` files and
+    folders. No link is followed. OSError."""
     waiting = [""]
     while waiting:
-        for entry in list_folder(folder, waiting.pop()):
-            if git or entry.path.rpartition("/")[2] != _GIT:
-                yield entry
-                if entry.is_folder:
-                    waiting.append(entry.path)
-
-
-def walk_open(folder: Path) -> Iterator[tuple[str, int, list["os.DirEntry[str]"]]]:
-    """The folders below and with an absolute folder, each before those in it: its path, a
-    descriptor, and its entries, from which the caller may remove folders that are not entered.
-
-    A tree of any depth takes one descriptor. No link is followed; OSError if another program moves
-    a folder meanwhile.
-
-    Attack: `os.fwalk` fails on a folder 1,000 levels deep, which an agent leaves."""
-    current, path = os.open(folder, _FOLDER_FLAGS), str(folder)
-    above: list[tuple[str, tuple[int, int], list[str]]] = []
-    try:
-        while True:
-            with os.scandir(current) as found:
-                entries = list(found)
-            yield path, current, entries
-            names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
-            above.append((path, _identity(current), names))
-            path = ""
-            while not path:
-                parent, _, names = above[-1]
-                if names:
-                    name = names.pop()
-                    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed
-                        current, path = _exchanged(current, name), f"{parent}/{name}"
-                    continue
-                above.pop()
-                if not above:
-                    return
-                current = _exchanged(current, "..")
-                if _identity(current) != above[-1][1]:
-                    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), above[-1][0])
-    finally:
-        os.close(current)
-
-
-def _identity(descriptor: int) -> tuple[int, int]:
-    facts = os.fstat(descriptor)
-    return facts.st_dev, facts.st_ino
-
-
-def _exchanged(descriptor: int, name: str) -> int:
-    """Opens a folder below an open one, which is closed."""
-    opened = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
-    os.close(descriptor)
-    return opened
-
-
-def list_folder(folder: Path, path: str) -> Iterator[TreeEntry]:
-    """The entries of the one folder `folder/path`, by name. OSError."""
-    with os.scandir(folder / path) as found:
-        names = sorted(entry.name for entry in found)
-    for name in names:
-        below = f"{path}/{name}" if path else name
-        with contextlib.suppress(FileNotFoundError):  # removed since
-            yield TreeEntry(below, (folder / below).lstat())
+        path = waiting.pop()
+        with os.scandir(folder / path) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.name != ".git":
+                below = f"{path}/{entry.name}" if path else entry.name
+                is_folder = entry.is_dir(follow_symlinks=False)
+                is_file = entry.is_file(follow_symlinks=False)
+                yield TreeEntry(below, is_folder, entry.is_symlink(), is_file)
+                if is_folder:
+                    waiting.append(below)
 
 
 def leads_out(folder: Path, path: str) -> bool:
@@ -145,48 +78,41 @@ def copy_tree(
     `git` includes `.git`. For the links in `followed` what they lead to is copied.
 
     LeavingLink for a refused link, OSError if a copy fails."""
-    target.mkdir(parents=True)
-    folders = []
-    for entry in walk(source, git):
-        origin, copy = source / entry.path, target / entry.path
-        if entry.is_folder:
-            copy.mkdir()
-            folders.append((origin, copy))
-        elif origin in followed:
-            _copy_linked(origin.readlink(), copy, links)
-        elif entry.is_link:
-            if links == "keep" or not leads_out(source, entry.path):
-                copy.symlink_to(origin.readlink())
-            elif links == "refuse":
-                raise LeavingLink(f"the link {entry.path!r} leads out of {source.name!r}")
-        elif entry.is_file:
-            _copy_file(origin, copy, entry.facts.st_size)
-    for origin, copy in reversed(folders):  # last, as a folder may be read-only
-        shutil.copystat(origin, copy, follow_symlinks=False)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        """What is not copied: special files, links that leave, and what is copied later."""
+        return {name for name in names if not is_copied(Path(folder, name))}
+
+    def is_copied(path: Path) -> bool:
+        mode = path.lstat().st_mode
+        if (path.name == ".git" and not git) or path in followed:
+            return False
+        if stat.S_ISLNK(mode) and links != "keep" and leads_out(source, str(path)):
+            if links == "refuse":
+                name = path.relative_to(source).as_posix()
+                raise LeavingLink(f"the link {name!r} leads out of {source.name!r}")
+            return False
+        return stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)
+
+    shutil.copytree(source, target, symlinks=True, ignore=left_out, copy_function=_copy_file)
+    for link in (path for path in followed if path.is_relative_to(source)):
+        origin, copy = link.readlink(), target / link.relative_to(source)
+        if origin.is_symlink():
+            copy.symlink_to(origin.readlink())
+        elif origin.is_dir():
+            copy_tree(origin, copy, links)
+        else:
+            _copy_file(str(origin), str(copy))
 
 
-def _copy_linked(origin: Path, copy: Path, links: Links) -> None:
-    if origin.is_symlink():
-        copy.symlink_to(origin.readlink())
-    elif origin.is_dir():
-        copy_tree(origin, copy, links)
-    else:
-        _copy_file(origin, copy, origin.stat().st_size)
-
-
-def _copy_file(origin: Path, copy: Path, size: int) -> None:
-    """Copies a regular file, up to the size that it had.
-
-    Attack: a process that an agent left puts a FIFO there after the folder was listed, which
-    blocks the reader for ever, or appends to the file as long as it is read."""
+def _copy_file(origin: str, copy: str) -> None:
+    """Copies a regular file. A link or a FIFO that a process put there since is an OSError."""
     descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "a program replaced it while it was copied", str(origin))
-        with copy.open("xb") as new:
-            while chunk := file.read(min(size, _CHUNK)):
-                new.write(chunk)
-                size -= len(chunk)
+            raise OSError(errno.EINVAL, "a program replaced it while it was copied", origin)
+        with Path(copy).open("xb") as new:
+            shutil.copyfileobj(file, new)
     shutil.copystat(origin, copy, follow_symlinks=False)
 
 

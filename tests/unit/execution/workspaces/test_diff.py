@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,44 +155,27 @@ def test_diff__files_become_folders_and_folders_files(tmp_path: Path) -> None:
         assert expected in text
 
 
-def test_diff__what_no_diff_can_show_is_reported(tmp_path: Path) -> None:
+def test_diff__what_no_diff_can_show_is_counted(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         os.mkfifo(folder / "pipe")
-        with (
-            socket.socket(socket.AF_UNIX) as made,
-            contextlib.chdir(folder),
-        ):  # a socket's path may not be long
-            made.bind("socket")
         with (folder / "large").open("wb") as large:
             large.truncate(MAX_FILE_BYTES + 1)
         (folder / ".GIT").mkdir()
         (folder / ".GIT" / "x").write_text("x")
         (folder / ".gitmodules").symlink_to("x")
-        (Path(os.fsdecode(os.fsencode(folder) + b"/\xff\n"))).write_text("x")
-
-    assert diff(tmp_path, work).splitlines() == [
-        "# new: something that is named like a part of git: .GIT",
-        "# new: something that is named like a part of git: .gitmodules",
-        "# new: something whose name is not UTF-8: \\xff\ufffd",
-        "# new: a file of 20,000,001 bytes, too large to be shown: large",
-        "# new: a named pipe: pipe",
-        "# new: a socket: socket",
-    ]
-
-
-def test_diff__what_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.touch(mode=0)
-    if os.access(closed, os.R_OK):
-        pytest.skip("root reads everything")
-
-    def work(folder: Path) -> None:
         (folder / "app.py").chmod(0)
         (folder / "data").chmod(0)
+        Path(os.fsdecode(os.fsencode(folder) + b"/\xff\n")).write_text("x")
+        with contextlib.chdir(folder):
+            for _ in range(25):
+                Path("deeper" * 40).mkdir()
+                os.chdir("deeper" * 40)
+            Path("end").write_text("x\n")
 
-    text = diff(tmp_path, work)
-    assert "# new: a file that cannot be read: app.py\n" in text
-    assert "# new: a folder that cannot be read (Permission denied): data\n" in text
+    assert diff(tmp_path, work).splitlines()[-1] == (
+        "# 8 changes cannot be shown: special or unreadable files, files over 20 MB, or names that "
+        "git does not take"
+    )
 
 
 def test_diff__names_that_mean_something_to_git(tmp_path: Path) -> None:
@@ -218,21 +200,8 @@ def test_diff__names_that_mean_something_to_git(tmp_path: Path) -> None:
     assert diff(tmp_path, work).count("new file mode") == len(names)
 
 
-def test_diff__very_deep_folders(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        with contextlib.chdir(folder):
-            for _ in range(25):
-                Path("deeper" * 40).mkdir()
-                os.chdir("deeper" * 40)
-            Path("end").write_text("x\n")
-
-    assert diff(tmp_path, work).startswith("# new: something whose path is too long: deeper")
-
-
 def test_diff__the_folder_is_gone(tmp_path: Path) -> None:
-    text = diff(tmp_path, shutil.rmtree)
-    assert text.count("deleted file mode") == 5
-    assert "# new: the folder itself, which is not a folder any more: .\n" in text
+    assert diff(tmp_path, shutil.rmtree).count("deleted file mode") == 5
 
 
 def test_diff__the_folder_is_a_link_somewhere_else(tmp_path: Path) -> None:
@@ -255,7 +224,7 @@ def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
     text = diff(tmp_path, work)
     assert len(text) < MAX_CHARACTERS + 1000
     assert text.endswith(
-        "# The diff is cut here, at 1,000,000 characters. The files that changed, 2 in all:\n# M\tapp.py\n# A\tzz.py\n"
+        "# The diff is cut here, at 1,000,000 characters. The changed files:\n# M\tapp.py\n# A\tzz.py\n"
     )
 
 

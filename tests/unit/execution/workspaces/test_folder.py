@@ -69,17 +69,17 @@ def test_template__is_copied_with_modes_and_links(tmp_path: Path) -> None:
     job.suite = suites.load_valid(tmp_path / "repository")
 
     async def work() -> None:
-        attempt = await job.enter()
-        assert sorted(path.name for path in attempt.path.iterdir()) == [
+        session = await job.enter()
+        assert sorted(path.name for path in session.path.iterdir()) == [
             ".gitignore",
             "app.py",
             "link",
             "sub",
         ]
-        assert (attempt.path / "link").readlink() == Path("sub/x")
-        assert stat.S_IMODE((attempt.path / "app.py").stat().st_mode) == 0o755
-        assert [path.name for path in (attempt.path / "sub").iterdir()] == ["x"]
-        await attempt.leave(failed=False)
+        assert (session.path / "link").readlink() == Path("sub/x")
+        assert stat.S_IMODE((session.path / "app.py").stat().st_mode) == 0o755
+        assert [path.name for path in (session.path / "sub").iterdir()] == ["x"]
+        await session.leave(failed=False)
         await job.workspaces.close()
 
     run(work())
@@ -245,8 +245,8 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
     async def work() -> None:
         with pytest.raises(AttemptError, match=r"the hook `before_each` .* ended with exit code 1"):
             await job.enter(0)
-        attempt = await job.enter(1)
-        await attempt.leave(failed=False)
+        session = await job.enter(1)
+        await session.leave(failed=False)
         await job.workspaces.close()
 
     run(work())
@@ -284,8 +284,8 @@ def test_hook__sees_the_scrubbed_environment_and_its_placeholders(tmp_path: Path
     job = workspaces.run(root, tmp_path / "scratch")
 
     async def work() -> None:
-        attempt = await job.enter()
-        assert (tmp_path / "path").read_text() == str(attempt.path)
+        session = await job.enter()
+        assert (tmp_path / "path").read_text() == str(session.path)
 
     run(work())
     assert (tmp_path / "input").read_text() == "it's $(id) `id`{{other}}"
@@ -298,11 +298,11 @@ def test_hook__that_changes_the_folder_is_not_the_agent(tmp_path: Path) -> None:
     job = made(tmp_path, f"  template: start\n  hooks: {{before_all: {hook}, before_each: {hook}}}")
 
     async def work() -> None:
-        attempt = await job.enter()
-        assert (attempt.path / "new").read_text() == "new\n"
-        assert await attempt.diff() == ""
-        (attempt.path / "new").unlink()
-        assert "-new\n" in await attempt.diff()
+        session = await job.enter()
+        assert (session.path / "new").read_text() == "new\n"
+        assert await session.diff() == ""
+        (session.path / "new").unlink()
+        assert "-new\n" in await session.diff()
 
     run(work())
 
@@ -314,8 +314,8 @@ def test_after_hooks__that_fail_are_notices(tmp_path: Path) -> None:
     job = made(tmp_path, hooks)
 
     async def work() -> None:
-        attempt = await job.enter()
-        await attempt.leave(failed=False)
+        session = await job.enter()
+        await session.leave(failed=False)
         await job.workspaces.close()
 
     run(work())
@@ -499,9 +499,9 @@ def test_remove__whatever_an_agent_left(tmp_path: Path) -> None:
     job = made(tmp_path, "  template: start")
 
     async def work() -> None:
-        attempt = await job.enter()
-        (attempt.path / "sub").chmod(0)
-        await attempt.leave(failed=True)
+        session = await job.enter()
+        (session.path / "sub").chmod(0)
+        await session.leave(failed=True)
         await job.workspaces.close()
 
     try:

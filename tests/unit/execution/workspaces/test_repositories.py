@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.workspaces.folder import Attempt
+from agentevals_action.execution.workspaces.pool import WorkspaceSession
 from tests.support import git_http, repositories, workspaces
 
 
@@ -33,21 +33,21 @@ def _origin() -> repositories.Repository:
 
 def entered(
     tmp_path: Path, fields: str, count: int = 1, isolation: str = "shared"
-) -> list[Attempt]:
+) -> list[WorkspaceSession]:
     """The folders of samples, in a suite with one repository."""
     root = workspaces.suite(
         tmp_path / "repository", f"  isolation: {isolation}\n  repos: [{{path: app, {fields}}}]", {}
     )
     job = workspaces.run(root, tmp_path / "scratch")
 
-    async def enter() -> list[Attempt]:
+    async def enter() -> list[WorkspaceSession]:
         return list(await asyncio.gather(*(job.enter(sample=sample) for sample in range(count))))
 
     return asyncio.run(enter())
 
 
-def content(attempt: Attempt, name: str = "a.txt") -> str:
-    return (attempt.path / "app" / name).read_text()
+def content(session: WorkspaceSession, name: str = "a.txt") -> str:
+    return (session.path / "app" / name).read_text()
 
 
 @pytest.mark.parametrize(
@@ -62,31 +62,31 @@ def content(attempt: Attempt, name: str = "a.txt") -> str:
 )
 def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str) -> None:
     origin(tmp_path / "repository" / "origin")
-    (attempt,) = entered(tmp_path, f"repo: ./origin{fields}")
-    assert content(attempt) == expected
+    (session,) = entered(tmp_path, f"repo: ./origin{fields}")
+    assert content(session) == expected
 
 
 @pytest.mark.parametrize(("fields", "expected"), [("", "3\n"), (", commit: topic~2", "2\n")])
 def test_commit__that_is_named_of_a_url(tmp_path: Path, fields: str, expected: str) -> None:
     with git_http.served(origin(tmp_path / "elsewhere")) as url:
-        (attempt,) = entered(tmp_path, f"repo: '{url}'{fields}")
-    assert content(attempt) == expected
+        (session,) = entered(tmp_path, f"repo: '{url}'{fields}")
+    assert content(session) == expected
 
 
 def test_commit__by_its_hash_on_no_branch(tmp_path: Path) -> None:
     made = origin(tmp_path / "repository" / "origin")
     lost = made.commit("lost", {"a.txt": "lost\n"})
     made.git("reset", "--quiet", "--hard", "HEAD^")
-    (attempt,) = entered(tmp_path, f"repo: ./origin, commit: {lost}")
-    assert content(attempt) == "lost\n"
+    (session,) = entered(tmp_path, f"repo: ./origin, commit: {lost}")
+    assert content(session) == "lost\n"
 
 
 def test_commit__a_reference_of_another_kind(tmp_path: Path) -> None:
     made = origin(tmp_path / "repository" / "origin")
     made.git("update-ref", "refs/pull/1/head", made.git("rev-parse", "topic"))
     made.git("branch", "--quiet", "-D", "topic")
-    (attempt,) = entered(tmp_path, "repo: ./origin, commit: refs/pull/1/head")
-    assert content(attempt) == "topic\n"
+    (session,) = entered(tmp_path, "repo: ./origin, commit: refs/pull/1/head")
+    assert content(session) == "topic\n"
 
 
 def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
@@ -96,21 +96,21 @@ def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
     repositories.Repository.create(root).commit("first")
     (root / "src" / "x").write_text("not committed\n")
     job = workspaces.run(root, tmp_path / "scratch")
-    attempt = asyncio.run(job.enter())
-    assert (attempt.path / "src" / "x").read_text() == "1\n"
+    session = asyncio.run(job.enter())
+    assert (session.path / "src" / "x").read_text() == "1\n"
 
 
 def test_source__shallow_and_detached_as_a_workflow_checks_out(tmp_path: Path) -> None:
     request = repositories.pull_request(tmp_path / "origin", {"a.txt": "1\n"}, {"a.txt": "2\n"})
     request.checkout(tmp_path / "repository" / "under", request.merge)
-    (attempt,) = entered(tmp_path, "repo: ./under")
-    assert content(attempt) == "2\n"
+    (session,) = entered(tmp_path, "repo: ./under")
+    assert content(session) == "2\n"
 
 
 def test_checkout__is_complete_and_on_its_own(tmp_path: Path) -> None:
     made = origin(tmp_path / "repository" / "origin")
-    (attempt,) = entered(tmp_path, "repo: ./origin, commit: first")
-    app = repositories.Repository(attempt.path / "app")
+    (session,) = entered(tmp_path, "repo: ./origin, commit: first")
+    app = repositories.Repository(session.path / "app")
     assert app.git("status", "--porcelain") == ""
     assert app.git("rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
     assert app.git("rev-list", "--count", "origin/topic") == "4"
@@ -130,9 +130,9 @@ def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     hook.chmod(0o755)
-    (attempt,) = entered(tmp_path, "repo: ./origin")
-    assert "AUTHORIZATION" not in (attempt.path / "app" / ".git" / "config").read_text()
-    assert not (attempt.path / "app" / ".git" / "hooks").exists()
+    (session,) = entered(tmp_path, "repo: ./origin")
+    assert "AUTHORIZATION" not in (session.path / "app" / ".git" / "config").read_text()
+    assert not (session.path / "app" / ".git" / "hooks").exists()
     assert not (tmp_path / "ran").exists()
 
 
@@ -142,7 +142,7 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
             tmp_path, f"repo: '{url}', commit: topic", count=3, isolation="per_test"
         )
     assert len({first.path, second.path, third.path}) == 3
-    assert {content(attempt) for attempt in (first, second, third)} == {"topic\n"}
+    assert {content(session) for session in (first, second, third)} == {"topic\n"}
     assert len(list(first.path.parent.parent.glob("repositories/*"))) == 1
 
 
