@@ -131,6 +131,12 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""
 
 
+def shortened(items: Sequence[str], limit: int) -> tuple[str, ...]:
+    """At most `limit` items, and one that counts the others: `… and 3 more`."""
+    left = len(items) - limit
+    return (*items[:limit], f"… and {left:,} more") if left > 0 else tuple(items)
+
+
 def distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     """The different words of several lists, in their order."""
     return tuple(dict.fromkeys(word for words in lists for word in words))

@@ -26,7 +26,7 @@ const drop = (test) => (unknown(test.base?.score) || unknown(test.head?.score) ?
 
 // --- the state is in the hash: filters, order, one test and its samples
 
-const FILTERS = ["change", "suite", "evaluator", "gate", "conversation", "text", "sort"];
+const FILTERS = ["group", "suite", "evaluator", "gate", "conversation", "text", "sort"];
 
 function readState() {
   const hash = location.hash.slice(1);
@@ -72,8 +72,10 @@ const ORDERS = {
   time: (one, other) => (other.head?.time ?? -1) - (one.head?.time ?? -1),
 };
 
+const groupsOf = (test) => (test.groups ?? []).map((index) => data.groups[index].key);
+
 function matches(test, state) {
-  if (state.change === "review" ? !test.needsReview : state.change && test.change !== state.change) return false;
+  if (state.group && !groupsOf(test).includes(state.group)) return false;
   if (state.suite && data.suites[test.suite] !== state.suite) return false;
   if (state.evaluator && !(test.evaluators ?? []).some((index) => data.evaluators[index] === state.evaluator)) return false;
   if (state.gate === "failed" ? !test.failedGates : state.gate && state.gate !== `=${(test.gates ?? []).find((gate) => `=${gate}` === state.gate)}`) return false;
@@ -93,16 +95,14 @@ function options(key) {
   const counts = new Map();
   const add = (value) => counts.set(value, (counts.get(value) ?? 0) + 1);
   for (const test of tests) {
-    if (key === "change") add(test.change);
     if (key === "suite") add(data.suites[test.suite]);
     if (key === "evaluator") (test.evaluators ?? []).forEach((index) => add(data.evaluators[index]));
     if (key === "gate") (test.gates ?? []).forEach((gate) => add(`=${gate}`));
     if (key === "conversation" && test.conversation) add(test.conversation);
   }
+  if (key === "group") return data.groups.map((group) => [group, tests.filter((test) => groupsOf(test).includes(group.key)).length]).filter(([, number]) => number).map(([group, number]) => [group.key, `${group.label} (${number})`]);
   const entries = distinct(counts.keys()).map((value) => [value, `${value.replace(/^=/, "")} (${counts.get(value)})`]);
-  const review = tests.filter((test) => test.needsReview).length;
   const failed = tests.filter((test) => test.failedGates).length;
-  if (key === "change" && review) entries.unshift(["review", `needs review (${review})`]);
   if (key === "gate" && failed) entries.unshift(["failed", `any that failed (${failed})`]);
   return entries;
 }
@@ -119,13 +119,13 @@ function choice(key, label, entries, first) {
 function buildList() {
   const search = element("input", { type: "search", placeholder: "id, question, answer", oninput: () => change("text", search.value) });
   controls.text = search;
-  const filters = [["change", "Change"], ["suite", "Suite"], ["evaluator", "Evaluator"], ["gate", "Required gate"], ["conversation", "Conversation"]];
+  const filters = [["group", "Group"], ["suite", "Suite"], ["evaluator", "Evaluator"], ["gate", "Required gate"], ["conversation", "Conversation"]];
   listing.body = element("tbody");
   listing.status = element("p", { role: "status", class: "muted small" });
   listing.more = element("button", { id: "more", onclick: () => { listing.room += 5 * PAGE; fillRows(readState()); } });
   document.getElementById("list").append(
     element("div", { class: "controls" },
-      filters.map(([key, label]) => [key, label, options(key)]).filter(([, , entries]) => entries.length > 1 || (entries.length && entries[0][0] === "review")).map(([key, label, entries]) => choice(key, label, entries, "all")),
+      filters.map(([key, label]) => [key, label, options(key)]).filter(([key, , entries]) => entries.length > 1 || (key === "group" && entries.length)).map(([key, label, entries]) => choice(key, label, entries, "all")),
       choice("sort", "Order", [["drop", "largest drop"], ["cost", "highest cost"], ["time", "longest time"]].filter(([key]) => key === "drop" || COLUMNS.some(([column]) => column === key)), "review first"),
       element("label", {}, "Search", search),
       element("button", { onclick: () => { location.hash = "#tests"; } }, "Reset"),
@@ -428,7 +428,7 @@ function showTest(state) {
   const chosen = { base: pick("base"), head: pick("head") };
   const gates = (test.failedGates ?? []).map((gate) => element("li", { class: "bad" }, `required gate ${gate} failed`));
   article.replaceChildren(...top,
-    element("ul", { class: "facts" }, gates, (details.byBase ?? []).map((gate) => element("li", { class: "bad" }, `with base's evaluators the required gate ${gate} would fail`)), (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
+    element("ul", { class: "facts" }, gates, (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
     ...question(details),
     ...answers(test, details, chosen), ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, details, state, chosen), ...figures(details, chosen), ...origin(test, details));
 }

@@ -20,9 +20,9 @@ def test_registry__file_names_have_no_folder() -> None:
 
 @pytest.mark.slow
 @reports_by_name
-@pytest.mark.parametrize("review", reviews.GOLDEN)
+@pytest.mark.parametrize("review", reviews.REVIEWS)
 def test_report__is_utf_8_and_the_same_each_time(name: str, review: str) -> None:
-    view = build_view(reviews.GOLDEN[review]())
+    view = build_view(reviews.REVIEWS[review]())
     text = REPORTS[name](view)
     assert text.encode("utf-8", "strict" if name.endswith(".json") else "replace")
     assert REPORTS[name](view) == text

@@ -69,9 +69,9 @@ def _review() -> Review:
 def test_list__filters_are_in_the_address_and_come_from_it(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, _review()))
     assert browser.texts(_IDS) == ["refund", "tone", "opening hours?", "greets"]
-    browser.run("change('change', 'improved')")
+    browser.run("change('group', 'improved')")
     assert browser.texts(_IDS) == ["tone"]
-    assert browser.hash == "#change=improved"
+    assert browser.hash == "#group=improved"
     browser.open(tmp_path / "report.html", "#suite=evals%2Fother%2FEVAL.yaml")
     browser.expect(_IDS, ["greets"])
     browser.open(tmp_path / "report.html", "#text=HOURS&sort=drop")
@@ -79,16 +79,16 @@ def test_list__filters_are_in_the_address_and_come_from_it(browser: Window, tmp_
     assert browser.texts("[role=status]") == ["1 of 4 tests"]
     browser.open(tmp_path / "report.html", "#gate=failed")
     browser.expect(_IDS, ["refund"])
-    browser.open(tmp_path / "report.html", "#evaluator=polite&change=nothing")
+    browser.open(tmp_path / "report.html", "#evaluator=polite&group=nothing")
     browser.expect(_IDS, [])
 
 
-def test_overview__counts_by_change_lead_to_their_tests(browser: Window, tmp_path: Path) -> None:
+def test_overview__counts_of_groups_lead_to_their_tests(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, _review()))
-    assert browser.texts(".changes a") == ["1\nregressed", "1\nimproved", "2\nunchanged"]
+    assert browser.texts(".changes a") == ["1\nfailed a required gate", "1\nimproved"]
     browser.run("document.querySelector('.changes li:nth-child(2) a').click()")
     browser.expect(_IDS, ["tone"])
-    assert browser.hash == "#change=improved"
+    assert browser.hash == "#group=improved"
 
 
 def test_overview__pass_rate_has_its_interval(browser: Window, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_samples__each_can_be_shown(browser: Window, tmp_path: Path) -> None:
 def test_page__asks_for_nothing_and_logs_nothing(
     browser: Window, tmp_path: Path, name: str
 ) -> None:
-    page = _written(tmp_path, reviews.GOLDEN[name]())
+    page = _written(tmp_path, reviews.REVIEWS[name]())
     browser.open(page)
     count = browser.run("tests.length")
     for index in range(min(count, 3)):
@@ -309,8 +309,8 @@ def test_size__stays_below_its_limit(
     page = _written(tmp_path, reviews.review(reviews.compared(head, base)))
     assert page.stat().st_size <= megabytes * 1_000_000
     browser.open(page)
-    browser.run("change('change', 'regressed')")
+    browser.run("change('group', 'regressions')")
     assert len(browser.texts(_ROWS)) == min(number // 40, 100)
     browser.run("id => change('text', id)", f"case-{number - 1:05}")
-    browser.run("change('change', '')")
+    browser.run("change('group', '')")
     assert browser.texts(_IDS) == [f"case-{number - 1:05}"]

@@ -232,7 +232,7 @@ def test_label__in_a_requested_run_accepts_the_commit_that_it_was_added_for(
     claimed(gate, 40)
     done = gate.comment().finish()
     assert done.code == 0, done.log
-    assert "1 regression accepted by @grace" in done.log
+    assert "1 regression accepted by `grace`" in done.log
     stored = read_marker(server.comments[-1].body)
     assert stored
     assert stored.accepted == AcceptedCommit(commit=gate.pull.head, by="grace")

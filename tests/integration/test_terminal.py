@@ -41,7 +41,7 @@ def test_demo__is_one_screen_on_a_terminal_from_any_folder(tmp_path: Path) -> No
     assert f"{made.name[-8:]}/agentevals-report/report.html" in shown  # the path may be cut
     for words in (
         "Failed: 3 tests regressed (2 of them failed a required gate).",
-        "evals/EVAL.yaml  pass rate 83% → 57%",
+        "evals/EVAL.yaml  pass rate 83.3% → 57.1%",
         "refund-window  pass → fail  required gate failed: contains-30 days",
         "agentevals-report/report.html",
     ):

@@ -9,16 +9,16 @@ import pytest
 
 from agentevals_action import templating
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.page import build_page
-from agentevals_action.reports.view.tests import ListLimits
+from agentevals_action.reports.view.comment import build_comment
+from agentevals_action.reports.view.tests import Limits
 from tests.support import reviews
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMITS = ListLimits("full", detailed=9, answer=100, rows=9, folded=9, quiet=9, items=9, text=100)
+LIMITS = Limits(detailed=9, answer=100, suites=9, items=9, errors=9, text=100)
 
 
 def render(text: str) -> str:
-    context = {"view": build_page(build_view(reviews.all_passed()), LIMITS), "unshown": ""}
+    context = {"view": build_comment(build_view(reviews.all_passed()), LIMITS), "unshown": ""}
     return templating.render_custom_report(text, "mine.md.j2", context)
 
 
@@ -44,7 +44,7 @@ def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
         '{% include "/etc/passwd" %}',
         '{% include "../pyproject.toml" %}',
         "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
-        "{{ view.suites[99].sign }}",
+        "{{ view.suites.rows[99].sign }}",
         "{{ [1][5] + 1 }}",
         "{{ {}['a'].b }}",
     ],

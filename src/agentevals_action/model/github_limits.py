@@ -19,6 +19,8 @@ SECONDARY_LIMIT_SECONDS = 60.0
 # https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 COMMANDS_PER_STEP = 10
 STEP_SUMMARY_BYTES = 1024 * 1024
+#: UTF-16 units of a step summary: none of them has more than three bytes in UTF-8.
+STEP_SUMMARY = STEP_SUMMARY_BYTES // 3
 
 
 def count_characters(text: str) -> int:

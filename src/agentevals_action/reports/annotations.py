@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentevals_action.escaping import plain
+from agentevals_action.formatting import shortened
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.github_limits import ANNOTATION_TITLE
 from agentevals_action.model.quarantine import FILE
@@ -19,11 +20,11 @@ _LINE = 500  # characters
 def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], int]:
     """At most `limit` annotations, failures first, and how many more there are.
 
-    A failure for each error of a suite and each failed gate, a warning for a test that passes only
-    with the changed evaluators, for a regression without a failed gate and for an error on head.
-    Quarantined, accepted, flaky and undecided tests have none, because they need no correction."""
-    failures = [*invalid_suites(view), *(one.annotation for one in failed_gates(view))]
-    found = [*failures, *_passed_by_edits(view), *_warnings(view)]
+    A failure for each error of a suite and each failed gate, a warning for each regression without
+    a failed gate and each error on head. Quarantined, accepted, flaky and undecided tests have
+    none, because they need no correction."""
+    failures = [*invalid_suites(view), *(failed.annotation for failed in failed_gates(view))]
+    found = [*failures, *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
 
@@ -42,17 +43,17 @@ def invalid_suites(view: ReportView) -> Iterator[Annotation]:
     return map(_invalid, view.review.invalid)
 
 
-def _invalid(one: Diagnostic) -> Annotation:
-    what = "The configuration" if one.location.path == FILE else "The suite"
-    message = plain("; ".join(filter(None, (one.problem, one.advice))), 4 * _LINE)
-    title = f"{what} is invalid"
-    return Annotation(one.location.path, one.location.line, "failure", title, message)
+def _invalid(diagnostic: Diagnostic) -> Annotation:
+    location = diagnostic.location
+    what = "The configuration" if location.path == FILE else "The suite"
+    message = plain("; ".join(filter(None, (diagnostic.problem, diagnostic.advice))), 4 * _LINE)
+    return Annotation(location.path, location.line, "failure", f"{what} is invalid", message)
 
 
 def failed_gates(view: ReportView) -> Iterator[FailedGate]:
     """The failed gates of tests that are not in quarantine."""
-    for one in view.tests:
-        test, head = one.comparison, one.comparison.head
+    for listed in view.tests:
+        test, head = listed.comparison, listed.comparison.head
         if head is None or test.quarantine:
             continue
         rates = confirmation.gate_rates(test)
@@ -63,34 +64,14 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
             held = f" It {rates[gate]}." if gate in rates else held
             what = f"The required gate {plain(gate)} failed in the test {plain(test.id)}."
             title = plain(f"Required gate failed: {gate}", ANNOTATION_TITLE)
-            message = f"{what}{held}{_misses(head)}{_link(view, one)}"
+            message = f"{what}{held}{_misses(head)}{_link(view, listed)}"
             annotation = Annotation(path, line, "failure", title, message)
-            yield FailedGate(one.suite, test.id, gate, annotation)
-
-
-def _passed_by_edits(view: ReportView) -> Iterator[Annotation]:
-    for one in view.passed_by_edits:
-        test, head, by_base = one.comparison, one.comparison.head, one.comparison.by_base
-        if head is None or by_base is None:
-            continue
-        locations = {gate.name: (gate.path, gate.line) for gate in head.gates}
-        title = plain(f"Passes only with the changed evaluators: {test.id}", ANNOTATION_TITLE)
-        what = f"With base's evaluators, the test {plain(test.id)} would"
-        for gate in by_base.result.gates_failed:
-            path, line = locations.get(gate, _location(head))
-            too = " It failed on base too." if gate in by_base.failed_on_base else ""
-            message = f"{what} fail the required gate {plain(gate)}.{too}"
-            message += f"{_misses(by_base.result)}{_link(view, one)}"
-            yield Annotation(path, line, "warning", title, message)
-        if not by_base.result.gates_failed:
-            message = f"{what} be {by_base.result.verdict}."
-            message += f"{_misses(by_base.result)}{_link(view, one)}"
-            yield Annotation(*_location(head), "warning", title, message)
+            yield FailedGate(listed.suite, test.id, gate, annotation)
 
 
 def _warnings(view: ReportView) -> Iterator[Annotation]:
-    for one in view.tests:
-        test, head = one.comparison, one.comparison.head
+    for listed in view.tests:
+        test, head = listed.comparison, listed.comparison.head
         if head is None or test.quarantine:
             continue
         path, line = _location(head)
@@ -100,11 +81,11 @@ def _warnings(view: ReportView) -> Iterator[Annotation]:
             evidence = f" It {plain(evidence, _LINE)}." if evidence else ""
             what = f"The test {plain(test.id)} regressed: {before}{head.verdict}."
             title = plain(f"Regressed: {test.id}", ANNOTATION_TITLE)
-            message = f"{what}{evidence}{_misses(head)}{_link(view, one)}"
+            message = f"{what}{evidence}{_misses(head)}{_link(view, listed)}"
             yield Annotation(path, line, "warning", title, message)
         if head.error:
             message = plain(f"{head.error.kind} error: {head.error.message}", 4 * _LINE)
-            message += _link(view, one)
+            message += _link(view, listed)
             title = plain(f"Error: {test.id}", ANNOTATION_TITLE)
             yield Annotation(path, line, "warning", title, message)
 
@@ -114,11 +95,10 @@ def _location(head: TestResult) -> tuple[str, int]:
 
 
 def _misses(head: TestResult) -> str:
-    left = len(head.misses) - _MISSES
-    lines = [f"\n- missed: {plain(miss, _LINE)}" for miss in head.misses[:_MISSES]]
-    return "".join([*lines, f"\n- … and {left:,} more" if left > 0 else ""])
+    lines = [f"missed: {plain(miss, _LINE)}" for miss in head.misses]
+    return "".join(f"\n- {line}" for line in shortened(lines, _MISSES))
 
 
-def _link(view: ReportView, one: ListedTest) -> str:
-    url = view.links.report_test(one.suite, one.comparison.id)
+def _link(view: ReportView, listed: ListedTest) -> str:
+    url = view.links.report_test(listed.suite, listed.comparison.id)
     return f"\nIn the report: {url}" if url else ""

@@ -11,7 +11,7 @@ from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import cut
 from agentevals_action.model.comparison import SuiteComparison, TestComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.groups import needs_review
 from agentevals_action.reports.view.models import ReportView
 
 _LINE = 300  # characters of a message
@@ -25,13 +25,12 @@ def junit(view: ReportView) -> str:
     root = Element("testsuites", name="agentevals")
     for suite in view.review.suites:
         root.append(_suite(suite))
-    for one in view.review.invalid:
-        invalid = SubElement(
-            root, "testsuite", name=visible(one.location.path), tests="1", failures="0", errors="1"
-        )
-        case = SubElement(invalid, "testcase", name="suite", classname=visible(one.location.path))
-        _locate(case, one.location.path, one.location.line)
-        message = "; ".join(filter(None, (one.problem, one.advice)))
+    for diagnostic in view.review.invalid:
+        path = visible(diagnostic.location.path)
+        invalid = SubElement(root, "testsuite", name=path, tests="1", failures="0", errors="1")
+        case = SubElement(invalid, "testcase", name="suite", classname=path)
+        _locate(case, path, diagnostic.location.line)
+        message = "; ".join(filter(None, (diagnostic.problem, diagnostic.advice)))
         SubElement(case, "error", type="invalid", message=plain(message, _LINE))
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
@@ -88,7 +87,7 @@ def _case(suite: str, test: TestComparison, head: TestResult) -> Element:
 def _fail(case: Element, test: TestComparison, head: TestResult) -> None:
     gates = [f"required gate {gate} failed" for gate in head.gates_failed]
     reasons = [*gates, *(f"missed: {miss}" for miss in head.misses)]
-    kind = "regression" if waivers.needs_review(test) and test.base else head.verdict or "error"
+    kind = "regression" if needs_review(test) and test.base else head.verdict or "error"
     message = plain(reasons[0] if reasons else f"score {head.score}", _LINE)
     failure = SubElement(case, "failure", type=kind, message=message)
     text = "\n".join([*reasons, "", "answer:", head.candidate_answer])

@@ -1,6 +1,6 @@
 """The review as Markdown: the comment, the check run's text, the job summary."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,40 +9,30 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import plural
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.github_limits import count_characters
+from agentevals_action.model.github_limits import count_characters, cut_markdown
 from agentevals_action.model.review import CommentTemplate, Decision, Outcome, Review
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.comment import MARKER, build_comment
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.reports.view.page import MARKER, build_page
-from agentevals_action.reports.view.tests import ListLimits
-from agentevals_action.reports.view.verdict import headline
+from agentevals_action.reports.view.sentences import headline
+from agentevals_action.reports.view.tests import Limits
 
-_FULL = ListLimits(
-    "full", detailed=40, answer=1_500, rows=200, folded=100, quiet=100, items=100, text=300
-)
-_LARGE = replace(
-    _FULL, detailed=300, answer=6_000, rows=2_000, folded=1_000, quiet=1_000, items=1_000, text=500
-)
-_CHANGED = ListLimits(
-    "changed", detailed=5, answer=400, rows=250, folded=20, quiet=0, items=30, text=120
-)
-_COUNTS = ListLimits("counts", detailed=0, answer=0, rows=0, folded=0, quiet=0, items=20, text=100)
-#: For names and messages that are long themselves.
-_BARE = replace(_COUNTS, name="bare", items=3, text=60)
-_LEVELS = (_FULL, _CHANGED, _COUNTS, _BARE)
+_FULL = Limits(detailed=10, answer=1_500, suites=20, items=30, errors=200, text=300)
+#: The lists are cut, the link to the report page stays.
+_CUT = Limits(detailed=3, answer=300, suites=10, items=15, errors=15, text=100)
+_COMMENT = "comment.md.j2"
 
 
 def comment(view: ReportView) -> str:
-    """The comment, under 65,000 characters: full, only what changed or failed, or only counts.
+    """The comment, under 65,000 characters.
 
-    InvalidInput if the review's template cannot be rendered, loses the marker or is too long."""
+    InvalidInput if the review's template cannot be rendered or loses the marker."""
     template = view.review.template
-    text = _fitting("comment.md.j2", view, _LEVELS, limits.COMMENT_TEXT, template=template)
+    text = _fitting(_COMMENT, view, limits.COMMENT_TEXT, template=template)
     if MARKER not in text.splitlines():
-        name = template.name if template else "comment.md.j2"
         raise InvalidInput(
-            f"the template {name} loses the marker",
-            "keep the block `marker`: `{{ view.marker }}` on a line of its own",
+            f"the template {template.name if template else _COMMENT} loses the marker",
+            "extend `comment.md.j2`, or keep `{{ view.marker }}` on a line of its own",
         )
     return text
 
@@ -59,45 +49,37 @@ def check(view: ReportView, hidden: int = 0) -> tuple[str, str]:
     The summary states how many annotations are `hidden`."""
     annotations = plural(hidden, "annotation is", "annotations are")
     note = f"{hidden:,} more {annotations} not shown." if hidden else ""
-    text = _fitting("check.md.j2", view, _LEVELS, limits.CHECK_SUMMARY, unshown=note)
+    text = _fitting("check.md.j2", view, limits.CHECK_SUMMARY, unshown=note)
     return plain(headline(view), limits.CHECK_TITLE), text
 
 
 def job_summary(view: ReportView) -> str:
-    """The job summary, at most 1 MiB of UTF-8: the comment with longer lists and answers."""
+    """The job summary: the full comment without its marker."""
     view = replace(view, links=replace(view.links, run_url=None))
-    return _fitting(
-        "summary.md.j2", view, (_LARGE, *_LEVELS), limits.STEP_SUMMARY_BYTES, in_bytes=True
-    )
+    return _fitting(_COMMENT, view, limits.STEP_SUMMARY, marker="")
 
 
 def _fitting(
     name: str,
     view: ReportView,
-    levels: Sequence[ListLimits],
     limit: int,
     *,
     template: CommentTemplate | None = None,
+    marker: str = MARKER,
     unshown: str = "",
-    in_bytes: bool = False,
 ) -> str:
-    """Renders the first level that fits."""
-    for level in levels:
-        context = {"view": build_page(view, level), "unshown": unshown}
-        if template:
-            text = _render_custom(template, context)
-        else:
-            text = templating.render_report(name, context)
-        length = len(text.encode(errors="replace")) if in_bytes else count_characters(text)
-        if length <= limit:
+    """Renders the full text, or the cut one if that is too long."""
+    text = ""
+    for level in (_FULL, _CUT):
+        words = build_comment(view, level, is_short=level is _CUT)
+        context = {"view": replace(words, marker=marker), "unshown": unshown}
+        text = _custom(template, context) if template else templating.render_report(name, context)
+        if count_characters(text) <= limit:
             return text
-    raise InvalidInput(
-        f"the template {template.name if template else name} makes more than {limit:,} characters",
-        "make it shorter",
-    )
+    return cut_markdown(text, limit)  # names and messages that are long themselves
 
 
-def _render_custom(template: CommentTemplate, context: Mapping[str, Any]) -> str:
+def _custom(template: CommentTemplate, context: Mapping[str, Any]) -> str:
     try:
         return templating.render_custom_report(template.text, template.name, context)
     except ValueError as error:

@@ -27,11 +27,12 @@ def sarif(view: ReportView) -> str:
     """The log. The fingerprint of a result consists of its suite, test and gate, so that code
     scanning recognizes it after its line moved."""
     invalid = [
-        _result("invalid-suite", one, (one.path, one.message)) for one in invalid_suites(view)
+        _result("invalid-suite", annotation, (annotation.path, annotation.message))
+        for annotation in invalid_suites(view)
     ]
     gates = [
-        _result("required-gate", one.annotation, (one.suite, one.test, one.gate))
-        for one in failed_gates(view)
+        _result("required-gate", failed.annotation, (failed.suite, failed.test, failed.gate))
+        for failed in failed_gates(view)
     ]
     driver = {
         "name": "agentevals-action",

@@ -5,24 +5,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console
 from rich.text import Text
 
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports import console
 from agentevals_action.reports.html.report_page import PAGE
-from agentevals_action.reports.terminal import Styled, rich_console
-from agentevals_action.reports.view import verdict
+from agentevals_action.reports.terminal import rich_console
+from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.reports.view.ordering import worst_first
+from agentevals_action.reports.view.sentences import headline
+from agentevals_action.reports.view.suite_table import suite_table
 
 LINES = 12  # of the screen; with the estimate before it, a review has at most fifteen
 _SUITES = 3  # suites that are listed; more are counted
 _HEADLINE = 3  # lines of the outcome
-_INDENT = "    "
 _NARROWEST = 40  # columns that are used in any case
 
 _STYLES = {
@@ -37,13 +35,16 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
     """Prints at most `LINES` lines, none wider than the terminal; the rest is in the report."""
     terminal = rich_console(stream)
     width = max(terminal.width, _NARROWEST)
-    style = _STYLES[view.review.decision.outcome]
-    headline = Text(printable(verdict.headline(view), 2_000), style)
-    top = [*headline.wrap(terminal, width)[:_HEADLINE], *_suites(view)]
-    bottom = _last_lines(view, report)
-    entries = [Text.assemble(*parts) for parts in _entries(view)]
+    outcome = Text(printable(headline(view), 2_000), _STYLES[view.review.decision.outcome])
+    top = [*outcome.wrap(terminal, width)[:_HEADLINE], *_suites(view)]
+    bottom = list(_last_lines(view, report))
+    entries = list(_entries(view))
     room = LINES - len(top) - len(bottom) - 1
-    lines = [line for entry in entries for line in _hanging(entry, terminal, width)]
+    lines = [
+        Text("  " if number else "").append_text(line)
+        for entry in entries
+        for number, line in enumerate(entry.wrap(terminal, width - 2))
+    ]
     if len(lines) > room:
         lines = entries  # cut, one line each
     if len(lines) > room:
@@ -53,76 +54,55 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
         terminal.print(line, soft_wrap=True)
 
 
-def _hanging(text: Text, terminal: Console, width: int) -> Iterator[Text]:
-    """The lines of a text; all but the first are indented."""
-    first, *rest = text.wrap(terminal, width)
-    yield first
-    for line in Text(" ").join(rest).wrap(terminal, width - len(_INDENT)):
-        yield Text(_INDENT).append_text(line)
-
-
-def _suites(view: ReportView) -> list[Text]:
+def _suites(view: ReportView) -> Iterator[Text]:
     """One line for each suite, the worst first."""
-    suites = worst_first(view.review.suites)
-    shown = suites if len(suites) <= _SUITES + 1 else suites[:_SUITES]
-    longest = max((len(printable(suite.path)) for suite in shown), default=0)
-    lines = [
-        Text(f"{printable(suite.path):<{longest}}  {', '.join(_figures(suite))}") for suite in shown
-    ]
-    left = len(suites) - len(shown)
-    return [*lines, *([Text(f"… and {counted(left, 'more suite')}")] if left else [])]
+    suites = view.review.suites
+    table = suite_table(suites, len(suites) if len(suites) <= _SUITES + 1 else _SUITES)
+    rows = [row for row in table.rows if row.path] if table else []
+    longest = max((len(printable(row.path)) for row in rows), default=0)
+    for row in rows:
+        figures = [f"pass rate {row.pass_rate}"]
+        figures += [counted(row.head.total, "test")] if row.head else []
+        figures += [f"{row.regressed} regressed"] if row.regressed not in ("0", "–") else []
+        yield Text(f"{printable(row.path):<{longest}}  {', '.join(figures)}")
+    if table and table.left:
+        yield Text(table.left)
 
 
-def _figures(suite: SuiteComparison) -> Iterator[str]:
-    sides = [side for side in (suite.base, suite.head) if side]
-    if sides:
-        yield f"pass rate {' → '.join(console.rate(side.pass_rate) for side in sides)}"
-    if suite.head:
-        yield counted(suite.head.total, "test")
-    if regressed := sum(test.is_regression for test in suite.tests):
-        yield f"{regressed} regressed"
-    if suite.problem:
-        yield printable(suite.problem)
-
-
-def _entries(view: ReportView) -> Iterator[list[Styled]]:
+def _entries(view: ReportView) -> Iterator[Text]:
     """What needs attention, the most important first."""
-    review = view.review
-    for diagnostic in review.invalid:
-        yield [("error ", "red"), printable(str(diagnostic), 1_000)]
-    if review.decision.outcome is Outcome.INVALID and not review.invalid:
-        for reason in review.decision.reasons:
-            yield [("error ", "red"), printable(reason, 1_000)]
-    groups = (view.regressions, view.failures, view.errors, view.undecided)
-    listed = {(one.suite, one.comparison.id): one for group in groups for one in group}
-    yield from map(_test, listed.values())
+    errors = [str(diagnostic) for diagnostic in view.review.invalid]
+    if view.review.decision.outcome is Outcome.INVALID and not errors:
+        errors = list(view.review.decision.reasons)
+    for error in errors:
+        yield Text.assemble(("error ", "red"), printable(error, 1_000))
+    shown = [group.key for group in GROUPS if group.place == "open"] + ["undecided"]
+    for key in shown:
+        yield from map(_test, view.groups[key])
 
 
-def _test(one: ListedTest) -> list[Styled]:
-    test = one.comparison
+def _test(listed: ListedTest) -> Text:
+    test = listed.comparison
     sides = dict.fromkeys(console.verdict_word(side) for side in (test.base, test.head) if side)
     why = console.reason_for(test.head) if test.head else ""
-    change = " → ".join(sides)
-    style = console.verdict_style(test.head)
-    return [
+    return Text.assemble(
         (printable(test.id, 80), "bold"),
-        console.turn_note(one),
+        console.turn_note(listed),
         "  ",
-        (change, style),
-        f"  {printable(why, 500)}" if why else "",
-    ]
+        (" → ".join(sides), console.STYLES[console.verdict_word(test.head)] if test.head else ""),
+        f"  {printable(why, 500)}",
+    )
 
 
-def _last_lines(view: ReportView, report: Path) -> list[Text]:
+def _last_lines(view: ReportView, report: Path) -> Iterator[Text]:
     review = view.review
-    remarks = [
-        counted(len(items), noun)
-        for items, noun in ((review.warnings, "warning"), (view.notices, "notice"))
-        if items
-    ]
-    base = f"compared with {review.base_sha[:7]}" if review.base_sha else ""
-    words = "; ".join(filter(None, (base, *remarks)))
+    remarks = [f"compared with {review.base_sha[:7]}"] if review.base_sha else []
+    remarks += [counted(len(review.warnings), "warning")] if review.warnings else []
+    remarks += [counted(len(view.notices), "notice")] if view.notices else []
     path = report / PAGE
     name = os.path.relpath(path)
-    report_words = f"report: {printable(str(path) if name.startswith('..') else name, 500)}"
-    return [Text(), *(Text(line, "dim") for line in (words, report_words) if line)]
+    yield Text()
+    if remarks:
+        yield Text("; ".join(remarks), "dim")
+    shown = printable(str(path) if name.startswith("..") else name, 500)
+    yield Text(f"report: {shown}", "dim")

@@ -3,6 +3,7 @@
 Names are camelCase like those of the results."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ _Json = dict[str, Any]
 def review_summary(view: ReportView) -> str:
     """The summary of a review."""
     review = view.review
-    tests = [one.comparison for one in view.tests]
     base = review.baseline
     document = {
         **_decision(review.decision),
@@ -41,18 +41,19 @@ def review_summary(view: ReportView) -> str:
         "baseSha": review.base_sha,
         "baseline": {
             **(_record(base, *_BASELINE) or {}),
-            "tried": [_record(one, "source", "problem") for one in base.incomplete],
+            "tried": [_record(source, "source", "problem") for source in base.incomplete],
         },
         "samples": review.samples,
         "durationMs": review.duration_ms,
-        "changes": _changes(tests),
-        "accepted": sum(bool(test.accepted_by) and test.quarantine is None for test in tests),
-        "quarantined": len(view.quarantined),
+        "changes": _changes(test.comparison for test in view.tests),
+        "groups": {key: len(tests) for key, tests in view.groups.items()},
         "suites": [_suite(suite) for suite in review.suites],
-        "selections": [_record(one, "path", "reasons", "files") for one in review.selections],
+        "selections": [
+            _record(selection, "path", "reasons", "files") for selection in review.selections
+        ],
         "goneSuites": list(review.gone_suites),
-        "faults": [one.entry() for one in review.invalid],
-        "warnings": [one.entry() for one in review.warnings],
+        "errors": [diagnostic.entry() for diagnostic in review.invalid],
+        "warnings": [diagnostic.entry() for diagnostic in review.warnings],
         "spent": _record(view.spending, *_SPENT),
         "notices": list(view.notices),
     }
@@ -107,15 +108,13 @@ def _record(data: object | None, *names: str) -> _Json | None:
     return {to_camel(name): to_jsonable_python(getattr(data, name)) for name in names}
 
 
-def _change(change: ChangeKind) -> str:
-    return to_camel(change.replace(" ", "_"))
+def _key(kind: ChangeKind | EditKind) -> str:
+    return to_camel(kind.replace(" ", "_"))
 
 
 def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
-    counts = {_change(change): 0 for change in ChangeKind}
-    for test in tests:
-        counts[_change(test.change)] += 1
-    return counts
+    counts = Counter(test.change for test in tests)
+    return {_key(change): counts[change] for change in ChangeKind}
 
 
 def _suite(suite: SuiteComparison) -> _Json:
@@ -148,17 +147,13 @@ def _suite(suite: SuiteComparison) -> _Json:
 
 def _edit(edit: Edit) -> _Json:
     return {
-        "kind": _kind(edit.kind),
+        "kind": _key(edit.kind),
         "name": edit.name,
         "action": edit.action,
         "path": edit.location.path,
         "line": edit.location.line,
         "tests": list(edit.tests),
     }
-
-
-def _kind(kind: EditKind) -> str:
-    return to_camel(kind.replace(" ", "_"))
 
 
 def _difference(found: Difference | None) -> _Json | None:
@@ -180,7 +175,7 @@ def _test(test: TestComparison) -> _Json:
     return {
         "id": test.id,
         "conversationId": side.conversation_id if side else None,
-        "change": _change(test.change),
+        "change": _key(test.change),
         "base": test.base.verdict if test.base else None,
         "head": test.head.verdict if test.head else None,
         "gatesFailed": list(test.head.gates_failed) if test.head else [],

@@ -1,7 +1,7 @@
-"""Lines and tables for a terminal, a file or the log of a job."""
+"""Lines and tables for a terminal, a file or the log of a job. Only a terminal gets wrapped lines
+and colours."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import IO
 
 from rich.box import SIMPLE
@@ -30,28 +30,26 @@ def print_line(stream: IO[str], *parts: Styled) -> None:
     console.print(line, soft_wrap=not console.is_terminal)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table; figures are aligned to the right and never folded."""
-
-    title: str
-    is_figure: bool = False
-
-
 def print_table(
-    stream: IO[str], columns: Sequence[Column], rows: Sequence[Sequence[Styled]], heading: str = ""
+    stream: IO[str],
+    titles: Sequence[str],
+    rows: Sequence[Sequence[Styled]],
+    *,
+    texts: Collection[int] = (0,),
+    heading: str = "",
 ) -> None:
-    """Prints a table; on a terminal, a text that is too long for its column is folded."""
+    """Prints a table. The columns `texts` are texts, which a terminal folds if they are too long;
+    the others are figures, which are aligned to the right and never folded."""
     console = rich_console(stream)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
     if console.is_terminal:
         table.padding = (0, 1, 0, 0)
-    for column in columns:
-        is_narrow = console.is_terminal and column.is_figure
+    for number, title in enumerate(titles):
+        is_figure = number not in texts
         table.add_column(
-            column.title.replace(" ", "\n") if is_narrow else column.title,
-            justify="right" if column.is_figure else "left",
-            no_wrap=column.is_figure,
+            title.replace(" ", "\n") if is_figure and console.is_terminal else title,
+            justify="right" if is_figure else "left",
+            no_wrap=is_figure,
             overflow="fold",
         )
     for row in rows:

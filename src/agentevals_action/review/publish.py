@@ -113,7 +113,7 @@ def _count(view: ReportView, change: ChangeKind) -> int:
 def _is_wanted(comment: str, view: ReportView) -> bool:
     return {
         "always": True,
-        "changes": bool(view.passed_by_edits)
+        "changes": bool(view.groups["passedByEdits"])
         or any(_count(view, change) for change in (ChangeKind.REGRESSED, ChangeKind.IMPROVED)),
         "failures": view.review.decision.outcome is not Outcome.PASSED,
         "off": False,

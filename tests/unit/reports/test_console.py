@@ -24,42 +24,25 @@ def viewed(*suites: SuiteComparison) -> ReportView:
     return build_view(reviews.review(*suites))
 
 
+def suites_of(*suites: SuiteComparison) -> list[list[str]]:
+    """The cells of the table of suites."""
+    lines = printed(lambda stream: console.print_suites(viewed(*suites), stream))
+    return [re.split(r"\s{2,}", line) for line in lines if "─" not in line]
+
+
 def test_suite_table__shows_only_what_is_known() -> None:
-    silent = (reviews.result("a", cost_usd=None),)
-    alone = printed(
-        lambda stream: console.print_suites(viewed(reviews.compared(silent, None)), stream)
-    )
-    assert alone[0].split() == [
-        "suite",
-        "pass",
-        "borderline",
-        "fail",
-        "error",
-        "pass",
-        "rate",
-        "score",
-        "time",
-    ]
-    spent = printed(
-        lambda stream: console.print_suites(
-            viewed(reviews.compared((reviews.result("a", tokens=(900, 334)),), None)), stream
-        )
-    )
-    assert spent[0].split()[-3:] == ["time", "cost", "tokens"]
-    assert spent[-1].split()[-2:] == ["$0.0021", "1.23k"]
+    verdicts = ["suite", "pass", "borderline", "fail", "error", "pass rate", "score"]
+    silent = reviews.compared((reviews.result("a", cost_usd=None),), None)
+    assert suites_of(silent)[0] == [*verdicts, "time"]
+    title, row = suites_of(reviews.compared((reviews.result("a"),), None))
+    assert title == [*verdicts, "cost", "time"]
+    assert row == [reviews.PATH, "1", "0", "0", "0", "100%", "1.00", "$0.0021", "1.2 s"]
 
 
-def test_suite_table__against_base() -> None:
-    suite = reviews.compared(
-        (reviews.result("a", cost_usd=0.3),), (reviews.result("a", cost_usd=0.2),)
-    )
-    assert printed(lambda stream: console.print_suites(viewed(suite), stream))[-1].endswith(
-        "$0.2000 → $0.3000 (+50%)"
-    )
-
-
-def test_suite_table__a_suite_that_head_has_not_is_no_row() -> None:
-    assert len(printed(lambda stream: console.print_suites(viewed(), stream))) <= 2
+def test_suite_table__has_figures_against_base_and_a_sum() -> None:
+    head, base = reviews.result("a", cost_usd=0.3), reviews.result("a", cost_usd=0.2)
+    suites = [reviews.compared((head,), (base,), path=path) for path in ("a.yaml", "b.yaml")]
+    assert suites_of(*suites)[-1][-2:] == ["$0.4000 → $0.6000 (+50%)", "2.4 s"]
 
 
 def test_not_passed__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
@@ -113,11 +96,6 @@ def test_comparison_lines__state_what_does_not_count_and_why() -> None:
     assert "in quarantine until 2026-03-01, owner grace" in by["german"]
 
 
-def test_table__figures() -> None:
-    lines = printed(lambda stream: console.print_figures(["name", "rate"], [["a", "1%"]], stream))
-    assert [line.split() for line in (lines[0], lines[-1])] == [["name", "rate"], ["a", "1%"]]
-
-
 def test_remarks__one_line_each_and_no_empty_one() -> None:
     assert printed(lambda stream: console.print_sentences(["", "a\nb", "::error::x"], stream)) == [
         "a b",
@@ -137,7 +115,7 @@ def test_remarks__one_line_each_and_no_empty_one() -> None:
     ],
 )
 def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
-    results = [reviews.result("t", "fail", misses=(f"said {command}x",))]
+    results = [reviews.result("t", "fail", misses=(f"a {command}x",))]
     assert "##" not in "".join(
         re.sub("[^ -~]", "", line)
         for line in printed(

@@ -31,7 +31,7 @@ def _results(review: Review) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", reviews.SMALL)
 def test_sarif__is_valid_and_has_the_failures(name: str) -> None:
-    review = reviews.GOLDEN[name]()
+    review = reviews.REVIEWS[name]()
     gates = sum(
         len(test.head.gates_failed)
         for suite in review.suites

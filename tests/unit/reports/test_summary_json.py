@@ -81,13 +81,16 @@ def test_summary_json__what_was_spent_and_who_spoke_with_whom() -> None:
 def test_summary_json__what_is_believed_and_what_does_not_count() -> None:
     data = summary_of(reviews.believable())
     support, tone = data["suites"]
-    assert (
-        data["accepted"],
-        data["quarantined"],
-        data["changes"]["flaky"],
-        data["changes"]["inconclusive"],
-    ) == (1, 2, 1, 3)
-    assert [rung["source"] for rung in data["baseline"]["tried"]] == ["branch", "file"]
+    assert {key: number for key, number in data["groups"].items() if number} == {
+        "failedGates": 2,
+        "errors": 1,
+        "accepted": 1,
+        "undecided": 2,
+        "flaky": 1,
+        "quarantined": 2,
+    }
+    assert data["changes"]["inconclusive"] == 3
+    assert [source["source"] for source in data["baseline"]["tried"]] == ["branch", "file"]
     assert support["origin"] == {
         "source": "branch",
         "commit": "0ddba11" + "0" * 33,
@@ -131,7 +134,7 @@ def test_summary_json__what_is_gone_broken_or_unknown() -> None:
     data = summary_of(reviews.gone())
     assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
     assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
-    errors = summary_of(reviews.invalid_suite())["faults"]
+    errors = summary_of(reviews.invalid_suite())["errors"]
     assert errors[0]["line"] == 12
     base = summary_of(reviews.no_base())
     assert base["baseline"]["problem"].startswith("`prepare` failed")

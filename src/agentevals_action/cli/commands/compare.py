@@ -9,11 +9,10 @@ import click
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.review import Review
 from agentevals_action.reports import console
-from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.review import gate
 from agentevals_action.review.stored_results import compare_files
 
@@ -44,9 +43,9 @@ def command(base: Path, head: Path, fail_on: str) -> int:
     view = build_view(Review("", None, decision, suites=suites, baseline=baseline))
     console.print_changes(view, sys.stdout)
     console.print_suites(view, sys.stdout)
-    if number := sum(one.comparison.change is ChangeKind.REMOVED for one in view.tests):
+    if number := len(view.groups["removed"]):
         print(f"{counted(number, 'test')} of the base {plural(number, 'is', 'are')} not in {head}")
-    changes = Counter(confirmation.change_word(one.comparison.change) for one in view.tests)
+    changes = Counter(change_word(test.comparison.change) for test in view.tests)
     counts = ", ".join(f"{number} {word}" for word, number in changes.most_common())
     print(f"{counted(len(view.tests), 'test')}: {counts}")
     print(console.outcome_line(decision))

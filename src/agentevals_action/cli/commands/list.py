@@ -63,7 +63,7 @@ async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str,
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"path": suite.path, "reasons": list(reasons)}
     if isinstance(suite, BrokenSuite):
-        return entry | {"faults": [str(diagnostic) for diagnostic in suite.errors]}
+        return entry | {"errors": [str(diagnostic) for diagnostic in suite.errors]}
     tests = [
         {"id": test.id, "path": test.location.path, "line": test.location.line}
         for test in suite.tests

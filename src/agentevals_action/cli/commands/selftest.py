@@ -12,12 +12,14 @@ from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
 from agentevals_action.cli.preparation import check_targets, run_tests, setup_log
 from agentevals_action.errors import ExitCode
+from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import open_engine
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.execution.resume import IndexedTest
 from agentevals_action.formatting import UNKNOWN, counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
+from agentevals_action.reports.terminal import print_table
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
 from agentevals_action.targets.calls.reply_store import check_cache
@@ -84,7 +86,7 @@ def _print(found: Sequence[Flakiness], steady: int) -> None:
         rows = [_row(f"{test.suite} {test.test}", [test]) for test in found]
         if len(found) > 1:
             rows.append(_row("all together", found))
-        console.print_figures(_TITLES, rows, sys.stdout)
+        print_table(sys.stdout, _TITLES, [[*map(printable, row)] for row in rows])
         sentences += [
             "flake rate: samples that differ from the most frequent result of their test",
             "pairs blocked: pairs of single runs of this commit in which the second is worse",

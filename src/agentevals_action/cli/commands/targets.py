@@ -27,7 +27,7 @@ from agentevals_action.model.suite import Message, Suite
 from agentevals_action.model.target import Price, Target
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.progress import show_checks
-from agentevals_action.reports.terminal import Column, Styled, print_table
+from agentevals_action.reports.terminal import Styled, print_table
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.prices.cost import known_price
@@ -262,9 +262,9 @@ def _exit_code(listed: Sequence[ListedTarget]) -> int:
 
 def _print_targets(listed: Sequence[ListedTarget]) -> None:
     """A table for each targets file."""
-    columns = [Column(title) for title in _TITLES]
     for path, targets in groupby(listed, key=lambda target: target.location.path):
-        print_table(sys.stdout, columns, [*map(_row, targets)], printable(path))
+        rows, columns = [*map(_row, targets)], range(len(_TITLES))
+        print_table(sys.stdout, _TITLES, rows, texts=columns, heading=printable(path))
 
 
 def _row(target: ListedTarget) -> Sequence[Styled]:

@@ -15,9 +15,9 @@ from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
-from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.sentences import describe_change, describe_edit, headline
 from agentevals_action.system.redaction import Redactor, redact
 
 log = logging.getLogger(__name__)
@@ -72,11 +72,11 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
     notices (the host's first), edits, the cost, the decision, the addresses."""
     review = view.review
-    tests = {path: list(group) for path, group in groupby(view.tests, lambda one: one.suite)}
+    tests = {path: list(group) for path, group in groupby(view.tests, lambda test: test.suite)}
     for suite in review.suites:
         print(commands.command("group", printable(_title(suite))))
-        for one in tests.get(suite.path, ()):
-            print(safe_log_line(_test_line(one)))
+        for test in tests.get(suite.path, ()):
+            print(safe_log_line(_test_line(test)))
         print(commands.command("endgroup"))
     for diagnostic in review.invalid:
         print(safe_log_line(f"error: {diagnostic}"))
@@ -87,19 +87,14 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
             print(line)
     _write_notices((*notices, *review.notices))
     for edit in view.edits[: console.SHOWN]:
-        line = edits.describe(edit, edits.quoted)
+        line = f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         print(safe_log_line(printable(line, _LINE)))
     if (left := len(view.edits) - console.SHOWN) > 0:
         print(f"… and {left:,} more edits")
-    by_edits = [one.comparison for one in view.passed_by_edits]
-    undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
-    decision = review.decision
     lines = (
         spending_sentence(view.spending),
-        console.outcome_line(decision),
-        edits.by_edits_sentence(by_edits, edits.quoted),
-        *decision.waived,
-        undecided,
+        headline(view),
+        *review.decision.reasons,
         published.report_url,
         published.comment_url,
         published.check_url,
@@ -131,13 +126,13 @@ def _title(suite: SuiteComparison) -> str:
     return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
 
 
-def _test_line(one: ListedTest) -> str:
-    test = one.comparison
-    change = printable("; ".join(waivers.describe_change(test)), _CHANGE)
+def _test_line(listed: ListedTest) -> str:
+    test = listed.comparison
+    change = printable("; ".join(describe_change(test)), _CHANGE)
     name = printable(test.id)
     if test.head is None:
         return f"{'–':<10} {name}  ({change})"
     word = console.verdict_word(test.head)
     reason = console.reason_for(test.head) if test.head.verdict != "pass" else ""
     why = f"  {printable(reason, _ANSWER)}" if reason else ""
-    return f"{word:<10} {name}{console.turn_note(one)}  ({change}){why}"
+    return f"{word:<10} {name}{console.turn_note(listed)}  ({change}){why}"

@@ -29,11 +29,6 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": True}).disable(["html_block", "ima
 _MARKDOWN.add_render_rule("html_inline", _known_tag)
 
 
-def markdown(text: str) -> Markup:
-    """Blocks of Markdown (a list item with a list in it)."""
-    return Markup(_MARKDOWN.render(text).replace(_BREAK, ""))  # noqa: S704 - made by the renderer
-
-
 def markdown_line(text: str) -> Markup:
     """One line of Markdown."""
-    return Markup(_MARKDOWN.renderInline(text).replace(_BREAK, ""))  # noqa: S704 - see above
+    return Markup(_MARKDOWN.renderInline(text).replace(_BREAK, ""))  # noqa: S704 - made by the renderer

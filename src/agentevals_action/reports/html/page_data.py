@@ -13,8 +13,9 @@ from agentevals_action.formatting import error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.reports.html.layout import json_in_html
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.sentences import describe_change
 
 #: Rows in the page, the most tests with complete details, and the characters of all details.
 MAX_ROWS = 20_000
@@ -61,20 +62,20 @@ class _Messages:
 def page_data(view: ReportView) -> PageData:
     """The data of a review, the tests that changed or failed first."""
     ordered = sorted(
-        view.tests, key=lambda one: (not waivers.needs_review(one.comparison), _is_quiet(one))
+        view.tests, key=lambda test: (not needs_review(test.comparison), _is_quiet(test))
     )
     listed = ordered[:MAX_ROWS]
-    suites = {path: number for number, path in enumerate(sorted({one.suite for one in listed}))}
+    suites = {path: number for number, path in enumerate(sorted({test.suite for test in listed}))}
     evaluators = _evaluators(listed)
     is_small = len(view.tests) <= MAX_COMPLETE
     messages = _Messages()
     rows, left_over, without = [], MAX_DETAILS, 0
-    for one in listed:
-        row = _row(one, suites, evaluators)
+    for test in listed:
+        row = _row(test, suites, evaluators)
         details = ""
-        if left_over and (is_small or not _is_quiet(one)):
+        if left_over and (is_small or not _is_quiet(test)):
             known = len(messages.texts)
-            details = json_in_html(_details(one, messages))
+            details = json_in_html(_details(test, messages))
             size = len(details) + sum(map(len, messages.texts[known:]))
             if size > left_over:
                 messages.forget(known)
@@ -86,7 +87,10 @@ def page_data(view: ReportView) -> PageData:
             without += 1
             rows.append(json_in_html(row))
     links = {"base": _folder(view.links.base_file("x")), "head": _folder(view.links.head_file("x"))}
-    names = json_in_html({"suites": list(suites), "evaluators": list(evaluators), "links": links})
+    groups = [{"key": group.key, "label": group.label} for group in GROUPS]
+    names = json_in_html(
+        {"suites": list(suites), "evaluators": list(evaluators), "links": links, "groups": groups}
+    )
     shared = f'"messages":[{",".join(messages.texts)}]'
     text = f'{names[:-1]},{shared},"tests":[{",".join(rows)}]}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
@@ -97,20 +101,20 @@ def _folder(url: str | None) -> str | None:
     return url.removesuffix("x") if url else None
 
 
-def _is_quiet(one: ListedTest) -> bool:
+def _is_quiet(listed: ListedTest) -> bool:
     """Whether a test neither changed nor failed."""
-    test = one.comparison
+    test = listed.comparison
     failed = test.head is not None and test.head.verdict != "pass"
-    return test.change in _QUIET and not failed and not waivers.needs_review(test)
+    return test.change in _QUIET and not failed and not needs_review(test)
 
 
 def _evaluators(listed: Iterable[ListedTest]) -> dict[str, int]:
-    names = {result.name for one in listed for side in _sides(one) for result in _results(side)}
+    names = {result.name for test in listed for side in _sides(test) for result in _results(side)}
     return {name: number for number, name in enumerate(sorted(names))}
 
 
-def _sides(one: ListedTest) -> Iterator[TestResult]:
-    return (side for side in (one.comparison.base, one.comparison.head) if side)
+def _sides(listed: ListedTest) -> Iterator[TestResult]:
+    return (side for side in (listed.comparison.base, listed.comparison.head) if side)
 
 
 def _results(side: TestResult) -> Iterator[Any]:
@@ -118,23 +122,24 @@ def _results(side: TestResult) -> Iterator[Any]:
 
 
 def _row(
-    one: ListedTest, suites: Mapping[str, int], evaluators: Mapping[str, int]
+    listed: ListedTest, suites: Mapping[str, int], evaluators: Mapping[str, int]
 ) -> dict[str, Any]:
-    test = one.comparison
+    test = listed.comparison
     head = test.head
-    used = sorted({evaluators[result.name] for side in _sides(one) for result in _results(side)})
+    used = sorted({evaluators[result.name] for side in _sides(listed) for result in _results(side)})
     row = {
-        "suite": suites[one.suite],
+        "suite": suites[listed.suite],
         "id": test.id,
         "change": test.change.value,
+        "groups": [number for number, group in enumerate(GROUPS) if group.contains(test)],
         "base": _figures(test.base),
         "head": _figures(head),
-        "needsReview": waivers.needs_review(test),
+        "needsReview": needs_review(test),
         "failedGates": list(head.gates_failed) if head else [],
         "gates": list(dict.fromkeys(gate.name for gate in head.gates)) if head else [],
         "evaluators": used,
-        "conversation": one.conversation[1] if one.conversation else None,
-        "turn": str(one.turn) if one.turn else None,
+        "conversation": listed.conversation[1] if listed.conversation else None,
+        "turn": str(listed.turn) if listed.turn else None,
         "miss": reason_of(test),
     }
     return {key: value for key, value in row.items() if value or (value == 0 and key == "suite")}
@@ -166,18 +171,17 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def _details(one: ListedTest, messages: _Messages) -> dict[str, Any]:
+def _details(listed: ListedTest, messages: _Messages) -> dict[str, Any]:
     """The details of a test; `messages` gets those of its input."""
-    test = one.comparison
+    test = listed.comparison
     head, base = test.head, test.base
     shown = head or base
     question = shown.question if shown else ""
-    by_base = test.by_base.result if test.by_base else None
     inputs = {
         name: [messages.number(message) for message in (side.input_messages if side else ())]
         for name, side in (("base", base), ("head", head))
     }
-    facts = [*waivers.describe_change(test)[1:], *([test.reason] if test.reason else [])]
+    facts = [*describe_change(test)[1:], *([test.reason] if test.reason else [])]
     details = {
         "question": question,
         "baseQuestion": base.question if base and base.question != question else "",
@@ -185,11 +189,10 @@ def _details(one: ListedTest, messages: _Messages) -> dict[str, Any]:
         "baseInput": inputs["base"] if inputs["head"] and inputs["base"] != inputs["head"] else [],
         "facts": facts,
         "regraded": test.regraded,
-        "byBase": list(by_base.gates_failed) if by_base and test.passes_by_edits else [],
         "gatesRemoved": list(test.gates_removed),
         "same": _same(base, head),
-        "base": _side(base, one.suite),
-        "head": _side(head, one.suite),
+        "base": _side(base, listed.suite),
+        "head": _side(head, listed.suite),
     }
     return {key: value for key, value in details.items() if value}
 

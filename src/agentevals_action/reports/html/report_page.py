@@ -1,28 +1,27 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentevals_action.escaping import plain, visible
-from agentevals_action.formatting import UNKNOWN, cost, counted, moved, plural, score, time, tokens
-from agentevals_action.model.comparison import ChangeKind
+from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
 from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
-from agentevals_action.reports.html.markdown_html import markdown, markdown_line
+from agentevals_action.reports.html.markdown_html import markdown_line
 from agentevals_action.reports.html.page_data import page_data, reason_of
-from agentevals_action.reports.view import confirmation, verdict, waivers
+from agentevals_action.reports.view.comment import build_comment, differences
+from agentevals_action.reports.view.confirmation import change_word
+from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.reports.view.page import build_page
-from agentevals_action.reports.view.tests import ListLimits, verdicts
+from agentevals_action.reports.view.sentences import headline
+from agentevals_action.reports.view.tests import Limits, verdicts
 
 #: The name of the page's file.
 PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
-_LIMITS = ListLimits(
-    "full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500
-)
+_LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, text=500)
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
 _TEXT = 200  # characters of a text in a table
@@ -31,21 +30,26 @@ _TEXT = 200  # characters of a text in a table
 def report_page(view: ReportView) -> str:
     """The page of a review."""
     data = page_data(view)
+    view = replace(view, links=replace(view.links, report_url=""))  # links within the page
     dots = scatter.dots(view.tests)
     context = {
-        "page": build_page(replace(view, links=replace(view.links, report_url="")), _LIMITS),
+        "page": build_comment(view, _LIMITS),
+        "differences": differences(view, _LIMITS),
         "dots": dots,
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,
-        "changes": _changes(view.tests),
-        "rows": [_row(one) for one in data.listed[:_ROWS]],
+        "groups": [
+            {"number": len(tests), "label": group.label, "key": group.key}
+            for group in GROUPS
+            if (tests := view.groups[group.key])
+        ],
+        "rows": [_row(test) for test in data.listed[:_ROWS]],
         "rows_left": _left(len(view.tests) - _ROWS),
         "left": _left(data.left),
         "targets": list(_targets(view))[:_TARGETS],
-        "markdown": markdown,
         "markdown_line": markdown_line,
     }
-    return page("report", plain(verdict.headline(view), 120), data.json, context)
+    return page("report", plain(headline(view), 120), data.json, context)
 
 
 def _left(number: int) -> str:
@@ -64,29 +68,15 @@ def _plot_label(tests: Iterable[ListedTest]) -> str:
     return f"Score on base against score on head: {', '.join(parts)}"
 
 
-def _changes(tests: Sequence[ListedTest]) -> list[dict[str, str | int]]:
-    """How many tests need a review, if they are others than those that regressed, then how many
-    have each change; `key` is the filter in the list of tests."""
-    counts = Counter(one.comparison.change for one in tests)
-    review = sum(waivers.needs_review(one.comparison) for one in tests)
-    if review == counts[ChangeKind.REGRESSED]:
-        review = 0
-    found = [(review, plural(review, "needs review", "need review"), "review")]
-    found += [
-        (counts[change], confirmation.change_word(change), change.value) for change in ChangeKind
-    ]
-    return [{"number": number, "word": word, "key": key} for number, word, key in found if number]
-
-
-def _row(one: ListedTest) -> dict[str, str]:
+def _row(listed: ListedTest) -> dict[str, str]:
     """A test for readers without JavaScript."""
-    test = one.comparison
+    test = listed.comparison
     base, head = test.base, test.head
     scores = [side.score for side in (base, head) if side]
     return {
         "id": plain(test.id, _TEXT),
-        "suite": plain(one.suite, _TEXT),
-        "change": confirmation.change_word(test.change),
+        "suite": plain(listed.suite, _TEXT),
+        "change": change_word(test.change),
         "verdict": verdicts(test),
         "score": moved(score, scores[0], scores[-1]),
         "miss": plain(reason_of(test), _TEXT),
@@ -97,15 +87,15 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
     """Each target in each suite: means per sample, `base → head`."""
     groups: defaultdict[tuple[str, str], tuple[list[TestResult], list[TestResult]]]
     groups = defaultdict(lambda: ([], []))
-    for one in view.tests:
-        for index, side in enumerate((one.comparison.base, one.comparison.head)):
+    for test in view.tests:
+        for index, side in enumerate((test.comparison.base, test.comparison.head)):
             if side:
-                groups[side.target, one.suite][index].append(side)
+                groups[side.target, test.suite][index].append(side)
     for (target, suite), sides in sorted(groups.items()):
         base, head = (_traces(side) for side in sides)
 
         def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
-            known = [value for one in traces if (value := getattr(one, name)) is not None]
+            known = [value for trace in traces if (value := getattr(trace, name)) is not None]
             return sum(known) / len(known) if known else None
 
         yield {
@@ -119,5 +109,5 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
 
 
 def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
-    samples: Iterator[SampleResult] = (sample for one in results for sample in one.samples)
+    samples: Iterator[SampleResult] = (sample for result in results for sample in result.samples)
     return [sample.trace_summary for sample in samples if sample.trace_summary]

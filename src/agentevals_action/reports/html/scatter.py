@@ -7,7 +7,7 @@ from typing import Literal
 
 from agentevals_action.formatting import counted, score
 from agentevals_action.model.comparison import ChangeKind
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.groups import needs_review
 from agentevals_action.reports.view.models import ListedTest
 
 SIZE = 240  # units of the plot's side
@@ -31,32 +31,32 @@ class Dot:
 def dots(tests: Iterable[ListedTest]) -> tuple[Dot, ...]:
     """The dots of the tests that were scored on both sides, the regressions last (on top)."""
     groups: defaultdict[tuple[float, float, Kind], list[ListedTest]] = defaultdict(list)
-    for one in tests:
-        if scores := _scores(one):
-            groups[*scores, _kind(one)].append(one)
+    for test in tests:
+        if scores := _scores(test):
+            groups[*scores, _kind(test)].append(test)
     ordered = sorted(groups.items(), key=lambda item: (_ORDER[item[0][2]], item[0][:2]))
     return tuple(_dot(*key, found) for key, found in ordered)
 
 
 def counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
     """How many of the tests that were scored on both sides are of each kind."""
-    return Counter(_kind(one) for one in tests if _scores(one))
+    return Counter(_kind(test) for test in tests if _scores(test))
 
 
 _ORDER = {"same": 0, "better": 1, "worse": 2}
 
 
-def _scores(one: ListedTest) -> tuple[float, float] | None:
+def _scores(listed: ListedTest) -> tuple[float, float] | None:
     """The scores on base and head to hundredths; None if one side was not scored."""
-    base, head = one.comparison.base, one.comparison.head
+    base, head = listed.comparison.base, listed.comparison.head
     if not base or not head or base.score is None or head.score is None:
         return None
     return round(base.score, 2), round(head.score, 2)
 
 
-def _kind(one: ListedTest) -> Kind:
-    test = one.comparison
-    if waivers.needs_review(test) or test.change is ChangeKind.REGRESSED:
+def _kind(listed: ListedTest) -> Kind:
+    test = listed.comparison
+    if needs_review(test) or test.change is ChangeKind.REGRESSED:
         return "worse"
     return "better" if test.change is ChangeKind.IMPROVED else "same"
 

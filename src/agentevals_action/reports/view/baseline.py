@@ -1,34 +1,27 @@
 """The origin of the baseline, and the differences to it with their confidence intervals."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, joined, time
+from agentevals_action.formatting import counted, time
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.listing import Listing, cut, make_listing
 
 _RERUN = "run again in this job with the base's own files"
-_SOURCES = {
-    "branch": "stored results",
-    "file": "the baseline file",
-}
+_SOURCES = {"branch": "stored results", "file": "the baseline file"}
 _ANCESTRY = {
     True: "an ancestor of the base",
     False: "no ancestor of the base",
     None: "an ancestor of the base or not: the clone is too shallow to show it",
 }
-_NOISE_NOTE = (
-    "Mean differences per sample with their 95 % intervals. "
+#: Explains the lines of `difference_lines`.
+NOISE_NOTE = (
+    "Mean differences per sample with their 95 % intervals, without fresh samples. "
     "A difference whose interval contains 0 is not a change."
-)
-_FRESH_NOTE = (
-    "Fresh samples count for verdicts and the pass rate, not for mean scores and their differences."
 )
 
 
@@ -38,7 +31,7 @@ class BaselineText:
     def __init__(self, review: Review, links: Links) -> None:
         self._review = review
         self._links = links
-        self._origins = [one.origin for one in review.suites if one.base and one.origin]
+        self._origins = [suite.origin for suite in review.suites if suite.base and suite.origin]
 
     def sentence(self) -> str:
         """States what head was compared with, or why there was nothing to compare with."""
@@ -52,78 +45,60 @@ class BaselineText:
         if not base.wanted:
             return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
         when = f" of {date(base.commit_time)}" if base.commit_time else ""
-        return f"Compared with the base{named}{when}{self._source()}."
+        return f"Compared with the base{named}{when}{self._source(base.source)}."
 
-    def notes(self, limit: int) -> tuple[str, ...]:
-        """Re-scored tests, and suites that were renamed, or are invalid or missing on base."""
-        suites = self._review.suites
-        rescored = sum(test.regraded for suite in suites for test in suite.tests)
-        why = "their evaluators changed, so head's evaluators scored the base's answers"
-        notes = [f"{counted(rescored, 'test')} re-scored: {why}"] if rescored else []
-        notes += filter(None, (_suite_note(one, self._review.baseline.problem) for one in suites))
-        return cut(notes, limit)
-
-    def details(self, limit: int) -> Listing | None:
-        """Lists the origin and the differences of each suite, and why other sources failed."""
-        if not limit:
-            return None
-        several, common = len(self._review.suites) > 1, self._common_origin()
-        lines: list[str] = []
-        shows_noise = False
+    def lines(self) -> list[str]:
+        """The origin of each suite's base if they differ; suites that were renamed, or are invalid
+        or missing on base; re-scored tests; why other sources were not used."""
+        base = self._review.baseline
+        lines = []
         for suite in self._review.suites:
-            facts = list(difference_lines(suite))
-            shows_noise = shows_noise or bool(facts)
-            if suite.origin and suite.base and not common:
-                facts.insert(0, self._origin(suite.origin))
-            lines += _under_suite(suite, facts) if several else facts
-        lines += [
-            f"{code(tried.source)} has no usable results: {prose(tried.problem, 500)}"
-            for tried in self._review.baseline.incomplete
+            facts = []
+            if suite.origin and suite.base and not self._common_origin():
+                facts.append(self._origin(suite.origin))
+            if suite.base_path is not None and suite.base_path != suite.path:
+                facts.append(f"on base {code(suite.base_path)}")
+            if suite.note or suite.problem not in ("", base.problem):
+                facts.append(prose(suite.problem or suite.note))
+            if rescored := sum(test.regraded for test in suite.tests):
+                why = "their evaluators changed, so head's evaluators scored the base's answers"
+                facts.append(f"{counted(rescored, 'test')} re-scored: {why}")
+            lines += [f"{code(suite.path)}: {'; '.join(facts)}"] if facts else []
+        tried = base.incomplete
+        return lines + [
+            f"{code(source.source)} has no usable results: {prose(source.problem, 500)}"
+            for source in tried
         ]
-        title = "Baseline and noise" if shows_noise else "Origin of the baseline"
-        return make_listing(title, lines, limit, note=self._note() if shows_noise else "")
 
     def commit(self, sha: str | None) -> str:
         """A commit, shortened and linked; empty without one."""
         return linked(code(sha[:7]), self._links.commit(sha)) if sha else ""
 
-    def _note(self) -> str:
-        tests = (test for suite in self._review.suites for test in suite.tests)
-        sides = (side for test in tests for side in (test.head, test.base))
-        has_fresh = any(side and side.confirming for side in sides)
-        return f"{_NOISE_NOTE} {_FRESH_NOTE}" if has_fresh else _NOISE_NOTE
-
-    def _source(self) -> str:
-        if not self._origins:
-            source = self._review.baseline.source
-            known = f": {_SOURCES[source]}" if source in _SOURCES else f", from {code(source)}"
-            return f", {_RERUN}" if source == "rerun" else known
+    def _source(self, source: str) -> str:
         if common := self._common_origin():
             return f"{',' if common.source == 'rerun' else ':'} {self._origin(common)}"
-        stored = Counter(
-            _SOURCES.get(one.source, code(one.source))
-            for one in self._origins
-            if one.source != "rerun"
-        )
-        words = [f"{name} for {counted(number, 'suite')}" for name, number in stored.items()]
-        if again := sum(one.source == "rerun" for one in self._origins):
-            words.append(f"{counted(again, 'suite')} run again in this job")
-        stale = counted(sum(one.stale for one in self._origins), "suite")
-        is_stale = any(one.stale for one in self._origins)
-        return f": {joined(words)}{f' (**stale** for {stale})' if is_stale else ''}"
+        if self._origins:
+            rerun = sum(origin.source == "rerun" for origin in self._origins)
+            stale = sum(origin.stale for origin in self._origins)
+            again = f", {counted(rerun, 'suite')} run again in this job" if rerun else ""
+            old = f" (**stale** for {counted(stale, 'suite')})" if stale else ""
+            stored = counted(len(self._origins) - rerun, "suite")
+            return f": stored results for {stored}{old}{again}"
+        known = f": {_SOURCES[source]}" if source in _SOURCES else f", from {code(source)}"
+        return f", {_RERUN}" if source == "rerun" else known
 
     def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""
         alike = {
-            (one.source, one.commit, one.is_ancestor, one.time, one.stale) for one in self._origins
+            (origin.source, origin.commit, origin.is_ancestor, origin.time, origin.stale)
+            for origin in self._origins
         }
-        return min(self._origins, key=lambda one: one.samples) if len(alike) == 1 else None
+        return min(self._origins, key=lambda origin: origin.samples) if len(alike) == 1 else None
 
     def _origin(self, origin: BaselineOrigin) -> str:
         if origin.source == "rerun":
             return _RERUN
-        source = _SOURCES.get(origin.source, f"from {code(origin.source)}")
-        facts = [f"{source}{self._commit_of(origin)}"]
+        facts = [f"{_SOURCES.get(origin.source, code(origin.source))}{self._commit_of(origin)}"]
         if origin.samples:
             facts.append(f"at least {counted(origin.samples, 'sample')} per test")
         if origin.time:
@@ -162,24 +137,6 @@ def _instant(iso: str) -> datetime | None:
         return None
 
 
-def _under_suite(suite: SuiteComparison, facts: Sequence[str]) -> Sequence[str]:
-    name = code(suite.path)
-    if len(facts) < 2:
-        return [f"{name}: {fact}" for fact in facts]
-    return ["\n".join([name, *(f"  - {fact}" for fact in facts)])]
-
-
-def _suite_note(suite: SuiteComparison, known_problem: str) -> str:
-    was_renamed = suite.base_path is not None and suite.base_path != suite.path
-    is_known = suite.problem == known_problem
-    if not (suite.note or (suite.problem and not is_known) or was_renamed):
-        return ""
-    renamed = f" (on base {code(suite.base_path or '')})" if was_renamed else ""
-    why = suite.problem or suite.note
-    name = f"{code(suite.path)}{renamed}"
-    return f"{name}: {prose(why)}" if why else f"{name} was renamed"
-
-
 def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
     """The differences of a suite that its figures show."""
     figures = (
@@ -205,15 +162,15 @@ def is_noise(difference: Difference | None, base: float | None, head: float | No
 
 def pool_differences(differences: Iterable[Difference | None]) -> Difference | None:
     """The difference over several suites, which are independent; None if one is unknown."""
-    known = list(differences)
-    found = [one for one in known if one is not None]
-    if not found or len(found) < len(known):
+    every = list(differences)
+    known = [difference for difference in every if difference is not None]
+    if not known or len(known) < len(every):
         return None
-    pairs = sum(one.pairs for one in found)
-    mean = sum(one.mean * one.pairs for one in found) / pairs
-    half = math.hypot(*((one.high - one.mean) * one.pairs for one in found)) / pairs
-    detectable = math.hypot(*(one.detectable * one.pairs for one in found)) / pairs
-    clusters = sum(one.clusters for one in found)
+    pairs = sum(part.pairs for part in known)
+    mean = sum(part.mean * part.pairs for part in known) / pairs
+    half = math.hypot(*((part.high - part.mean) * part.pairs for part in known)) / pairs
+    detectable = math.hypot(*(part.detectable * part.pairs for part in known)) / pairs
+    clusters = sum(part.clusters for part in known)
     return Difference(mean, mean - half, mean + half, detectable, pairs, clusters)
 
 

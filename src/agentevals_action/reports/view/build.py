@@ -1,109 +1,74 @@
-"""Builds the view of a review: which test belongs to which group."""
+"""Builds the view of a review: which test belongs to which group, and which is first."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from agentevals_action.formatting import score
-from agentevals_action.model.comparison import ChangeKind, TestComparison
+from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.review import Review
-from agentevals_action.reports.view import confirmation, cost, verdict, waivers
-from agentevals_action.reports.view.conversations import number_turns
+from agentevals_action.reports.view import cost
+from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import (
     ListedTest,
-    Removal,
     ReportView,
+    number_turns,
     order_by_conversation,
 )
-from agentevals_action.reports.view.ordering import severity, worst_first
 
-_NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
-_NO_BASE = _NOT_COMPARED | {ChangeKind.NEW, ChangeKind.QUESTION_CHANGED}
-#: Changes whose lists do not mention gates that fail in some samples.
-_STEADY = frozenset(
-    {ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.STILL_FAILING, ChangeKind.NEW}
-)
+FINE = 2  # the rank of a suite that needs nobody
 
 
 def build_view(review: Review, links: Links | None = None) -> ReportView:
     """Classifies the tests of a review."""
-    heads = [test.head for suite in review.suites for test in suite.tests if test.head]
-    turns = number_turns((head.eval_path, head.conversation_id, head.eval_id) for head in heads)
-    tests = tuple(
-        ListedTest(
-            suite.path,
-            test,
-            turns.get((test.head.eval_path, test.head.eval_id)) if test.head else None,
-        )
-        for suite in review.suites
-        for test in suite.tests
+    listed = [ListedTest(suite.path, test) for suite in review.suites for test in suite.tests]
+    turns = number_turns(listed)
+    tests = order_by_conversation(
+        replace(test, turn=turns.get((test.suite, test.comparison.id)))
+        if test.comparison.head
+        else test
+        for test in listed
     )
-    positions = {suite.path: at for at, suite in enumerate(worst_first(review.suites))}
-    counted = [one for one in tests if one.comparison.quarantine is None]
-
-    def group(belongs: Callable[[TestComparison], bool]) -> tuple[ListedTest, ...]:
-        return order_by_conversation(one for one in counted if belongs(one.comparison))
-
-    def worst(belongs: Callable[[TestComparison], bool]) -> tuple[ListedTest, ...]:
-        found = (one for one in counted if belongs(one.comparison))
-        by_suite = sorted(found, key=lambda one: (positions[one.suite], severity(one.comparison)))
-        return order_by_conversation(by_suite)
-
-    removal = _removal(review, tests)
+    positions = {suite.path: place for place, suite in enumerate(worst_first(review.suites))}
+    by_severity = order_by_conversation(
+        sorted(tests, key=lambda test: (positions[test.suite], severity(test.comparison)))
+    )
     return ReportView(
         review=review,
         links=links or Links(),
-        alert=verdict.alert(review, removal),
-        sentence=verdict.sentence(review),
-        removal=removal,
-        edits=tuple(edit for suite in review.suites for edit in suite.edits),
-        passed_by_edits=group(lambda test: test.passes_by_edits),
-        unscored_by_base=group(
-            lambda test: test.by_base is not None and test.by_base.result.verdict is None
-        ),
+        tests=tests,
+        groups={
+            group.key: tuple(test for test in by_severity if group.contains(test.comparison))
+            for group in GROUPS
+        },
         spending=cost.spent_by_review(review),
         notices=review.notices,
-        tests=order_by_conversation(tests),
-        regressions=worst(waivers.needs_review),
-        failures=worst(_failed_without_base),
-        accepted=worst(waivers.is_accepted),
-        errors=group(lambda test: test.change is ChangeKind.HEAD_ERROR),
-        undecided=group(waivers.is_undecided),
-        flaky=group(_is_flaky),
-        quarantined=order_by_conversation(one for one in tests if one.comparison.quarantine),
-        improved=group(lambda test: test.change is ChangeKind.IMPROVED),
-        question_changed=group(lambda test: test.change is ChangeKind.QUESTION_CHANGED),
-        new=group(lambda test: test.change is ChangeKind.NEW),
-        still_failing=group(lambda test: test.change is ChangeKind.STILL_FAILING),
-        not_compared=group(lambda test: test.change in _NOT_COMPARED),
-        score_changed=group(_has_another_score),
     )
 
 
-def _removal(review: Review, tests: tuple[ListedTest, ...]) -> Removal:
-    removed = tuple(one for one in tests if one.comparison.change is ChangeKind.REMOVED)
-    gates = tuple(
-        (one, gate)
-        for one in tests
-        if one.comparison.change is not ChangeKind.REMOVED
-        for gate in one.comparison.gates_removed
-    )
-    return Removal(review.gone_suites, removed, gates)
+def rank(suite: SuiteComparison) -> int:
+    """0: a test needs a reviewer; 1: not all tests pass, or base is missing; 2: all is fine."""
+    if any(map(needs_review, suite.tests)):
+        return 0
+    head = suite.head
+    is_fine = head and head.total and head.passed == head.total and not suite.problem
+    return FINE if is_fine else 1
 
 
-def _failed_without_base(test: TestComparison) -> bool:
-    failed = test.head is not None and test.head.verdict == "fail"
-    return failed and test.change in _NO_BASE and not waivers.needs_review(test)
+def severity(test: TestComparison) -> int:
+    """From 0 (a required gate that held on base failed) to 3 (no regression)."""
+    if test.change is not ChangeKind.REGRESSED:
+        return 3
+    if test.gates_lost:
+        return 0
+    return 1 if test.head and test.head.verdict == "fail" else 2
 
 
-def _is_flaky(test: TestComparison) -> bool:
-    """Whether fresh samples cleared a test, or a gate failed in some samples but not in most."""
-    if waivers.needs_review(test):
-        return False
-    is_steady = test.change in _STEADY
-    return test.change is ChangeKind.FLAKY or (is_steady and confirmation.has_unsteady_gate(test))
+def worst_first(suites: Iterable[SuiteComparison]) -> Sequence[SuiteComparison]:
+    """Suites by their rank, then their worst test, then the number of tests that need a
+    reviewer."""
 
+    def badness(suite: SuiteComparison) -> tuple[int, int, int]:
+        worse = [severity(test) for test in suite.tests if needs_review(test)]
+        return rank(suite), min(worse, default=3), -len(worse)
 
-def _has_another_score(test: TestComparison) -> bool:
-    if test.change is not ChangeKind.UNCHANGED or not test.base or not test.head:
-        return False
-    return score(test.base.score) != score(test.head.score)
+    return sorted(suites, key=badness)

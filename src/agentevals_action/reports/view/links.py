@@ -1,8 +1,6 @@
 """Links to files, commits and the run at the code host."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from urllib.parse import quote
 
 _LONGEST_URL = 500  # characters; a longer URL is left out
@@ -41,6 +39,10 @@ class Links:
         url = f"{self.report_url}#test/{path}"
         return None if self.report_url is None or len(url) > _LONGEST_URL else url
 
+    def group(self, key: str) -> str | None:
+        """The URL of a group of tests in the report page."""
+        return None if self.report_url is None else f"{self.report_url}#group={key}"
+
     def _file(self, sha: str | None, path: str, line: int | None) -> str | None:
         if not sha or not path:
             return None
@@ -58,17 +60,3 @@ class Links:
 def linked(text: str, url: str | None) -> str:
     """Markdown text, as a link if there is a URL."""
     return f"[{text}]({url})" if url else text
-
-
-def short_names(paths: Sequence[str]) -> Mapping[str, str]:
-    """Paths without the folders and the file names that all have in common:
-    `evals/refunds/EVAL.yaml` is `refunds`."""
-    parts = [path.split("/") for path in paths]
-    first, last = _count_common(parts), _count_common([one[::-1] for one in parts])
-    own = ("/".join(one[first : len(one) - last]) for one in parts)
-    return {path: name or path for path, name in zip(paths, own, strict=True)}
-
-
-def _count_common(parts: Sequence[Sequence[str]]) -> int:
-    levels = zip(*parts, strict=False)
-    return sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))

@@ -1,16 +1,26 @@
-"""The view of a review: its tests by what became of them, and what all reports state."""
+"""The view of a review: its tests by group, as facts. Nothing in it is escaped or cut."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.usage import Spending
-from agentevals_action.reports.view.conversations import TurnNumber
 from agentevals_action.reports.view.links import Links
+
+
+@dataclass(frozen=True)
+class TurnNumber:
+    """The position of a test in its conversation: `number` from 1, of `total`."""
+
+    conversation: str
+    number: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"turn {self.number:,} of {self.total:,}"
 
 
 @dataclass(frozen=True)
@@ -33,67 +43,52 @@ class ListedTest:
         return None if found is None else (self.suite, found)
 
 
-def order_by_conversation(tests: Iterable[ListedTest]) -> tuple[ListedTest, ...]:
-    """Puts the turns of a conversation next to each other, where the first of them is."""
-    groups: dict[Hashable, list[ListedTest]] = {}
-    for position, test in enumerate(tests):
-        groups.setdefault(test.conversation or position, []).append(test)
-    return tuple(
-        test
-        for group in groups.values()
-        for test in sorted(group, key=lambda one: one.turn.number if one.turn else 0)
-    )
-
-
-@dataclass(frozen=True)
-class Removal:
-    """What base has and head does not: paths of suites, tests, and gates of remaining tests."""
-
-    suites: tuple[str, ...] = ()
-    tests: tuple[ListedTest, ...] = ()
-    gates: tuple[tuple[ListedTest, str], ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """`2 tests and 1 required gate of the base were removed.`; empty if nothing was."""
-        gates = len(self.gates) + sum(len(one.comparison.gates_removed) for one in self.tests)
-        numbers = {"suite": len(self.suites), "test": len(self.tests), "required gate": gates}
-        words = [counted(number, noun) for noun, number in numbers.items() if number]
-        verb = plural(sum(numbers.values()), "was", "were")
-        return f"{joined(words)} of the base {verb} removed." if words else ""
+Tests = tuple[ListedTest, ...]
 
 
 @dataclass(frozen=True)
 class ReportView:
-    """A review, classified once for all reports; nothing in it is escaped or cut.
+    """A review, classified once for all reports.
 
-    `alert` is GitHub's word (`CAUTION`), `sentence` follows the outcome (`Failed: `), `waived`
-    states what does not count. In each group the turns of a conversation are next to each other.
-    `edits` are those of all suites; `passed_by_edits` pass only with the changed evaluators.
-    `regressions` need a reviewer: they regressed, or a required gate failed. `failures` failed
-    without a base to compare with."""
+    `tests` are all, suite by suite; `groups` has those of each `groups.GROUPS` by its key, the
+    worst first. The turns of a conversation are next to each other. `notices` are those of the
+    review, then those of the code host."""
 
     review: Review
     links: Links
-    alert: str
-    sentence: str
-    removal: Removal
-    edits: tuple[Edit, ...]
-    passed_by_edits: tuple[ListedTest, ...]
-    unscored_by_base: tuple[ListedTest, ...]
+    tests: Tests
+    groups: Mapping[str, Tests]
     spending: Spending
-    notices: tuple[str, ...]
-    tests: tuple[ListedTest, ...]
-    regressions: tuple[ListedTest, ...]
-    failures: tuple[ListedTest, ...]
-    accepted: tuple[ListedTest, ...]
-    errors: tuple[ListedTest, ...]
-    undecided: tuple[ListedTest, ...]
-    flaky: tuple[ListedTest, ...]
-    quarantined: tuple[ListedTest, ...]
-    improved: tuple[ListedTest, ...]
-    question_changed: tuple[ListedTest, ...]
-    new: tuple[ListedTest, ...]
-    still_failing: tuple[ListedTest, ...]
-    not_compared: tuple[ListedTest, ...]
-    score_changed: tuple[ListedTest, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of all suites."""
+        return tuple(edit for suite in self.review.suites for edit in suite.edits)
+
+
+def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNumber]:
+    """The turns of conversations by the suite's path and the test's id. A conversation of one turn
+    is not in it."""
+    conversations: dict[tuple[str, str], list[str]] = {}
+    for test in tests:
+        if test.comparison.head and test.conversation:
+            conversations.setdefault(test.conversation, []).append(test.comparison.id)
+    return {
+        (suite, test): TurnNumber(conversation, number, len(turns))
+        for (suite, conversation), turns in conversations.items()
+        if len(turns) > 1
+        for number, test in enumerate(turns, 1)
+    }
+
+
+def order_by_conversation(tests: Iterable[ListedTest]) -> Tests:
+    """Puts the turns of a conversation next to each other, where the first of them is."""
+    conversations: dict[Hashable, list[ListedTest]] = {}
+    for position, test in enumerate(tests):
+        conversations.setdefault(test.conversation or position, []).append(test)
+    return tuple(
+        test
+        for turns in conversations.values()
+        for test in sorted(turns, key=lambda turn: turn.turn.number if turn.turn else 0)
+    )

@@ -1,288 +1,147 @@
-"""Tests as Markdown: in detail with question and answers, or in one line."""
+"""Tests as Markdown: in a line, or in detail with question, answers and misses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from agentevals_action.escaping import code, inline, prose
-from agentevals_action.formatting import UNKNOWN, counted, delta, error_kind, moved, score
+from agentevals_action.escaping import code, fenced, inline, prose
+from agentevals_action.formatting import counted, delta, error_kind, moved, score, shortened
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
-from agentevals_action.model.suite import ToolCall
-from agentevals_action.reports.view import confirmation, edits, waivers
-from agentevals_action.reports.view.answers import Answer, block, show_answers, show_calls
-from agentevals_action.reports.view.conversations import TurnNumber
-from agentevals_action.reports.view.links import Links, linked, short_names
-from agentevals_action.reports.view.listing import Listing, make_listing
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.reports.view import confirmation
+from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.models import ListedTest
-from agentevals_action.results.trace_summary import stored_work
 
+_GATES = 5  # of a test
 _MISSES = 5  # of a test in detail
 _KIND = 60  # characters of a kind of error, which may come from another tool
-_CELL, _MISS = 60, 44  # characters of names and of misses in the table: two lines each
+#: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
+_WIDTH = 95
+_BEFORE = 100  # characters that are shown before the first difference of two answers
 _SEPARATOR = " · "
-
-Line = Callable[[ListedTest], str]
 
 
 @dataclass(frozen=True)
-class ListLimits:
-    """How much of a review a page shows: numbers of items, and characters before escaping.
+class Limits:
+    """How much of a review a text shows, before escaping: of each group the questions and answers
+    (cut to `answer` characters) of the first `detailed` tests, of the table the first `suites`, the
+    first `errors` of suites, of each other list the first `items`, of each other text in a line
+    `text` characters."""
 
-    `detailed` tests that need a reviewer are shown with question and answers (cut to `answer`
-    characters); if they are many, a table before has `rows` of them. `folded` and `quiet` limit the
-    folded lists of what changed and of what did not (0: only a count). `items` limits all other
-    lists, `text` cuts the texts in a line."""
-
-    name: str
     detailed: int
     answer: int
-    rows: int
-    folded: int
-    quiet: int
+    suites: int
     items: int
+    errors: int
     text: int
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One test in detail. `conversation` is the heading above the first of several turns, `turn`
-    is this test's turn below that heading."""
+class Answer:
+    """An answer: its `title` and verdict in words, and its `text`, a fenced block."""
 
-    conversation: str
-    turn: str
+    title: str
+    verdict: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One test in detail."""
+
     test: str
-    moved: str
-    facts: tuple[str, ...]
-    misses: Listing | None
+    verdicts: str
+    facts: str
+    misses: tuple[str, ...]
     question: str
     answers: tuple[Answer, ...]
 
 
-@dataclass(frozen=True)
-class TestRow:
-    """One test in the table of many that need a reviewer."""
-
-    __test__ = False  # pytest: not a test case
-
-    test: str
-    suite: str
-    verdict: str
-    gate: str
-    missed: str
-
-
 class TestText:
-    """Makes Markdown of tests; with several `suites` (paths) each test names its own."""
+    """Makes Markdown of tests, each with the path of its suite if there are several suites."""
 
     __test__ = False  # pytest: not a test case
 
-    def __init__(self, links: Links, limits: ListLimits, suites: Sequence[str]) -> None:
+    def __init__(self, links: Links, limits: Limits, *, names_suites: bool) -> None:
         self._links = links
         self._limits = limits
-        self._suite_names = short_names(suites)
+        self._names_suites = names_suites
 
-    def entries(self, tests: Sequence[ListedTest]) -> tuple[Entry, ...]:
-        """Tests in detail; several turns of a conversation are below its heading."""
-        return tuple(
-            self._entry(one, is_turn=len(group) > 1, is_first=number == 0)
-            for group in _conversations(tests)
-            for number, one in enumerate(group)
-        )
-
-    def rows(self, tests: Sequence[ListedTest]) -> tuple[TestRow, ...]:
-        """Tests in a table: what fell, the failed gates and the first miss, in few words."""
-        return tuple(map(self._row, tests))
-
-    def _row(self, one: ListedTest) -> TestRow:
-        test, head = one.comparison, one.comparison.head
-        gates = head.gates_failed if head else ()
-        missed = list(dict.fromkeys(head.misses)) if head else []
-        why = missed[0] if missed else head.error.message if head and head.error else ""
-        # Plain text, because code is wider, and most rows then need a second line.
-        name = linked(inline(test.id, _CELL), self._url(one))
-        turn = one.turn
-        return TestRow(
-            test=f"{name} ({turn} of {inline(turn.conversation, _CELL)})" if turn else name,
-            suite=inline(self._suite_names[one.suite], _CELL),
-            verdict=verdicts(test).replace(" ", "&nbsp;"),
-            gate="".join(inline(gate, _CELL) for gate in gates[:1]) + _more(gates),
-            missed=(prose(why, min(self._limits.text, _MISS)) if why else UNKNOWN) + _more(missed),
-        )
-
-    def _entry(self, one: ListedTest, is_turn: bool, is_first: bool) -> Entry:
-        test, turn, limits = one.comparison, one.turn, self._limits
-        head, base = test.head, test.base
-        misses = list(dict.fromkeys(head.misses)) if head else []
-        evidence = self._evidence(test)
-        facts = [*_gate_facts(test), *evidence, *_score_fact(test)]
-        facts += [] if evidence else _sample_fact(head)
-        facts += [*self._error_fact(test), *self._waiver(test), *self._suite(one)]
-        if turn and not is_turn:
-            facts.append(f"{turn} of the {_conversation_name(turn)}")
-        if test.regraded:
-            facts.append("re-scored: head's evaluators scored the base's answer")
-        question = (head.question if head else "") or (base.question if base else "")
-        heading = ""
-        if turn and is_turn and is_first:
-            heading = f"Conversation {code(turn.conversation)}"
-        return Entry(
-            conversation=heading,
-            turn=str(turn) if turn and is_turn else "",
-            test=self.name(one),
-            moved=verdicts(test),
-            facts=tuple(facts),
-            misses=make_listing(
-                "Missed",
-                [inline(miss, limits.text) for miss in misses[:_MISSES]],
-                _MISSES,
-                len(misses),
-            ),
-            question=block(question, limits.answer),
-            answers=(*self._answers(base, head), *self._calls(base, head)),
-        )
-
-    def listing(
-        self, title: str, tests: Sequence[ListedTest], line: Line, limit: int, note: str = ""
-    ) -> Listing | None:
-        """One line per test, at most `limit` tests; None if there are none."""
-        lines = self.lines(tests[:limit], line)
-        return make_listing(title, lines, limit, len(tests), note)
-
-    def lines(self, tests: Sequence[ListedTest], line: Line) -> tuple[str, ...]:
-        """Tests as list items; several turns of a conversation are a list in one item."""
-        items = []
-        for group in _conversations(tests):
-            first = group[0]
-            if len(group) == 1:
-                turn = first.turn
-                prefix = f"{_conversation_name(turn)}, {turn}: " if turn else ""
-                items.append(f"{prefix}{line(first)}")
-                continue
-            name = first.conversation[1] if first.conversation else ""
-            turns = (f"  - {f'{one.turn}: ' if one.turn else ''}{line(one)}" for one in group)
-            items.append("\n".join([f"conversation {code(name)}", *turns]))
-        return tuple(items)
-
-    def line(self, one: ListedTest) -> str:
-        """One test in a line, with its scores."""
-        return self._line(one, _score_fact(one.comparison))
-
-    def worse_line(self, one: ListedTest) -> str:
-        """A test that failed: its gates or its first miss, and the confirmation."""
-        test = one.comparison
-        misses = test.head.misses if test.head else ()
-        why = _gate_facts(test) or [inline(miss, self._limits.text) for miss in misses[:1]]
-        return self._line(one, _score_fact(test), [*why, *self._evidence(test)])
-
-    def evidence_line(self, one: ListedTest) -> str:
-        """A test whose drop does not count: the confirmation, and how often its gates held."""
-        test = one.comparison
-        return self._line(one, (), [*self._evidence(test), *_gate_facts(test)])
-
-    def quarantine_line(self, one: ListedTest) -> str:
-        """A test in quarantine: what became of it, and its entry."""
-        test = one.comparison
-        change = confirmation.change_word(test.change)
-        facts = [change, *_gate_facts(test), *self._error_fact(test), *self._waiver(test)]
-        return self._line(one, _score_fact(test), facts)
-
-    def error_line(self, one: ListedTest) -> str:
-        """A test that ended in an error, or that an error prevented from being confirmed."""
-        test = one.comparison
-        return self._line(one, _score_fact(test), [*self._evidence(test), *self._error_fact(test)])
-
-    def by_base_line(self, one: ListedTest) -> str:
-        """A test as base's evaluators score head's answers: what fails, or why they could not."""
-        test = one.comparison
-        if test.by_base is None:
-            return self.line(one)
-        result, facts = test.by_base.result, []
-        for gate in edits.failed_by_base(test):
-            too = " (on base too)" if gate in test.by_base.failed_on_base else ""
-            facts.append(f"required gate {code(gate)} would fail{too}")
-        if result.verdict:
-            facts.insert(0, f"with base's evaluators {result.verdict}, {score(result.score)}")
-        elif result.error:
-            facts.append(self._error(result.error.kind, result.error.message))
-        return _SEPARATOR.join([self.name(one), verdicts(test), *self._suite(one), *facts])
-
-    def reason_line(self, one: ListedTest) -> str:
-        """A test that was not compared, and why."""
-        test = one.comparison
-        reason = [prose(test.reason, self._limits.text)] if test.reason else []
-        return self._line(one, _score_fact(test), reason)
-
-    def name(self, one: ListedTest) -> str:
-        """The test's id, linked to the test in the report page; without one to its line on head,
-        or on base if head does not have it."""
-        return linked(code(one.comparison.id), self._url(one))
-
-    def _url(self, one: ListedTest) -> str | None:
-        test = one.comparison
-        if url := self._links.report_test(one.suite, test.id):
-            return url
-        file = self._links.head_file if test.head else self._links.base_file
-        result = test.head or test.base
-        return file(result.path or result.eval_path, result.line) if result else None
-
-    def _line(self, one: ListedTest, scores: Sequence[str], facts: Sequence[str] = ()) -> str:
-        test = one.comparison
-        rescored = ["re-scored"] if test.regraded else []
-        parts = [self.name(one), verdicts(test), *scores, *rescored, *self._suite(one), *facts]
+    def line(self, listed: ListedTest) -> str:
+        """One test in a line, with its first miss."""
+        head = listed.comparison.head
+        misses = _misses(head)
+        missed = []
+        if misses and head and head.verdict != "pass":
+            more = f" (+{len(misses) - 1})" if len(misses) > 1 else ""
+            missed.append(f"missed: {prose(misses[0], self._limits.text)}{more}")
+        parts = [self.name(listed), verdicts(listed.comparison), *self._facts(listed), *missed]
         return _SEPARATOR.join(parts)
 
-    def _suite(self, one: ListedTest) -> Sequence[str]:
-        return [code(one.suite)] if len(self._suite_names) > 1 else []
+    def entry(self, listed: ListedTest) -> Entry:
+        """One test in detail."""
+        test, limits = listed.comparison, self._limits
+        misses = [f"missed: {inline(miss, limits.text)}" for miss in _misses(test.head)]
+        return Entry(
+            test=self.name(listed),
+            verdicts=verdicts(test),
+            facts=_SEPARATOR.join(self._facts(listed)),
+            misses=shortened(misses, _MISSES),
+            question=_block(_question(test), limits.answer),
+            answers=_answers(test.base, test.head, limits.answer),
+        )
 
-    def _evidence(self, test: TestComparison) -> Sequence[str]:
-        words = confirmation.describe(test)
-        if words and test.change is ChangeKind.UNDECIDED and test.failed_gates:
-            words = f"undecided whether it regressed: {words}"
-        return [prose(words, max(300, self._limits.text))] if words else []
+    def name(self, listed: ListedTest) -> str:
+        """The id of a test; a link to it in the report page, else to its file."""
+        test = listed.comparison
+        url = self._links.report_test(listed.suite, test.id)
+        if url is None and (result := listed.result):
+            file = self._links.head_file if test.head else self._links.base_file
+            url = file(result.path or result.eval_path, result.line)
+        return linked(code(test.id), url)
 
-    def _waiver(self, test: TestComparison) -> Sequence[str]:
-        if held := test.quarantine:
-            until, owner = inline(str(held.expires), 40), code(held.owner, 60)
-            reason = inline(held.reason, self._limits.text)
-            return [f"until {until}", f"owner {owner}", f"reason: {reason}"]
-        # The heading above accepted regressions already names who accepted them.
-        is_named = not test.accepted_by or waivers.is_accepted(test)
-        return [] if is_named else [f"accepted by {code(test.accepted_by, 60)}"]
+    def _facts(self, listed: ListedTest) -> list[str]:
+        """What is known of a test besides its verdicts, the most important first."""
+        test, limits = listed.comparison, self._limits
+        facts = _gate_facts(test)
+        if words := confirmation.describe(test):
+            is_open = test.change is ChangeKind.UNDECIDED and test.failed_gates
+            words = f"undecided whether it regressed: {words}" if is_open else words
+            facts.append(prose(words, max(300, limits.text)))
+        elif test.head and len(test.head.samples) > 1:
+            passed = sum(sample.verdict == "pass" for sample in test.head.samples)
+            facts.append(f"{passed} of {counted(len(test.head.samples), 'sample')} pass")
+        facts += _score_fact(test)
+        if test.head and test.head.error:
+            facts.append(self._error(test.head.error.kind, test.head.error.message))
+        elif test.reason and not words:
+            facts.append(f"not compared: {prose(test.reason, limits.text)}")
+        facts += self._by_base(test)
+        if test.accepted_by:
+            facts.append(f"accepted by {code(test.accepted_by, 60)}")
+        if test.regraded:
+            facts.append("re-scored: head's evaluators scored the base's answer")
+        facts += [code(listed.suite)] if self._names_suites else []
+        if turn := listed.turn:
+            facts.append(f"{turn} of the conversation {code(turn.conversation)}")
+        return facts
 
-    def _error_fact(self, test: TestComparison) -> Sequence[str]:
-        error = test.head.error if test.head else None
-        return [self._error(error.kind, error.message)] if error else []
+    def _by_base(self, test: TestComparison) -> list[str]:
+        """What base's evaluators make of head's answer, if that differs."""
+        found = test.by_base
+        if found is None or not (found.is_worse or found.result.error):
+            return []
+        result = found.result
+        if result.verdict is None and result.error:
+            why = self._error(result.error.kind, result.error.message)
+            return [f"not scored with base's evaluators: {why}"]
+        facts = [f"with base's evaluators {result.verdict}, {score(result.score)}"]
+        for gate in result.gates_failed[:_GATES]:
+            too = " (on base too)" if gate in found.failed_on_base else ""
+            facts.append(f"required gate {code(gate)} would fail{too}")
+        return facts
 
     def _error(self, kind: str, message: str) -> str:
         return f"{inline(error_kind(kind), _KIND)}: {prose(message, self._limits.text)}"
-
-    def _answers(self, base: TestResult | None, head: TestResult | None) -> tuple[Answer, ...]:
-        limit = self._limits.answer
-        if base and head and (before := _answer(base)) and (after := _answer(head)):
-            return show_answers(
-                before, after, (_answer_verdict(base), _answer_verdict(head)), limit
-            )
-        sides = [("Base's answer", base), ("Head's answer", head)]
-        return tuple(
-            Answer(title, _answer_verdict(result), self._answer_text(result))
-            for title, result in sides
-            if result
-        )
-
-    def _calls(self, base: TestResult | None, head: TestResult | None) -> tuple[Answer, ...]:
-        """The tool calls of both sides, if head's were not those expected."""
-        if not base or not head or not _missed_calls(head.evaluator_results):
-            return ()
-        return show_calls(_tool_calls(base), _tool_calls(head), self._limits.answer)
-
-    def _answer_text(self, result: TestResult) -> str:
-        answer = _answer(result)
-        if not answer and result.error:
-            return self._error(result.error.kind, result.error.message)
-        if not answer and _is_history(result):
-            return "*(not stored)*"
-        return block(answer, self._limits.answer)
 
 
 def verdicts(test: TestComparison) -> str:
@@ -291,19 +150,50 @@ def verdicts(test: TestComparison) -> str:
     return f"{test.base.verdict or 'error'} → {head}" if test.base else head
 
 
-def _more(items: Sequence[str]) -> str:
-    """The number of items after the first one."""
-    return f" (+{len(items) - 1})" if len(items) > 1 else ""
+def _misses(head: TestResult | None) -> Sequence[str]:
+    return tuple(dict.fromkeys(head.misses)) if head else ()
 
 
-def _conversations(tests: Sequence[ListedTest]) -> list[list[ListedTest]]:
-    """Ordered tests in groups: the turns of one conversation, or one test."""
-    groups = groupby(enumerate(tests), lambda pair: pair[1].conversation or pair[0])
-    return [[one for _, one in group] for _, group in groups]
+def _question(test: TestComparison) -> str:
+    asked = [side.question for side in (test.head, test.base) if side and side.question]
+    return asked[0] if asked else ""
 
 
-def _conversation_name(turn: TurnNumber) -> str:
-    return f"conversation {code(turn.conversation)}"
+def _answers(base: TestResult | None, head: TestResult | None, limit: int) -> tuple[Answer, ...]:
+    """The answers of the sides: once if they are equal, else each from shortly before the first
+    difference; `limit` is in characters of an answer."""
+    sides = [(name, side) for name, side in (("Base's", base), ("Head's", head)) if side]
+    texts = [_answer(side) for _, side in sides]
+    if base and head and texts[0] and texts[0] == texts[1]:
+        both = f"base {_answer_verdict(base)}; head {_answer_verdict(head)}"
+        return (Answer("Both answers are equal", both, _block(texts[0], limit)),)
+    start = _first_difference(*texts) - _BEFORE if len(texts) == 2 and all(texts) else 0
+    return tuple(
+        Answer(f"{name} answer", _answer_verdict(side), _answer_text(side, text, start, limit))
+        for (name, side), text in zip(sides, texts, strict=True)
+    )
+
+
+def _first_difference(base: str, head: str) -> int:
+    """The number of characters that two texts have in common at their start."""
+    pairs = enumerate(zip(base, head, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), min(len(base), len(head)))
+
+
+def _answer_text(side: TestResult, text: str, start: int, limit: int) -> str:
+    is_stored_without = side.samples and not any(
+        sample.output_messages or sample.evaluator_results for sample in side.samples
+    )
+    if not text and is_stored_without:
+        return "*(not stored)*"
+    if len(text) <= limit or start + 2 * _BEFORE <= limit:
+        return _block(text, limit)
+    return _block(f"… ({start:,} equal characters)\n{text[start:]}", limit)
+
+
+def _block(text: str, limit: int) -> str:
+    """A fenced block that is wrapped at 95 columns, cut to `limit` characters."""
+    return fenced(text, limit, width=_WIDTH)
 
 
 def _shown_sample(result: TestResult) -> SampleResult | None:
@@ -316,44 +206,15 @@ def _shown_sample(result: TestResult) -> SampleResult | None:
 
 
 def _answer(result: TestResult) -> str:
-    shown = _shown_sample(result)
-    return shown.candidate_answer if shown else result.candidate_answer
+    sample = _shown_sample(result)
+    return sample.candidate_answer if sample else result.candidate_answer
 
 
 def _answer_verdict(result: TestResult) -> str:
     """`pass, 1.00`, of the sample whose answer is shown."""
-    shown = _shown_sample(result)
-    scored: TestResult | SampleResult = result
-    if shown and shown.verdict != result.verdict:
-        scored = shown
-    verdict: str = scored.verdict or "error"
-    if scored.verdict or scored.score is not None or scored is not result:
-        return f"{verdict}, {score(scored.score)}"
-    return verdict
-
-
-def _missed_calls(results: Sequence[EvaluatorResult]) -> bool:
-    return any(
-        (one.type == "tool_trajectory" and one.misses) or _missed_calls(one.evaluator_results)
-        for one in results
-    )
-
-
-def _tool_calls(result: TestResult) -> Sequence[ToolCall] | None:
-    """The calls of a sample with the verdict of the result, else of any; None if unknown."""
-    stored = [sample for sample in result.samples if sample.output_messages]
-    alike = [sample for sample in stored if sample.verdict == result.verdict]
-    sample = next(iter([*alike, *stored]), None)
-    try:
-        return stored_work(sample).trace.tool_calls if sample else None
-    except ValueError:  # messages of another tool's results file
-        return None
-
-
-def _is_history(result: TestResult) -> bool:
-    return bool(result.samples) and not any(
-        sample.output_messages or sample.evaluator_results for sample in result.samples
-    )
+    sample = _shown_sample(result)
+    scored = sample if sample and sample.verdict != result.verdict else result
+    return f"{scored.verdict or 'error'}, {score(scored.score)}"
 
 
 def _gate_facts(test: TestComparison) -> list[str]:
@@ -368,7 +229,8 @@ def _gate_facts(test: TestComparison) -> list[str]:
         for gate in failed
     ]
     unsteady = (item for item in rates.items() if item[0] not in failed)
-    return facts + [f"required gate {code(gate)} {rate}" for gate, rate in unsteady]
+    facts += [f"required gate {code(gate)} {rate}" for gate, rate in unsteady]
+    return list(shortened(facts, _GATES))
 
 
 def _gate_note(test: TestComparison, gate: str, rate: str) -> str:
@@ -395,10 +257,3 @@ def _score_fact(test: TestComparison) -> list[str]:
         return [f"score {score(head if test.head else base)}"]
     change = delta(base, head)
     return [f"score {moved(score, base, head)}{f' ({change})' if change else ''}"]
-
-
-def _sample_fact(head: TestResult | None) -> list[str]:
-    if head is None or len(head.samples) < 2:
-        return []
-    passed = sum(sample.verdict == "pass" for sample in head.samples)
-    return [f"{passed} of {counted(len(head.samples), 'sample')} pass"]

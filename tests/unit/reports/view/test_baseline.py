@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.baseline import BaselineOrigin, IncompleteSource
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.reports.view import baseline
 from agentevals_action.reports.view.links import Links
@@ -86,13 +86,13 @@ def test_differences__that_no_figure_shows_are_not_shown() -> None:
 
 
 def test_pooled__is_over_all_questions() -> None:
-    one, other = Difference(0.1, 0.0, 0.2, 0.14, 30, 30), Difference(-0.1, -0.2, 0.0, 0.14, 10, 5)
-    both = baseline.pool_differences([one, other])
+    up, down = Difference(0.1, 0.0, 0.2, 0.14, 30, 30), Difference(-0.1, -0.2, 0.0, 0.14, 10, 5)
+    both = baseline.pool_differences([up, down])
     assert both is not None
     assert (both.pairs, both.clusters) == (40, 35)
     assert both.mean == pytest.approx(0.05)
     assert both.high - both.mean == pytest.approx((3**2 + 1) ** 0.5 / 40)
-    assert baseline.pool_differences([one, None]) is None
+    assert baseline.pool_differences([up, None]) is None
     assert baseline.pool_differences([]) is None
 
 
@@ -144,13 +144,20 @@ def test_baseline__sources_that_did_not_serve_state_why() -> None:
     )
 
 
-def test_baseline__an_answer_that_is_not_stored_is_not_called_empty() -> None:
-    kept = reviews.history("a", 2, 3, answer="the latest")
-    bare = [replace(sample, candidate_answer="", output_messages=()) for sample in kept.samples]
-    base = replace(kept, candidate_answer="", samples=(*bare[:-1], kept.samples[-1]))
-    text = comment(reviews.compared((reviews.result("a", "fail"),), (base,)))
-    assert "the latest" in text
-    text = comment(
-        reviews.compared((reviews.result("a", "fail"),), (replace(base, samples=tuple(bare)),))
-    )
-    assert "*(not stored)*" in text
+def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> None:
+    tests = (reviews.result("a"),)
+    suite = reviews.compared(tests, tests)
+    regraded = (replace(suite.tests[0], regraded=True),)
+    renamed = replace(suite, tests=regraded, base_path="old/EVAL.yaml")
+    note = "the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new"
+    new = reviews.compared(tests, None, path="evals/new.yaml", note=note)
+    text = comment(renamed, new)
+    assert f"- `{reviews.PATH}`: on base `old/EVAL.yaml`; 1 test re-scored: their" in text
+    assert "- `evals/new.yaml`: the suite is broken on base" in text
+
+
+def test_baseline__without_one_states_the_reason() -> None:
+    suite = reviews.compared((reviews.result("a"),), None)
+    nothing = BaselineInfo("none", wanted=False, reason="there is no base on `schedule`")
+    text = comment(suite, baseline=nothing)
+    assert "Nothing to compare with: there is no base on `schedule`." in text

@@ -8,11 +8,9 @@ from agentevals_action.model.comparison import (
     Counts,
     Evidence,
     Finding,
-    SuiteComparison,
     TestComparison,
 )
 from agentevals_action.reports.view import confirmation
-from agentevals_action.reports.view.links import Links
 from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
@@ -22,10 +20,6 @@ def compared(found: Evidence | None, **fields: Any) -> TestComparison:
     return reviews.compared(
         (reviews.result("a", "fail", **fields),), (reviews.result("a"),), knowledge=knowledge
     ).tests[0]
-
-
-def comment(*suites: SuiteComparison, **fields: Any) -> str:
-    return reviews.comment(reviews.review(*suites, **fields), Links())
 
 
 @pytest.mark.parametrize(
@@ -72,52 +66,3 @@ def test_chance__is_never_none() -> None:
         confirmation.probability(value)
         for value in (0.0, 0.00009, 0.0001, 0.00043, 0.034, 0.31, 1.0)
     ] == [*("p < 0.0001", "p < 0.0001", "p = 0.0001", "p = 0.0004", "p = 0.03", "p = 0.3", "p = 1")]
-
-
-def test_regression__of_what_is_always_the_same_omits_samples() -> None:
-    certain = Evidence(Finding.REGRESSED, Counts(1, 1), Counts(0, 1))
-    suite = reviews.compared(
-        (reviews.result("a", "fail"),),
-        (reviews.result("a"),),
-        knowledge=Knowledge(evidence={"a": certain}),
-    )
-    text = comment(suite)
-    assert "1 test regressed" in text
-    assert "fresh" not in text
-
-
-def test_gate__that_fails_now_and_then_is_shown_with_its_rate_on_both_sides() -> None:
-    base = reviews.history("a", 19, 20, gates=("g", "h"), failed=("g",))
-    failed = reviews.history("a", 1, 4, gates=("g", "h"), failed=("g",))
-    text = comment(reviews.compared((failed,), (base,)))
-    assert "required gate `g` failed (held in 1 of 4 samples on head, in 19 of 20 on base)" in text
-    held = reviews.history("a", 3, 4, gates=("g", "h"), failed=("g",))
-    text = comment(reviews.compared((held,), (base,)))
-    assert "<summary>1 test flaky</summary>" in text
-    assert "required gate `g` held in 3 of 4 samples on head, in 19 of 20 on base" in text
-    assert "`h`" not in text
-
-
-def test_gate__that_always_fails_or_holds_is_not_flaky() -> None:
-    base, head = (
-        reviews.history("a", 20, 20, gates=("g",)),
-        reviews.history("a", 0, 4, gates=("g",), failed=("g",)),
-    )
-    text = comment(reviews.compared((head,), (base,)))
-    assert "required gate `g` failed (held on base)" in text
-    assert "flaky" not in text
-
-
-def test_undecided__with_a_failed_gate_counts_as_a_failure() -> None:
-    found = {"a": reviews.evidence(Finding.UNDECIDED, (12, 20), (1, 4), needed=None)}
-    head = reviews.history("a", 1, 5, gates=("g",), failed=("g",))
-    text = comment(
-        reviews.compared(
-            (head,),
-            (reviews.history("a", 12, 20, gates=("g",)),),
-            knowledge=Knowledge(evidence=found),
-        )
-    )
-    assert "### 1 test failed a required gate" in text
-    assert "undecided whether it regressed: held in 12 of 20 on base, 1 of 4 on head" in text
-    assert "not counted" not in text.lower()

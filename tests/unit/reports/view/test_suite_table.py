@@ -2,17 +2,27 @@
 
 from typing import Any
 
-from agentevals_action.model.comparison import (
-    Finding,
-    SuiteComparison,
-)
-from agentevals_action.reports.view.links import Links
+from agentevals_action.model.comparison import Finding, SuiteComparison
+from agentevals_action.reports.view.suite_table import SuiteTable, suite_table
 from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 
-def comment(*suites: SuiteComparison, **fields: Any) -> str:
-    return reviews.comment(reviews.review(*suites, **fields), Links())
+def table_of(*suites: SuiteComparison, limit: int = 10) -> SuiteTable:
+    table = suite_table(suites, limit)
+    assert table is not None
+    return table
+
+
+def one_test(head: Any = 0.0021, base: Any = 0.0021, path: str = reviews.PATH) -> SuiteComparison:
+    """A suite of one test with these costs."""
+    return reviews.compared(
+        (reviews.result("a", cost_usd=head),), (reviews.result("a", cost_usd=base),), path=path
+    )
+
+
+def test_table__without_suites_is_none() -> None:
+    assert suite_table((), 10) is None
 
 
 def test_table__what_may_be_noise_is_never_called_a_change() -> None:
@@ -23,48 +33,38 @@ def test_table__what_may_be_noise_is_never_called_a_change() -> None:
         for number in range(6)
     ]
     base = [reviews.result(f"t{number}", cost_usd=0.012) for number in range(6)]
-    row = next(
-        line
-        for line in comment(reviews.compared(tuple(head), tuple(base))).splitlines()
-        if line.startswith("| ❌")
-    )
-    assert "| 1.00 →&nbsp;0.95 (within&nbsp;noise) |" in row
-    assert "(within&nbsp;noise) | 7.5&nbsp;s |" in row
+    (row,) = table_of(reviews.compared(tuple(head), tuple(base))).rows
+    assert (row.sign, row.score, row.time) == ("❌", "1.00 → 0.95 (within noise)", "7.5 s")
+    assert row.cost.endswith("(within noise)")
     more = (*head, *(reviews.result(f"new{number}", cost_usd=0.011) for number in range(6)))
-    row = next(
-        line
-        for line in comment(reviews.compared(more, tuple(base))).splitlines()
-        if line.startswith("| ❌")
-    )
-    assert "$0.0720 →&nbsp;$0.1410 (+96%)" in row
+    (row,) = table_of(reviews.compared(more, tuple(base))).rows
+    assert row.cost == "$0.0720 → $0.1410 (+96%)"
 
 
-def test_table__its_mean_score_and_the_interval_are_of_the_same_samples() -> None:
+def test_table__the_mean_score_is_of_the_samples_of_the_run_itself() -> None:
     fell = reviews.confirmed(reviews.result("t0", "fail"), 5, 5)
     rest = tuple(reviews.result(f"t{number}") for number in range(1, 5))
-    base = (reviews.result("t0"), *rest)
-    text = comment(
-        reviews.compared(
-            (fell, *rest),
-            base,
-            knowledge=Knowledge(evidence={"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))}),
-        )
-    )
-    row = next(line for line in text.splitlines() if line.startswith("| ✅"))
-    assert "| 100% | 1.00 →&nbsp;0.84 (within&nbsp;noise) |" in row
-    assert "- score −0.16 (" in text
-    assert "Fresh samples count for verdicts and the pass rate, not for mean scores" in text
-    assert "Fresh samples" not in comment(
-        reviews.compared((reviews.result("t0", "fail"), *rest), base)
-    )
+    known = Knowledge(evidence={"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))})
+    suite = reviews.compared((fell, *rest), (reviews.result("t0"), *rest), knowledge=known)
+    (row,) = table_of(suite).rows
+    assert (row.sign, row.pass_rate, row.score) == ("✅", "100%", "1.00 → 0.84 (within noise)")
 
 
-def rows_of(text: str) -> list[list[str]]:
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-        if line.startswith("| ")
-    ]
+def test_table__unknown_figures_are_a_dash_and_never_zero() -> None:
+    unknown = reviews.compared(
+        (reviews.result("a", None, cost_usd=None),), (reviews.result("a", cost_usd=None),)
+    )
+    table = table_of(unknown, one_test(path="evals/known.yaml"))
+    row = next(row for row in table.rows if row.path == reviews.PATH)
+    assert (row.pass_rate, row.score, row.cost) == ("100% → –", "1.00 → –", "–")
+
+
+def test_table__a_column_that_states_nothing_is_not_shown() -> None:
+    silent = table_of(one_test(None, None))
+    assert (silent.has_base, silent.has_cost) == (True, False)
+    known = table_of(one_test(0.0021, None))
+    assert (known.has_cost, known.rows[0].cost) == (True, "– → $0.0021")
+    assert not table_of(reviews.compared((reviews.result("a"),), None)).has_base
 
 
 def test_table__a_sum_is_that_of_the_shown_figures() -> None:
@@ -76,9 +76,16 @@ def test_table__a_sum_is_that_of_the_shown_figures() -> None:
         )
         for number in range(3)
     ]
-    *rows, total = rows_of(comment(*suites))[1:]
-    assert [row[-2:] for row in rows] == [["$0.0002", "1.2&nbsp;s"]] * 3
-    assert total[-2:] == ["$0.0006", "3.6&nbsp;s"]
+    *rows, total = table_of(*suites).rows
+    assert {(row.cost, row.time) for row in rows} == {("$0.0002", "1.2 s")}
+    assert (total.name, total.cost, total.time) == ("3 suites", "$0.0006", "3.6 s")
+
+
+def test_table__a_sum_that_lacks_a_cost_is_a_lower_bound() -> None:
+    total = table_of(one_test(0.3, 0.1, "a.yaml"), one_test(0.3, 0.4, "b.yaml")).rows[-1]
+    assert total.cost == "$0.5000 → $0.6000 (+20%)"
+    total = table_of(one_test(0.3, 0.1, "a.yaml"), one_test(None, 0.4, "b.yaml")).rows[-1]
+    assert total.cost == "$0.5000 → ≥ $0.3000"
 
 
 def broken(name: str, regressions: int, gate: str = "") -> SuiteComparison:
@@ -88,29 +95,18 @@ def broken(name: str, regressions: int, gate: str = "") -> SuiteComparison:
         for number in range(5)
     ]
     base = [reviews.result(f"t{number}", gates=gates.get("gates", ())) for number in range(5)]
-    return reviews.compared(tuple(head), tuple(base), path=f"evals/{name}/EVAL.yaml")
+    return reviews.compared(tuple(head), tuple(base), path=name)
 
 
-def test_table__the_worst_suites_come_first() -> None:
+def test_table__the_worst_suites_come_first_and_the_others_are_counted() -> None:
     suites = [broken("fine", 0), broken("one", 1), broken("gate", 1, "safe"), broken("three", 3)]
-    assert [row[1] for row in rows_of(comment(*suites))[1:5]] == [
-        *("`evals/gate/EVAL.yaml`", "`evals/three/EVAL.yaml`"),
-        *("`evals/one/EVAL.yaml`", "`evals/fine/EVAL.yaml`"),
-    ]
+    names = [row.name for row in table_of(*suites).rows]
+    assert names == ["gate", "three", "one", "fine", "4 suites"]
+    cut = table_of(*suites, limit=2)
+    assert [row.name for row in cut.rows] == ["gate", "three", "4 suites"]
+    assert cut.left == "… and 2 more suites"
 
 
-def test_table__of_many_suites_has_the_worst_and_all_are_folded() -> None:
-    fine = [broken(f"fine-{number}", 0) for number in range(6)]
-    text = comment(broken("bad", 2), *fine)
-    shown, _, folded = text.partition("<summary>All 7 suites, with cost and time</summary>")
-    assert [row[1] for row in rows_of(shown)] == [
-        "Suite",
-        "`evals/bad/EVAL.yaml`",
-        "**7 suites**",
-    ]
-    assert "Cost" not in shown
-    assert folded.count("`evals/fine-0/EVAL.yaml` |") == 1
-    assert "| Cost | Time |" in folded
-    green = comment(*fine, broken("fine", 0)).partition("<summary>All 7 suites")[0]
-    assert [row[1] for row in rows_of(green)] == ["Suite", "**7 suites**"]
-    assert "All " not in comment(broken("bad", 2), *fine[:5])
+def test_table__accepted_regressions_are_counted_apart() -> None:
+    suite = reviews.waived(broken("a", 2), {}, {"t0": "ada"})
+    assert table_of(suite).rows[0].regressed == "1 (1 accepted)"

@@ -1,0 +1,149 @@
+"""The outcome of a review in one sentence, and what became of a test, in plain text.
+
+Names stand in backticks, which `escaping.prose` makes code."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from agentevals_action.escaping import plain
+from agentevals_action.formatting import counted, joined, plural
+from agentevals_action.model.comparison import ChangeKind, TestComparison, describe_worse
+from agentevals_action.model.edits import Edit, EditKind
+from agentevals_action.model.review import Outcome, Review
+from agentevals_action.reports.view import confirmation
+from agentevals_action.reports.view.confirmation import change_word
+from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.models import ReportView
+
+#: Reasons that fit into the sentence.
+REASONS_IN_SENTENCE = 3
+
+_ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
+_VERDICTS = {"pass": "pass", "borderline": "borderline", "fail": "fail", "error": "in error"}
+#: Groups that the sentence names, because a reader must know them before a merge.
+_NAMED = ("passedByEdits", "accepted", "quarantined", "undecided")
+
+
+def headline(view: ReportView) -> str:
+    """The outcome in one line: `Failed: 2 tests regressed; 1 suite of the base was removed.`"""
+    outcome = view.review.decision.outcome.capitalize()
+    return " ".join(filter(None, (view.review.claims, f"{outcome}: {sentence(view)}")))
+
+
+def sentence(view: ReportView) -> str:
+    """The sentence that follows `Failed: `: the reasons, then what the change removes and edits,
+    and what does not count."""
+    review = view.review
+    if review.decision.outcome is Outcome.PASSED:
+        reasons = _passed(review)
+    else:
+        parts = list(review.decision.reasons) or ["no reason was given"]
+        if len(parts) > REASONS_IN_SENTENCE:
+            more = counted(len(parts) - REASONS_IN_SENTENCE, "more reason")
+            parts = [*parts[:REASONS_IN_SENTENCE], more]
+        reasons = joined(parts)
+    return f"{'; '.join([reasons, *_remarks(view)])}."
+
+
+def _remarks(view: ReportView) -> list[str]:
+    groups = {group.key: group for group in GROUPS}
+    named = {
+        key: groups[key].describe([test.comparison for test in view.groups[key]])
+        for key in _NAMED
+        if view.groups[key]
+    }
+    by_edits = named.pop("passedByEdits", "")
+    return list(filter(None, (by_edits, removed(view), edited(view.edits), *named.values())))
+
+
+def removed(view: ReportView) -> str:
+    """`2 tests and 1 required gate of the base were removed`; empty if nothing was."""
+    tests = [test.comparison for test in view.tests]
+    numbers = {
+        "suite": len(view.review.gone_suites),
+        "test": sum(test.change is ChangeKind.REMOVED for test in tests),
+        "required gate": sum(len(test.gates_removed) for test in tests),
+    }
+    words = [counted(number, noun) for noun, number in numbers.items() if number]
+    verb = plural(sum(numbers.values()), "was", "were")
+    return f"{joined(words)} of the base {verb} removed" if words else ""
+
+
+def edited(edits: Sequence[Edit]) -> str:
+    """`2 required gates and 1 target were changed`; empty without edits."""
+    numbers = Counter(edit.kind for edit in edits)
+    words = [counted(numbers[kind], kind) for kind in EditKind if numbers[kind]]
+    return f"{joined(words)} {plural(len(edits), 'was', 'were')} changed" if words else ""
+
+
+def describe_edit(edit: Edit) -> str:
+    """``required gate `safe` of 2 tests`` changed."""
+    of = ""
+    if edit.kind is not EditKind.TEST:
+        is_one = len(edit.tests) == 1
+        of = f" of {f'`{plain(edit.tests[0])}`' if is_one else counted(len(edit.tests), 'test')}"
+    return f"{edit.kind} `{plain(edit.name)}`{of} {edit.action}"
+
+
+def describe_change(test: TestComparison) -> tuple[str, ...]:
+    """What became of a test, why it does not count, and the result of its confirmation."""
+    waived = f"accepted by {test.accepted_by}" if test.accepted_by else ""
+    if held := test.quarantine:
+        waived = f"in quarantine until {held.expires}, owner {held.owner}: {held.reason}"
+    words = (change_word(test.change), waived, confirmation.describe(test), _by_edits(test))
+    return tuple(filter(None, words))
+
+
+def _by_edits(test: TestComparison) -> str:
+    if test.by_base is None or not test.passes_by_edits:
+        return ""
+    gates = [f"`{gate}`" for gate in test.by_base.result.gates_failed]
+    would = f"would fail {joined(gates)}" if gates else f"would be {test.by_base.result.verdict}"
+    return f"passes only with the changed evaluators: with base's it {would}"
+
+
+def alert(view: ReportView) -> str:
+    """GitHub's word for the alert; `IMPORTANT` if the review passed but needs attention."""
+    if found := _ALERTS.get(view.review.decision.outcome):
+        return found
+    if _remarks(view) or _is_ignored(view.review):
+        return "IMPORTANT"
+    return "TIP" if view.review.suites else "NOTE"
+
+
+def _tests(review: Review) -> list[TestComparison]:
+    return [test for suite in review.suites for test in suite.tests]
+
+
+def _is_ignored(review: Review) -> bool:
+    """Whether a review passed only because `fail-on` does not contain what failed."""
+    return review.decision.conclusion == "neutral" or bool(describe_worse(_tests(review)))
+
+
+def _passed(review: Review) -> str:
+    if not review.suites:
+        number = review.suites_in_repository
+        known = f" (of {counted(number, 'suite')} in the repository)" if number else ""
+        return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
+    tests = _tests(review)
+    verdicts: Counter[str] = Counter(test.head.verdict or "error" for test in tests if test.head)
+    ran = verdicts.total()
+    words = [f"{verdicts[key]} {word}" for key, word in _VERDICTS.items() if verdicts[key]]
+    result = "all pass" if verdicts["pass"] == ran else joined(words)
+    suites = counted(len(review.suites), "suite")
+    parts = [f"{counted(ran, 'test')} in {suites}, {result}", _compared(review, tests)]
+    if _is_ignored(review):
+        parts.append("this does not block, because of the input `fail-on`")
+    return "; ".join(filter(None, parts))
+
+
+def _compared(review: Review, tests: list[TestComparison]) -> str:
+    if not review.baseline.wanted:
+        return "nothing to compare with"
+    words = describe_worse(tests)
+    # The sentence names accepted regressions; "none regressed" would contradict them.
+    if not words and not any(test.accepted_by for test in tests):
+        words = ["none regressed"]
+    improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
+    words += [counted(improved, "test", "improved")] if improved else []
+    return joined(words)

@@ -1,0 +1,152 @@
+"""The groups of tests, and their order."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
+from agentevals_action.model.quarantine import Quarantine
+from agentevals_action.model.result import TestResult
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.sentences import describe_change, headline
+from agentevals_action.review.comparison.compare import Knowledge
+from tests.support import results, reviews
+
+HELD = Quarantine(("*",), "grace", "the service moves", date(2026, 3, 1))
+GATE: dict[str, Any] = {"gates": ("g",)}
+FAILED: dict[str, Any] = {"gates": ("g",), "failed": ("g",)}
+
+
+def suite_of(
+    head: TestResult | None, base: TestResult | None, evidence: Evidence | None = None
+) -> SuiteComparison:
+    known = Knowledge(evidence={"a": evidence} if evidence else {})
+    heads = (head,) if head else ()
+    return reviews.compared(heads, (base,) if base else (), knowledge=known)
+
+
+def groups_of(suite: SuiteComparison) -> list[str]:
+    view = build_view(reviews.review(suite))
+    return [key for key, tests in view.groups.items() if tests]
+
+
+PASS, FAIL = reviews.result("a"), reviews.result("a", "fail")
+CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, list[str]]] = {
+    "same": (PASS, PASS, None, []),
+    "gate": (reviews.result("a", "fail", **FAILED), PASS, None, ["failedGates"]),
+    "regressed": (FAIL, PASS, None, ["regressions"]),
+    "new and failed": (FAIL, None, None, ["failures", "new"]),
+    "error": (reviews.result("a", None), PASS, None, ["errors"]),
+    "error on base": (PASS, reviews.result("a", None), None, ["notCompared"]),
+    "improved": (PASS, FAIL, None, ["improved"]),
+    "new": (PASS, None, None, ["new"]),
+    "removed": (None, PASS, None, ["removed"]),
+    "question": (
+        reviews.result("a", print=results.fingerprint(question="other")),
+        PASS,
+        None,
+        ["questionChanged"],
+    ),
+    "still failing": (FAIL, FAIL, None, ["stillFailing"]),
+    "gate now and then": (
+        reviews.history("a", 3, 4, **FAILED),
+        PASS,
+        None,
+        ["flaky", "scoreMoved"],
+    ),
+    "undecided": (
+        FAIL,
+        PASS,
+        reviews.evidence(Finding.UNDECIDED, (20, 20), (1, 3)),
+        ["undecided"],
+    ),
+    "unproven": (FAIL, PASS, reviews.evidence(Finding.UNDECIDED, (5, 5), (0, 3)), ["unproven"]),
+    "cleared": (FAIL, PASS, reviews.evidence(Finding.CLEARED, (5, 5), (3, 3)), ["flaky"]),
+    "unconfirmed": (FAIL, PASS, reviews.evidence(Finding.ERROR, (1, 1), (0, 0)), ["errors"]),
+    "undecided, with a gate": (
+        reviews.result("a", "fail", **FAILED),
+        PASS,
+        reviews.evidence(Finding.UNDECIDED, (12, 20), (1, 4)),
+        ["failedGates"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_groups__of_a_test(name: str) -> None:
+    head, base, evidence, expected = CASES[name]
+    suite = suite_of(head, base, evidence)
+    assert groups_of(suite) == expected
+    assert groups_of(reviews.waived(suite, {"a": HELD}, {})) == ["quarantined"]
+
+
+def test_groups__an_accepted_regression_but_no_failed_gate_is_accepted() -> None:
+    accepted = {"a": "ada"}
+    assert groups_of(reviews.waived(suite_of(FAIL, PASS), {}, accepted)) == ["accepted"]
+    gate = suite_of(reviews.result("a", "fail", **FAILED), PASS)
+    assert groups_of(reviews.waived(gate, {}, accepted)) == ["failedGates"]
+
+
+def test_groups__of_edits() -> None:
+    view = build_view(reviews.edited())
+    assert [test.comparison.id for test in view.groups["passedByEdits"]] == [
+        "refund-over-limit",
+        "greets-by-name",
+    ]
+    assert [test.comparison.id for test in view.groups["notScoredByBase"]] == ["opening-hours"]
+
+
+def test_groups__keys_and_titles_are_unique() -> None:
+    assert len({group.key for group in GROUPS}) == len({group.label for group in GROUPS})
+    assert len(GROUPS) == len({group.key for group in GROUPS})
+
+
+def test_errors__are_counted_by_kind() -> None:
+    (errors,) = (group for group in GROUPS if group.key == "errors")
+    heads = [results.result(name, None, error="why") for name in ("a", "b")]
+    tests = [*reviews.compared(tuple(heads), ()).tests, *suite_of(FAIL, PASS).tests]
+    assert errors.describe(tests) == (
+        "2 tests ended in an error: target failed and 1 test got worse and could not be confirmed"
+    )
+
+
+def test_headline__names_what_does_not_count_and_what_was_removed() -> None:
+    assert headline(build_view(reviews.waived_alone())).endswith(
+        "; 1 regression accepted by `ada`; 2 tests in quarantine; 1 test undecided."
+    )
+    assert headline(build_view(reviews.gone())) == (
+        "Passed: 2 tests in 1 suite, all pass; none regressed; "
+        "1 suite, 1 test and 3 required gates of the base were removed."
+    )
+
+
+def test_change__is_described_with_its_waiver_and_its_confirmation() -> None:
+    tests = {
+        test.id: describe_change(test)
+        for suite in reviews.believable().suites
+        for test in suite.tests
+    }
+    assert tests["sums-up"][0] == "undecided"
+    assert tests["greets-by-name"] == (
+        "flaky",
+        "dropped, then passed 3 of 3 on head, 19 of 20 on base",
+    )
+    assert tests["upsells"] == ("regressed", "accepted by ada")
+    assert tests["german"][1].startswith("in quarantine until 2026-03-01, owner grace: ")
+    assert tests["case-1"] == ("unchanged",)
+
+
+def test_turns__are_numbered_and_next_to_each_other_where_the_first_is() -> None:
+    names = (("a2", "a"), ("-", None), ("b1", "b"), ("a1", "a"), ("+", "alone"), ("b2", "b"))
+    head = tuple(reviews.result(name, conversation_id=talk) for name, talk in names)
+    view = build_view(reviews.review(reviews.compared(head, None)))
+    assert [(test.comparison.id, str(test.turn or "")) for test in view.tests] == [
+        ("a2", "turn 1 of 2"),
+        ("a1", "turn 2 of 2"),
+        ("-", ""),
+        ("b1", "turn 1 of 2"),
+        ("b2", "turn 2 of 2"),
+        ("+", ""),
+    ]
