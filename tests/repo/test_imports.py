@@ -46,7 +46,7 @@ MAX_LATE_IMPORTS = 5
 OWNERS = {
     "click": ("cli",),
     "github": ("github",),
-    "httpx": ("targets.apis", "github"),
+    "httpx": ("targets.http", "github"),
     "jinja2": ("templating",),
     "rich": ("reports", "cli"),
     "wcmatch": ("model",),

@@ -263,7 +263,7 @@ def _build_what_all_use() -> None:
     from agentevals_action.suites.find import find_suites
     from agentevals_action.suites.load import load_suite
     from agentevals_action.targets import providers
-    from agentevals_action.targets.apis import http_client
+    from agentevals_action.targets.http import client as http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
         for value in list(vars(module).values()):

@@ -1,6 +1,7 @@
 """The trace of one attempt of an agent. Unknown figures are None, never zero."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Message, ToolCall
@@ -14,6 +15,11 @@ def text_of(message: Message) -> str:
         block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False)
         for block in parts
     )
+
+
+def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The tool calls of messages, in order."""
+    return tuple(call for message in messages for call in message.tool_calls)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.system.start_errors import describe_start
 from agentevals_action.system.workers import OnStart, Program, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
-from agentevals_action.targets.apis.openai_chat import chat_messages
 from agentevals_action.targets.base import Request
+from agentevals_action.targets.formats import openai_chat
+from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.replies.envelope import read_reply
 from agentevals_action.targets.reply_model import ReplyModel
 
 _SHOWN = 200  # characters of a line that is not an answer
@@ -107,7 +107,7 @@ def _question(call: int, request: Request) -> bytes:
         data = {
             "call": call,
             "prompt": prompt_text(request.messages),
-            "messages": chat_messages(request.messages),
+            **openai_chat.to_wire(request.messages),
             "test_id": request.eval_id,
             "conversation_id": request.conversation_id,
             "metadata": request.metadata,

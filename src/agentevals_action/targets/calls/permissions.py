@@ -10,8 +10,8 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
 from agentevals_action.model.target import Target
-from agentevals_action.targets.apis.http_client import origin_of
 from agentevals_action.targets.base import ProviderOptions
+from agentevals_action.targets.http.client import origin_of
 from agentevals_action.targets.variables import names_in
 
 

@@ -1,17 +1,17 @@
 """`anthropic`: a model behind Anthropic's Messages API, or a compatible server."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field
 
 from agentevals_action.model.suite import Message
-from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.anthropic_messages import conversation, read_message
 from agentevals_action.targets.base import Provider, ProviderContext
+from agentevals_action.targets.formats import anthropic
+from agentevals_action.targets.http.client import HttpClient
+from agentevals_action.targets.http.model_api import ModelApi, ModelOptions
 
-DEFAULT_URL = "https://api.anthropic.com"
 #: Later versions refuse fields that suites set: 2026-10-21 refuses `temperature`.
 #: https://platform.claude.com/docs/en/api/versioning
 VERSION = "2023-06-01"
@@ -33,12 +33,12 @@ def _check_version(version: str) -> str:
     return version
 
 
-class Anthropic(model_api.ModelOptions):
+class Anthropic(ModelOptions):
     """A model behind Anthropic's Messages API, or a compatible server."""
 
     provider: ClassVar[str] = "anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
-    vendor_url: ClassVar[str] = DEFAULT_URL
+    vendor_url: ClassVar[str] = "https://api.anthropic.com"
 
     api_version: Annotated[str, AfterValidator(_check_version)] = Field(
         VERSION, description="The version of the API, as a date."
@@ -49,24 +49,21 @@ class Anthropic(model_api.ModelOptions):
         "default), temperature, thinking, tools, …",
     )
 
-    @field_validator("config")
     @classmethod
-    def _check_config(cls, config: dict[str, Any]) -> dict[str, Any]:
-        return model_api.check_config(config, _RESERVED)
+    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG003  # of the base
+        """Those that have a field of the target, or come from the messages."""
+        return _RESERVED
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
-        url = (self.base_url or self.vendor_url).rstrip("/").removesuffix("/v1") + "/"
-        key = model_api.choose_key(self, self.api_key, context)
+        key = self.key(context)
         headers = {"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})}
-        service = self.service(url, key, headers)
-        return model_api.ModelApi(
-            service, model_api.WireFormat("v1/messages", self._body, read_message)
-        )
+        service = self.service(self.url.removesuffix("/v1") + "/", key, headers)
+        return ModelApi(HttpClient(service), "v1/messages", self._body, anthropic.read_reply)
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         thinking = self.config.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
         tokens = MAX_TOKENS + (budget if isinstance(budget, int) else 0)
         config = {"max_tokens": tokens, **self.settings("max_tokens"), **self.config}
-        return {**config, "model": self.model, **conversation(messages)}
+        return {**config, "model": self.model, **anthropic.to_wire(messages)}

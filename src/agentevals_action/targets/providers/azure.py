@@ -1,18 +1,24 @@
 """`azure`: a model deployed at Azure OpenAI."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.http_client import check_url, origin_of
-from agentevals_action.targets.apis.http_errors import Service
-from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, Config, OpenAIModel
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions
+from agentevals_action.targets.base import Provider, ProviderContext
+from agentevals_action.targets.http.client import check_url, origin_of
+from agentevals_action.targets.http.errors import Service
+from agentevals_action.targets.http.model_api import ApiOptions
+from agentevals_action.targets.providers.openai import (
+    FORMATS,
+    ApiFormat,
+    Config,
+    openai_model,
+    reserved_fields,
+)
 
 #: Versions of the API without a date.
 #: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
@@ -22,13 +28,11 @@ _API_PATH = re.compile(r"/openai(/v1)?$")
 _VERSION = re.compile(r"[A-Za-z0-9.-]+")
 
 
-class Azure(ProviderOptions):
+class Azure(ApiOptions):
     """A model deployed at Azure OpenAI."""
 
     provider: ClassVar[str] = "azure"
     aliases: ClassVar[tuple[str, ...]] = ("azure_openai",)
-    is_model: ClassVar[bool] = True
-    is_defined: ClassVar[bool] = True
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "deployment": ("model",),
@@ -40,9 +44,6 @@ class Azure(ProviderOptions):
         "resource's name."
     )
     deployment: NonEmpty = Field(description="The deployment's name.")
-    api_key: str | None = Field(
-        None, description="The key, as `${{ NAME }}`; AZURE_OPENAI_API_KEY by default."
-    )
     api_version: str = Field(
         "v1",
         description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is "
@@ -75,21 +76,10 @@ class Azure(ProviderOptions):
             raise ValueError("write `v1`, or a date as 2024-10-21")
         return version
 
-    @field_validator("config")
     @classmethod
-    def _check_config(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        # A variable has no value yet.
-        api_format = FORMATS.get(info.data.get("api_format", "chat"), FORMATS["chat"])
-        reserved = {**api_format.reserved, "model": "use the field `deployment`"}
-        return model_api.check_config(config, reserved)
-
-    def variables(self) -> Sequence[str]:
-        """The usual variable for the key, if no key is given."""
-        return () if self.api_key is not None else (self.key_variable,)
-
-    def default_keys(self) -> Sequence[str]:
-        """The usual variable for the key, if no key is given."""
-        return () if self.api_key else (self.key_variable,)
+    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:
+        """Those of the format; the deployment is the model."""
+        return {**reserved_fields(fields), "model": "use the field `deployment`"}
 
     def priced_model(self) -> str:
         """The deployment, which often has the name of its model."""
@@ -101,7 +91,7 @@ class Azure(ProviderOptions):
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
-        key = model_api.choose_key(self, self.api_key, context)
+        key = self.key(context)
         service = Service(
             url=self.url,
             url_field="endpoint",
@@ -113,8 +103,7 @@ class Azure(ProviderOptions):
             "that `endpoint` and `api_version` are right",
             secrets=(key,),
         )
-        api_format = FORMATS[self.api_format]
-        return OpenAIModel(service, api_format, self._path(), self.deployment, self.config)
+        return openai_model(service, self.api_format, self._path(), self.deployment, self.config)
 
     @property
     def url(self) -> str:

@@ -28,10 +28,10 @@ from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
 from agentevals_action.targets.agents.worker_client import WorkerClient
 from agentevals_action.targets.base import Provider, ProviderContext, Request
+from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import ADVICE, CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
-from agentevals_action.targets.replies.envelope import read_reply
 
 _MEGABYTE = 1024**2
 #: The placeholders without which the prompt is on standard input.

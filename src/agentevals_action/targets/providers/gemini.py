@@ -1,19 +1,19 @@
 """`gemini`: a model behind Google's Gemini API, or a compatible server."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic.alias_generators import to_snake
 
 from agentevals_action.model.suite import Message
-from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.gemini_contents import conversation, read_content
 from agentevals_action.targets.base import Provider, ProviderContext
+from agentevals_action.targets.formats import gemini
+from agentevals_action.targets.http.client import HttpClient
+from agentevals_action.targets.http.model_api import ModelApi, ModelOptions
 
-DEFAULT_URL = "https://generativelanguage.googleapis.com"
 DEFAULT_VERSION = "v1beta"
 _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
 #: Fields at the top level of a request; all others belong to `generationConfig`.
@@ -31,13 +31,13 @@ _RESERVED = {
 }
 
 
-class Gemini(model_api.ModelOptions):
+class Gemini(ModelOptions):
     """A model behind Google's Gemini API, or a compatible server."""
 
     provider: ClassVar[str] = "gemini"
     aliases: ClassVar[tuple[str, ...]] = ("google", "google_gemini")
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
-    vendor_url: ClassVar[str] = DEFAULT_URL
+    vendor_url: ClassVar[str] = "https://generativelanguage.googleapis.com"
 
     config: dict[str, Any] = Field(
         default_factory=dict,
@@ -46,23 +46,21 @@ class Gemini(model_api.ModelOptions):
         "cachedContent, serviceTier, store.",
     )
 
-    @field_validator("config")
     @classmethod
-    def _check_config(cls, config: dict[str, Any]) -> dict[str, Any]:
-        return model_api.check_config(config, _RESERVED)
+    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG003  # of the base
+        """Those that have a field of the target, or come from the messages."""
+        return _RESERVED
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
-        key = model_api.choose_key(self, self.api_key, context)
-        url = (self.base_url or self.vendor_url).rstrip("/")
-        url += "/" if _VERSIONED.search(url) else f"/{DEFAULT_VERSION}/"
-        service = self.service(url, key, {"x-goog-api-key": key} if key else {})
+        key = self.key(context)
+        version = "" if _VERSIONED.search(self.url) else f"{DEFAULT_VERSION}/"
+        headers = {"x-goog-api-key": key} if key else {}
+        service = self.service(f"{self.url}/{version}", key, headers)
         name = self.model if "/" in self.model else f"models/{self.model}"
         path = f"{quote(name)}:generateContent"
-        return model_api.ModelApi(
-            service,
-            model_api.WireFormat(path, self._body, read_content, "generationConfig"),
-        )
+        client = HttpClient(service)
+        return ModelApi(client, path, self._body, gemini.read_reply, "generationConfig")
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         config = {**self.settings("maxOutputTokens"), **self.config}.items()
@@ -70,5 +68,5 @@ class Gemini(model_api.ModelOptions):
         return {
             **{_TOP_LEVEL[name]: value for name, value in config if name in _TOP_LEVEL},
             **({"generationConfig": generation} if generation else {}),
-            **conversation(messages, self.model),
+            **gemini.to_wire(messages, self.model),
         }

@@ -24,12 +24,12 @@ from agentevals_action.model.validation.json_values import (
 )
 from agentevals_action.system import redaction
 from agentevals_action.targets import variables
-from agentevals_action.targets.apis.http_client import HttpClient, HttpReply, check_url, origin_of
-from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.formats.envelope import read_reply
+from agentevals_action.targets.formats.event_stream import read_stream
+from agentevals_action.targets.http.client import HttpClient, HttpReply, check_url, origin_of
+from agentevals_action.targets.http.errors import Service
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.replies.envelope import read_reply
-from agentevals_action.targets.replies.event_stream import read_stream
 from agentevals_action.templating import render_value, unknown_variables
 
 #: The variables of a template; the expected answer is not one of them.

@@ -14,8 +14,8 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.formats.envelope import trace_of
 from agentevals_action.targets.message_texts import content_text
-from agentevals_action.targets.replies.envelope import trace_of
 
 _SEARCH_SECONDS = 2.0  # the limit for the search of one pattern
 _MAX_CHARACTERS = 50_000  # of a pattern: longer ones take long to compile

@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,10 +11,6 @@ from tests.support import targets
 from tests.support.anthropic_server import AnthropicServer, message
 from tests.support.cases import file_block
 from tests.support.model_targets import ANTHROPIC
-
-if TYPE_CHECKING:
-    # over a second's import, which each worker would do: the tests that need it have it imported
-    import anthropic
 
 ask, refused = ANTHROPIC.ask, ANTHROPIC.refused
 
@@ -165,55 +157,3 @@ def test_complete__the_version_of_the_api() -> None:
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         targets.read_options(Anthropic, fields)
-
-
-#: The import of Anthropic's library alone takes over two seconds.
-with_library = pytest.mark.slow
-
-
-@contextmanager
-def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthropic]:
-    import anthropic
-
-    with anthropic.Anthropic(base_url=server.url, api_key=key, max_retries=0) as client:
-        yield client
-
-
-@with_library
-def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
-    from anthropic.types import ToolUseBlock
-
-    with (
-        AnthropicServer(otherwise=message(USE, stop_reason="tool_use")) as server,
-        sdk(server) as client,
-    ):
-        reply = client.messages.create(
-            model="m",
-            max_tokens=8192,
-            tools=[{"name": "look", "input_schema": {"type": "object"}}],
-            messages=[
-                {"role": "user", "content": [{"type": "text", "text": "see"}]},
-                {
-                    "role": "assistant",
-                    "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {"x": 0}}],
-                },
-                {
-                    "role": "user",
-                    "content": [
-                        {
-                            "type": "tool_result",
-                            "tool_use_id": "1",
-                            "content": [{"type": "text", "text": "nothing"}],
-                        }
-                    ],
-                },
-            ],
-        )
-        asked = Message("assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="1"),))
-        tools = [{"name": "look", "input_schema": {"type": "object"}}]
-        ask(server.url, "see", asked, Message("tool", "nothing"), config={"tools": tools})
-    (use,) = reply.content
-    assert isinstance(use, ToolUseBlock)
-    assert (use.name, use.input, reply.stop_reason) == ("look", {"x": 1}, "tool_use")
-    theirs, ours = server.requests
-    assert ours.body == theirs.body

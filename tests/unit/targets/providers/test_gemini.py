@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,13 +12,6 @@ from tests.support.cases import file_block
 from tests.support.gemini_server import GeminiServer, content, exhausted, failure
 from tests.support.model_targets import GEMINI
 from tests.support.stand_in import Sent
-
-if TYPE_CHECKING:
-    from google import (
-        # half a second's import, which each worker would do: the tests that need it have it
-        # imported
-        genai,
-    )
 
 ask, refused = GEMINI.ask, GEMINI.refused
 
@@ -176,80 +165,3 @@ def test_complete__what_is_worth_repeating(
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         targets.read_options(Gemini, fields)
-
-
-@contextmanager
-def sdk(server: GeminiServer, key: str = "AIza-1") -> Iterator[genai.Client]:
-    from google import genai
-    from google.genai import types
-
-    options = types.HttpOptions(
-        base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1)
-    )
-    client = genai.Client(api_key=key, http_options=options)
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def test_sdk__content_with_usage_and_ours_is_what_it_sends() -> None:
-    from google.genai import types
-
-    with (
-        GeminiServer(
-            {"hello": content({"text": "hm", "thought": True}, "hi")}, key="AIza-1"
-        ) as server,
-        sdk(server) as client,
-    ):
-        reply = client.models.generate_content(
-            model="m",
-            contents="hello",
-            config=types.GenerateContentConfig(temperature=0.5, max_output_tokens=5),
-        )
-        ask(server.url + "/v1", api_key="AIza-1", config={"temperature": 0.5, "maxOutputTokens": 5})
-    assert reply.text == "hi"
-    usage = reply.usage_metadata
-    assert usage is not None
-    assert (usage.prompt_token_count, usage.cached_content_token_count) == (328, 300)
-    assert (usage.candidates_token_count, usage.thoughts_token_count) == (7, 40)
-    theirs, ours = server.requests
-    assert (ours.path, ours.body) == (theirs.path, theirs.body)
-
-
-def test_sdk__function_calls_both_ways() -> None:
-    from google.genai import types
-
-    called = types.Part(function_call=types.FunctionCall(id="0", name="look", args={"x": 0}))
-    answered = types.Part(
-        function_response=types.FunctionResponse(
-            id="0", name="look", response={"output": "nothing"}
-        )
-    )
-    contents = [
-        types.Content(role="user", parts=[types.Part(text="see")]),
-        types.Content(role="model", parts=[called]),
-        types.Content(role="user", parts=[answered]),
-    ]
-    with GeminiServer(otherwise=content(CALL)) as server, sdk(server) as client:
-        reply = client.models.generate_content(model="gemini-2.5-pro", contents=contents)
-        asked = Message("assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="0"),))
-        ask(server.url, "see", asked, Message("tool", "nothing"), model="gemini-2.5-pro")
-    assert reply.function_calls is not None
-    (call,) = reply.function_calls
-    assert (call.name, call.args, call.id) == ("look", {"x": 1}, "1")
-    theirs, ours = server.requests
-    assert ours.body == theirs.body
-
-
-def test_sdk__a_signature_for_a_call_that_was_not_the_models_own_can_be_read() -> None:
-    from google.genai import types
-
-    called = Message(
-        "assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="0", output="nothing"),)
-    )
-    with GeminiServer(otherwise="hi") as server:
-        ask(server.url, "see", called, model="gemini-3-pro")
-    part = types.Part.model_validate(server.requests[0].body["contents"][1]["parts"][0])
-    assert part.function_call is not None
-    assert part.thought_signature

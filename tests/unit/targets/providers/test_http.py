@@ -10,7 +10,7 @@ import pytest
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.apis.http_client import REPLY_LIMIT
+from agentevals_action.targets.http.client import REPLY_LIMIT
 from tests.support import suites, targets
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.cases import file_block

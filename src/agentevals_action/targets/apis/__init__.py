@@ -1,1 +1,0 @@
-"""Models behind HTTP APIs: the HTTP client and the vendors' wire formats."""

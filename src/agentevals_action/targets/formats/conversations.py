@@ -1,0 +1,136 @@
+"""Traces of conversations, in the formats of APIs and frameworks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace, calls_of, text_of
+from agentevals_action.model.usage import total
+from agentevals_action.targets.formats import (
+    anthropic,
+    langchain,
+    openai_chat,
+    openai_responses,
+    pydantic_ai,
+)
+from agentevals_action.targets.formats.base import HistoryFormat, Item, WireMessage
+
+#: The formats of histories: the first one that matches a list of messages reads it.
+HISTORIES: Mapping[str, HistoryFormat] = {
+    "pydantic_ai": pydantic_ai,
+    "langchain": langchain,
+    "openai_responses": openai_responses,
+    "anthropic": anthropic,
+    "openai_chat": openai_chat,
+}
+
+#: The types of an assistant's blocks that are read, or that cannot hold a tool call.
+_BLOCKS = frozenset({
+    "text", "input_text", "output_text", "refusal", "json", "file", "image", "image_url", "audio",
+    "thinking", "redacted_thinking", "reasoning", "tool-call", "builtin-tool-call", "tool_use",
+    "server_tool_use", "mcp_tool_use", "tool-return", "builtin-tool-return", "tool_call",
+})  # fmt: skip
+_RESULTS = ("_tool_result", "_call_output")
+#: The types of messages, and of the items of OpenAI's Responses, that are read.
+_ITEMS = frozenset({
+    "message", "reasoning", "ai", "AIMessageChunk", "human", "HumanMessageChunk", "system", "tool",
+    "function", "remove",
+})  # fmt: skip
+
+
+def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
+    """The trace of what an agent added to a conversation; None if the items have no known
+    structure, ValueError if one of them is not valid. `question` are the messages of the test."""
+    if not items or not all(isinstance(item, Mapping) for item in items):
+        return None
+    history = next((found for found in HISTORIES.values() if found.matches(items)), None)
+    if history is None:
+        return None
+    read = history.from_wire(items)
+    own = read[_question_end([item.message for item in read], question) :]
+    messages = tuple(_with_outputs(own))
+    parts = [item for item in own if item.message.role == "assistant"]
+    models = {item.model for item in parts}
+    return Trace(
+        messages=messages,
+        tool_calls=calls_of(messages) if all(map(_is_understood, items)) else None,
+        llm_call_count=sum(not item.continues for item in parts),
+        usage=total(item.usage for item in parts),
+        model=models.pop() if len(models) == 1 else None,
+    )
+
+
+def _is_understood(item: Item) -> bool:
+    """Whether an item is of a known type, and all blocks of an assistant's message: a block of an
+    unknown type may be a tool call."""
+    kind, role = item.get("type"), item.get("role", item.get("kind"))
+    if isinstance(kind, str) and kind not in _ITEMS and not kind.endswith(("_call", *_RESULTS)):
+        return False
+    if role in ("system", "developer", "user", "tool", "function", "request"):
+        return True
+    data = item.get("data")
+    holder = data if isinstance(data, Mapping) else item
+    content = holder.get("parts", holder.get("content"))
+    blocks = content if isinstance(content, list) else ()
+    types = (
+        block.get("type", block.get("part_kind")) if isinstance(block, Mapping) else "text"
+        for block in blocks
+    )
+    return all(
+        isinstance(each, str) and (each in _BLOCKS or each.endswith(_RESULTS)) for each in types
+    )
+
+
+def _question_end(messages: Sequence[Message], question: Sequence[Message]) -> int:
+    """The index of the first message that is not part of the question.
+
+    Attack: the conversation of a test contains a call of the expected tool, and an agent that does
+    not call it passes because its framework returns the whole conversation. An agent may leave out
+    earlier messages, or put a message into a text of its own."""
+    asked = [message for message in question if message.role == "user"]
+    users = [index for index, message in enumerate(messages) if message.role == "user"]
+    if not asked or not users:
+        return 0
+    last, count = _text(asked[-1]), len(asked)
+    if same := [index for index in users if last and last in text_of(messages[index])]:
+        users, count = same, sum(last in _text(message) for message in asked)
+    elif any(message.role not in ("system", "user") for message in messages[: users[0]]):
+        return 0  # it begins with the agent's own messages
+    end = users[min(count, len(users)) - 1] + 1
+    after = question[len(question) - 1 - question[::-1].index(asked[-1]) + 1 :]
+    for message in after:
+        if end == len(messages) or not _is_same(messages[end], message):
+            break
+        end += 1
+    return end
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    return one.role == other.role and text_of(one) == _text(other)
+
+
+def _text(message: Message) -> str:
+    """The first text of a message: files and pictures have other forms in a conversation."""
+    return next((str(block.value) for block in message.blocks if block.type == "text"), "")
+
+
+def _with_outputs(items: Sequence[WireMessage]) -> Sequence[Message]:
+    """The messages, with the outputs of their calls from the tool messages after them, which may
+    also say that a call was refused."""
+    answers: dict[str, WireMessage] = {}
+
+    def finish(call: ToolCall) -> ToolCall:
+        answer = answers.pop(call.id, None) if call.id else None
+        if answer is None:
+            return call
+        output = text_of(answer.message) if call.output is None else call.output
+        return replace(call, output=output, refused=call.refused or answer.refused)
+
+    finished = []
+    for item in reversed(items):
+        message = item.message
+        if message.role == "tool" and message.tool_call_id:
+            answers[message.tool_call_id] = item
+        finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
+    return finished[::-1]

@@ -1,0 +1,158 @@
+"""The reply of a command or a service: an envelope of answer and figures, or plain text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field
+
+from agentevals_action.model.messages import read_message, read_tool_call
+from agentevals_action.model.suite import Message
+from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
+from agentevals_action.targets.formats.conversations import read_conversation
+from agentevals_action.targets.reply_model import ReplyModel
+
+_ANSWER = frozenset({"output", "text", "messages"})
+Item = TypeVar("Item")
+_MAX_NAMES = 5  # unknown fields that a warning names
+
+
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Amount = Annotated[float, Field(ge=0)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, lt=MAX_COUNT)]
+
+
+class _TokenUsage(ReplyModel):
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
+
+
+class _Envelope(ReplyModel):
+    output: str | list[Any] | None = None
+    text: str | None = None
+    messages: list[Any] | None = None
+    tool_calls: list[Any] | None = None
+    token_usage: _TokenUsage | None = None
+    cost_usd: Amount | None = None
+    duration_ms: Amount | None = None
+    llm_call_count: Count | None = None
+    model: str | None = None
+
+
+def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
+    """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
+    `messages`); a warning names the fields that are not read. A list is a conversation if it has a
+    known format; the messages of the `question` in it are left out. ValueError if a field has a
+    wrong type.
+
+    What a reply does not show is unknown: tool calls unless it has `tool_calls`, or messages of
+    which every block is understood, and the model calls of a plain text."""
+    data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
+    if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
+        return trace
+    if not isinstance(data, dict) or _ANSWER.isdisjoint(data):
+        return Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
+    unknown = [name for name in data if name not in _Envelope.model_fields]
+    envelope = _Envelope.parse(data, "a valid envelope")
+    trace = _with_calls(_answer(envelope, question), envelope.tool_calls)
+    own = envelope.token_usage or _TokenUsage()
+    usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
+    calls = envelope.llm_call_count
+    return replace(
+        trace,
+        llm_call_count=trace.llm_call_count if calls is None else calls,
+        usage=usage.or_else(trace.usage),
+        model=envelope.model or trace.model,
+        duration_ms=envelope.duration_ms,
+        warnings=_warnings(unknown, envelope),
+    )
+
+
+def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
+    """The trace with the tool calls that the envelope lists; ValueError if its messages have other
+    ones."""
+    if listed is None:
+        return trace
+    calls = _read_each(read_tool_call, listed, "tool_calls")
+    if shown_calls := calls_of(trace.messages):
+        if [call.name for call in shown_calls] != [call.name for call in calls]:
+            raise ValueError(
+                "the reply has two different lists of tool calls, in `tool_calls` and in its "
+                "messages; give one"
+            )
+        return replace(trace, tool_calls=shown_calls)
+    messages = [*trace.messages]
+    answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    if answers:
+        messages[answers[-1]] = replace(messages[answers[-1]], tool_calls=calls)
+    elif calls:
+        messages.append(Message("assistant", "", tool_calls=calls))
+    return replace(trace, messages=tuple(messages), tool_calls=calls)
+
+
+def _read_each(read: Callable[[Any], Item], items: Sequence[Any], field: str) -> tuple[Item, ...]:
+    found = []
+    for index, item in enumerate(items):
+        try:
+            found.append(read(item))
+        except ValueError as error:
+            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
+    return tuple(found)
+
+
+def _warnings(unknown: Sequence[str], envelope: _Envelope) -> tuple[str, ...]:
+    if not unknown:
+        return ()
+    answer = "output" if envelope.output is not None else "messages"
+    names = ", ".join(shown(name) for name in unknown[:_MAX_NAMES])
+    more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
+    return (
+        f"its reply is read as an envelope with the answer in `{answer}`; the fields {names}"
+        f"{more} are not read",
+    )
+
+
+def trace_of(messages: Sequence[Message]) -> Trace:
+    """The trace of a reply that shows every message, and so every call."""
+    return Trace(
+        messages=tuple(messages),
+        tool_calls=calls_of(messages),
+        llm_call_count=sum(message.role == "assistant" for message in messages),
+    )
+
+
+def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
+    """The messages with their figures, as far as these show them.
+
+    A string `output` is the answer after a list of messages; `text` is the answer if the messages
+    have none."""
+    output, text, listed = envelope.output, envelope.text, envelope.messages
+    if output is None and text is None and listed is None:
+        raise ValueError("the reply has no answer: `output`, `text` and `messages` are null")
+    if isinstance(output, list) and listed is not None and output != listed:
+        raise ValueError(
+            "the reply has two different lists of messages, in `output` and in `messages`; give one"
+        )
+    # An empty text does not replace the text of the messages.
+    stated = output if isinstance(output, str) and output.strip() else None
+    raw = output if isinstance(output, list) else listed
+    if raw is None:
+        answer = stated or text
+        shown_text = [Message("assistant", answer)] if answer else []
+        return replace(trace_of(shown_text), tool_calls=None)
+    trace = read_conversation(raw, question)
+    if trace is None:
+        field = "output" if isinstance(output, list) else "messages"
+        trace = trace_of(_read_each(read_message, raw, field))
+    last = trace.output
+    final = stated or ("" if last else text)
+    if not final or final == last:
+        return trace
+    messages = (*trace.messages, Message("assistant", final))
+    return replace(trace, messages=messages, llm_call_count=max(trace.llm_call_count or 0, 1))

@@ -1,0 +1,72 @@
+"""Messages of LangChain and LangGraph: `messages_to_dict(messages)`, or the messages themselves as
+`model_dump()` writes them.
+
+https://reference.langchain.com/python/langchain_core/messages/
+"""
+
+from collections.abc import Mapping, Sequence
+
+from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.validation.json_values import members
+from agentevals_action.targets.formats.base import (
+    Item,
+    WireMessage,
+    call_name,
+    decode_arguments,
+    objects,
+    optional_text,
+    output_text,
+    read_usage,
+    text_of_parts,
+)
+
+_ROLES: Mapping[str, Role | None] = {
+    "human": "user",
+    "HumanMessageChunk": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "tool",
+    "remove": None,
+}
+
+
+def matches(items: Sequence[Item]) -> bool:
+    """Whether each item has a `type` of LangChain and a content."""
+    return all(
+        str(item.get("type")) in _ROLES
+        and (isinstance(item.get("data"), Mapping) or "content" in item)
+        for item in items
+    )
+
+
+def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
+    """The messages. ValueError for a tool call without a name."""
+    return [
+        _read_message(role, members(item.get("data")) or item)
+        for item in items
+        if (role := _ROLES[item["type"]])
+    ]
+
+
+def _read_message(role: Role, fields: Item) -> WireMessage:
+    content = fields.get("content")
+    if role == "tool":
+        name, call_id = (optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
+        return WireMessage(Message(role, output_text(content), name, call_id))
+    if role != "assistant":
+        return WireMessage(Message(role, text_of_parts(content)))
+    # Invalid calls are those whose arguments are not valid JSON.
+    listed = [*objects(fields, "tool_calls"), *objects(fields, "invalid_tool_calls")]
+    calls = tuple(
+        ToolCall(
+            call_name(call, "tool call"),
+            decode_arguments(call.get("args")),
+            id=optional_text(call.get("id")),
+        )
+        for call in listed
+    )
+    model = optional_text(members(fields.get("response_metadata")).get("model_name"))
+    usage = read_usage(fields.get("usage_metadata"))
+    return WireMessage(Message(role, text_of_parts(content), tool_calls=calls), usage, model)

@@ -1,0 +1,157 @@
+"""The chat format of OpenAI's API and of compatible servers, which is that of our own envelope with
+more types of parts. A history contains no tokens.
+
+https://platform.openai.com/docs/api-reference/chat
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentevals_action.model.messages import BLOCK_TYPES, ROLES, read_message, read_tool_call
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.json_values import members
+from agentevals_action.targets.formats import requests
+from agentevals_action.targets.formats.base import (
+    Item,
+    WireMessage,
+    call_name,
+    decode_arguments,
+    objects,
+    optional_text,
+    read_usage,
+    reply_trace,
+    text_of_parts,
+)
+from agentevals_action.targets.formats.requests import Picture
+
+_ROLES = {role: role for role in ROLES} | {"developer": "system", "function": "tool"}
+
+
+def to_wire(messages: Sequence[Message]) -> dict[str, Any]:
+    """The messages of a request, with ids that link tool messages to their calls; ValueError if
+    something cannot be sent."""
+    return {"messages": [_wire_message(message) for message in requests.link_calls(messages)]}
+
+
+def _wire_message(message: Message) -> dict[str, Any]:
+    content = requests.text_or_parts(message, ("user",), _wire_part)
+    data: dict[str, Any] = {"role": message.role, "content": content}
+    if message.role == "tool":
+        data["tool_call_id"] = message.tool_call_id
+    elif message.name is not None:
+        data["name"] = message.name
+    if message.tool_calls:
+        data["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": requests.encode_arguments(call)},
+            }
+            for call in message.tool_calls
+        ]
+    return data
+
+
+def _wire_part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": part.uri}}
+
+
+def matches(items: Sequence[Item]) -> bool:
+    """Whether it is a list of roles with an assistant's."""
+    roles = [item.get("role") for item in items]
+    return "assistant" in roles and all(str(role) in _ROLES for role in roles)
+
+
+def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
+    """The messages of a history. ValueError if one of them is not valid."""
+    return [WireMessage(_read_message(item, _ROLES[item["role"]])) for item in items]
+
+
+def _read_message(item: Item, role: str) -> Message:
+    content = item.get("content")
+    if isinstance(content, list) and not all(
+        isinstance(part, Mapping) and part.get("type") in BLOCK_TYPES for part in content
+    ):
+        content = text_of_parts(content)
+    listed = "tool_calls" if "tool_calls" in item else "toolCalls"
+    calls = objects(item, listed)
+    plain = {**item, "role": role, "content": content or item.get("refusal") or "", listed: None}
+    try:
+        return replace(read_message(plain), tool_calls=tuple(map(_read_call, calls)))
+    except ValueError as error:
+        raise ValueError(f"the reply has a message that is not valid: {error}") from None
+
+
+def _read_call(data: Item) -> ToolCall:
+    """A call of a function or of a custom tool, or one of our own envelope."""
+    function, custom = data.get("function"), data.get("custom")
+    data = {**data, "id": optional_text(data.get("id"))}
+    if isinstance(function, Mapping):
+        call = read_tool_call({**data, "function": {"name": function.get("name")}})
+        return replace(call, arguments=decode_arguments(function.get("arguments")))
+    if isinstance(custom, Mapping):
+        return ToolCall(call_name(custom, "custom tool call"), custom.get("input"), id=data["id"])
+    return read_tool_call(data)
+
+
+def read_reply(data: Any) -> Trace:
+    """The trace of a chat completion; ValueError if it is not one, was filtered or has no
+    content."""
+    choices = objects(members(data), "choices")
+    message = choices[0].get("message") if choices else None
+    if not isinstance(message, Mapping):
+        raise ValueError("the reply is not a chat completion: `choices[0].message` is missing")
+    reason = choices[0].get("finish_reason")
+    if reason == "content_filter":
+        raise ValueError("the reply was stopped by the vendor's content filter")
+    text = text_of_parts(message.get("content"))
+    read = _read_message({**message, "content": text}, "assistant")
+    if not read.content and not read.tool_calls:
+        raise ValueError(f"the reply is empty (finish_reason {reason!r})")
+    return reply_trace([read], read_usage(data.get("usage")), data.get("model"))
+
+
+def read_chunks(chunks: Sequence[Item], is_done: bool) -> Trace:
+    """The trace of the chunks of a completion; `is_done`: the stream has its end. The calls of the
+    service's own model and, if it shows none, those of tools are unknown. ValueError for a chunk
+    that is not valid, or if the stream ended before the answer did."""
+    texts, refusals, calls = list[str](), list[str](), dict[int, dict[str, Any]]()
+    finish = None
+    for choice in (choice for chunk in chunks for choice in objects(chunk, "choices")[:1]):
+        finish = choice.get("finish_reason") or finish
+        delta = choice.get("delta") or {}
+        if not isinstance(delta, Mapping):
+            raise ValueError("the stream has a chunk that is not valid: `delta` is not an object")
+        texts.append(text_of_parts(delta.get("content")))
+        refusals.append(text_of_parts(delta.get("refusal")))
+        for part in objects(delta, "tool_calls"):
+            _add_call(calls, part)
+    if not is_done and finish is None:
+        raise ValueError("the stream ended before the answer did")
+    message = {
+        "content": "".join(texts),
+        "refusal": "".join(refusals),
+        "tool_calls": [calls[index] for index in sorted(calls)],
+    }
+    known = {
+        name: chunk[name] for chunk in chunks for name in ("model", "usage") if chunk.get(name)
+    }
+    trace = read_reply({**known, "choices": [{"message": message, "finish_reason": finish}]})
+    return replace(trace, llm_call_count=None, tool_calls=trace.tool_calls or None)
+
+
+def _add_call(calls: dict[int, dict[str, Any]], part: Item) -> None:
+    """Adds a piece of a tool call, whose arguments arrive in pieces."""
+    index, piece = part.get("index"), part.get("function")
+    index = index if isinstance(index, int) else len(calls)
+    empty = {"id": part.get("id"), "function": {"name": "", "arguments": ""}}
+    function = calls.setdefault(index, empty)["function"]
+    for name in function:
+        text = piece.get(name) if isinstance(piece, Mapping) else 0
+        if not isinstance(text, str | None):
+            raise ValueError("the stream has a tool call that is not valid")
+        function[name] += text or ""

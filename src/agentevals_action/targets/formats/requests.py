@@ -1,0 +1,172 @@
+"""The common parts of all requests to models: linked tool calls, turns of two sides, texts and
+pictures."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Literal
+
+from agentevals_action.model.suite import Block, Message, Role, ToolCall
+from agentevals_action.targets.message_texts import content_text
+
+Side = Literal["user", "assistant"]
+#: Maximum size of a picture in bytes; vendors refuse larger ones.
+SIZE_LIMIT = 20 * 1024 * 1024
+_KNOWN = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def link_calls(messages: Sequence[Message]) -> list[Message]:
+    """The messages with an id for each tool call, and with the id and name of its call on each tool
+    message.
+
+    A tool message without an id answers the next open call of its name, else the next of all. The
+    output that a call itself holds becomes a tool message unless another one answers the call.
+    ValueError if a tool message has no call to answer."""
+    linked: list[Message] = []
+    unanswered: dict[str, ToolCall] = {}
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            linked.append(_link_answer(message, unanswered))
+            continue
+        linked += _outputs(unanswered)
+        calls = tuple(
+            replace(call, id=call.id or f"call_{index}_{number}")
+            for number, call in enumerate(message.tool_calls)
+        )
+        unanswered = {call.id: call for call in calls if call.id}
+        linked.append(replace(message, tool_calls=calls))
+    return linked + _outputs(unanswered)
+
+
+def _link_answer(message: Message, unanswered: dict[str, ToolCall]) -> Message:
+    call_id = message.tool_call_id
+    if call_id is None:
+        same_name = (key for key, call in unanswered.items() if call.name == message.name)
+        call_id = next(same_name, None) or next(iter(unanswered), None)
+    if call_id is None:
+        raise ValueError("a tool message answers no tool call before it")
+    call = unanswered.pop(call_id, None)
+    return replace(message, tool_call_id=call_id, name=call.name if call else message.name)
+
+
+def _outputs(unanswered: dict[str, ToolCall]) -> list[Message]:
+    outputs = []
+    for call in unanswered.values():
+        if call.output is not None:
+            text = call.output
+            text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+            outputs.append(Message("tool", text, name=call.name, tool_call_id=call.id))
+    return outputs
+
+
+def system_text(messages: Sequence[Message]) -> str:
+    """The system messages as one text, with an empty line in between; ValueError if one has a
+    picture."""
+    return "\n\n".join(
+        "\n".join(str(part) for part in parts(message, ()))
+        for message in messages
+        if message.role == "system"
+    )
+
+
+def sides(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
+    """The other messages, grouped into turns; a tool message is on the user's side."""
+    others = [message for message in messages if message.role != "system"]
+    for is_assistant, together in groupby(others, lambda message: message.role == "assistant"):
+        yield "assistant" if is_assistant else "user", list(together)
+
+
+def arguments(call: ToolCall) -> dict[str, object]:
+    """A tool call's arguments as an object; ValueError if they are not one."""
+    if call.arguments is None:
+        return {}
+    if not isinstance(call.arguments, dict):
+        raise ValueError(f"the arguments of the tool call `{call.name}` are not an object")
+    return call.arguments
+
+
+def encode_arguments(call: ToolCall) -> str:
+    """A tool call's arguments as a string of JSON."""
+    return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to send: `media_type` as `image/png`, `data` in base64 on one line."""
+
+    media_type: str
+    data: str
+
+    @property
+    def uri(self) -> str:
+        """The picture as a `data:` URI."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
+    """The texts and pictures of a message without empty texts; ValueError if one cannot be sent."""
+    for block in message.blocks:
+        if block.type == "image" and message.role not in with_pictures:
+            whose = "an assistant" if message.role == "assistant" else f"a {message.role}"
+            raise ValueError(
+                f"a picture in {whose} message cannot be sent; put it into a user message"
+            )
+        part = picture(block) if block.type == "image" else content_text(Message("user", (block,)))
+        if part:
+            yield part
+
+
+def text_or_parts(
+    message: Message,
+    with_pictures: Sequence[Role],
+    convert: Callable[[str | Picture], dict[str, Any]],
+) -> str | list[dict[str, Any]]:
+    """The content of a message: one text if it has no pictures, else its converted parts; raises as
+    `parts` does."""
+    found = list(parts(message, with_pictures))
+    if any(isinstance(part, Picture) for part in found):
+        return [convert(part) for part in found]
+    return content_text(message)
+
+
+def picture(block: Block) -> Picture:
+    """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
+    that is not that of the bytes, so the bytes decide."""
+    name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
+    declared, data = (None, block.data) if block.path is not None else _inline(str(block.value))
+    if len(data) > SIZE_LIMIT:
+        raise ValueError(f"{name} is over 20 MB")
+    found = _media_type(data) or declared
+    if found is None:
+        raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
+    return Picture(found, base64.b64encode(data).decode())
+
+
+def _media_type(data: bytes) -> str | None:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((name for magic, name in _KNOWN if data.startswith(magic)), None)
+
+
+def _inline(value: str) -> tuple[str | None, bytes]:
+    """The declared type and the bytes of base64, or of a `data:` URI with it."""
+    text = "".join(value.split())  # base64 is often wrapped
+    declared = None
+    if text[:5].lower() == "data:":
+        head, comma, text = text[5:].partition(",")
+        declared, *parameters = head.lower().split(";")
+        is_image = declared.startswith("image/") and declared != "image/"
+        if not (comma and is_image and "base64" in parameters):
+            raise ValueError("an image block's `data:` URI must be `data:image/…;base64,…`")
+    try:
+        return declared, base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:  # ValueError: characters beyond ASCII
+        raise ValueError(f"an image block's value is neither a file nor base64 ({error})") from None

@@ -1,0 +1,1 @@
+"""HTTP: the client, its errors, and models behind it."""

@@ -1,0 +1,165 @@
+"""Models behind an HTTP API: the common options of their targets, and the provider that calls
+them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.model.suite import Message
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.formats.base import TemporaryFailure
+from agentevals_action.targets.http.client import HttpClient, check_url, origin_of
+from agentevals_action.targets.http.errors import Service
+
+
+def _check_base_url(url: str) -> str:
+    if "${{" not in url:  # otherwise it is validated with its variables filled in
+        check_url(url)
+        if "?" in url or "#" in url:
+            raise ValueError("end the URL before its ? or #; paths are added to it")
+    return url
+
+
+class ApiOptions(ProviderOptions):
+    """The common fields of models with a key. Each provider has a field `config`."""
+
+    is_model: ClassVar[bool] = True
+    is_defined: ClassVar[bool] = True
+
+    api_key: str | None = Field(
+        None, description="The key, as `${{ NAME }}`; the vendor's usual variable by default."
+    )
+
+    @classmethod
+    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:
+        """The fields of a request that `config` cannot set, with advice; `fields` are the options
+        before `config`."""
+        raise NotImplementedError
+
+    @field_validator("config", check_fields=False)
+    @classmethod
+    def _check_config(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        for name, advice in cls.reserved(info.data).items():
+            if name in config:
+                raise ValueError(f"`{name}` cannot be set in `config`; {advice}")
+        return config
+
+    def key(self, context: ProviderContext) -> str:
+        """The given key, else the vendor's usual variable; secrets often end with a newline."""
+        return (self.api_key or context.variables.get(self.key_variable) or "").strip()
+
+    def variables(self) -> Sequence[str]:
+        """The usual variable for the key, if no key is given."""
+        return () if self.api_key is not None else (self.key_variable,)
+
+    def default_keys(self) -> Sequence[str]:
+        """The usual variable for the key, if no key is given."""
+        return () if self.api_key else (self.key_variable,)
+
+
+class ModelOptions(ApiOptions):
+    """The common fields of models that have a name and a base URL."""
+
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
+
+    model: NonEmpty = Field(description="The model's name on the server.")
+    base_url: Annotated[str, AfterValidator(_check_base_url)] | None = Field(
+        None, description="The address of the API; the vendor's by default."
+    )
+    temperature: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="AgentV: the same as the temperature in `config`."
+    )
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="AgentV: the same as the limit of an answer in `config`."
+    )
+
+    def settings(self, limit: str) -> Mapping[str, Any]:
+        """The fields of a request that are set outside of `config`; the API calls the limit of
+        tokens `limit`."""
+        given = {"temperature": self.temperature, limit: self.max_output_tokens}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def variables(self) -> Sequence[str]:
+        """The usual variable for the key, if neither a key nor a server is given: a private server
+        often needs none."""
+        return () if self.base_url is not None else super().variables()
+
+    def priced_model(self) -> str:
+        """The model itself."""
+        return self.model
+
+    def destination(self) -> str:
+        """The origin of the server."""
+        return origin_of(self.url)
+
+    @property
+    def url(self) -> str:
+        """The address of the API, without a slash at its end."""
+        return (self.base_url or self.vendor_url).rstrip("/")
+
+    def service(
+        self,
+        url: str,
+        key: str,
+        headers: Mapping[str, str],
+        dead_codes: frozenset[str] = frozenset(),
+    ) -> Service:
+        """The server with advice about the model, the address and the key."""
+        return Service(
+            url=url,
+            key_hint=f"set `api_key`, or the variable {self.key_variable}, to a key that may use "
+            f"{self.model}",
+            headers=headers,
+            dead_codes=dead_codes,
+            missing_hint=f"check that the server knows the model {self.model}, and that `base_url` "
+            "is right",
+            secrets=(key,),
+        )
+
+
+@dataclass(frozen=True)
+class ModelApi(Provider):
+    """A connected model. `body` makes a request and `read` reads a reply to it; both raise
+    ValueError. `around_temperature` is the object of a request that holds the temperature, if it is
+    not the request itself."""
+
+    client: HttpClient
+    path: str
+    body: Callable[[Sequence[Message]], dict[str, Any]]
+    read: Callable[[Any], Trace]
+    around_temperature: str = ""
+
+    async def complete(self, request: Request) -> Trace:
+        """One call."""
+        try:
+            body = self.body(request.messages)
+        except (OSError, ValueError) as error:
+            raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
+        if request.temperature is not None:
+            around = self.around_temperature
+            inside = body.setdefault(around, {}) if around else body
+            inside["temperature"] = request.temperature
+        reply, cost = await self.client.post(self.path, body, request.timeout)
+        try:
+            trace = self.read(reply)
+        except TemporaryFailure as error:
+            problem = str(self.client.reply_error(error))
+            raise TransientError(problem, limited=error.limited) from None
+        except ValueError as error:
+            raise self.client.reply_error(error) from None
+        return replace(trace, usage=Usage(cost_usd=cost).or_else(trace.usage))
+
+    async def check(self, request: Request) -> str:
+        """One call."""
+        await self.complete(request)
+        return ""
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self.client.close()

@@ -1,1 +1,0 @@
-"""Replies of commands, services and functions: text, envelopes, conversations."""

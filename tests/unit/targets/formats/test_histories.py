@@ -1,0 +1,275 @@
+"""Histories in each wire format, with data as the real libraries wrote it (openai-agents 0.24,
+langchain-core 1.7, pydantic-ai 2.68, anthropic 2.12), shortened."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.formats.conversations import HISTORIES
+from agentevals_action.targets.formats.envelope import read_reply
+
+QUESTION = (
+    Message("user", "Hi"),
+    Message("assistant", "", tool_calls=(ToolCall("look_up", {"order": "6"}, id="call_0"),)),
+    Message("tool", "6: lost", tool_call_id="call_0"),
+    Message("assistant", "Order 6 is lost."),
+    Message("user", "And order 7?"),
+)
+#: What each format's agent returns: the whole conversation, with a call and an answer of its own.
+CONVERSATIONS: dict[str, list[dict[str, Any]]] = json.loads(
+    Path("tests/data/formats/histories.json").read_text(encoding="utf-8")
+)
+LANGCHAIN, PYDANTIC_AI = CONVERSATIONS["langchain"], CONVERSATIONS["pydantic_ai"]
+#: A call of a tool, its result and the answer, in each format.
+_, _, _, _, _, LC_ASKED, LC_CALL, LC_RESULT, LC_ANSWER = LANGCHAIN
+PYDANTIC_CALL = PYDANTIC_AI[5]["parts"][1]
+PYDANTIC_RETURN = PYDANTIC_AI[6]["parts"][0]
+#: Those that contain tokens: input, output and cached ones of both calls.
+TOKENS = dict.fromkeys(("anthropic", "langchain", "pydantic_ai"), (22, 14, 6))
+MODELS = {
+    "anthropic": "claude-sonnet-5",
+    "langchain": "gpt-5-mini",
+    "pydantic_ai": "gpt-5-mini",
+}
+
+
+def read(data: Any, question: Sequence[Message] = QUESTION) -> Trace:
+    return read_reply(json.dumps(data), question)
+
+
+def tokens(trace: Trace) -> tuple[int | None, int | None, int | None]:
+    return trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_read_reply__a_conversation_is_recognized_by_its_structure(name: str) -> None:
+    items = CONVERSATIONS[name]
+    assert next(other for other, history in HISTORIES.items() if history.matches(items)) == name
+
+
+@pytest.mark.parametrize("form", ["list", "envelope", "output"])
+@pytest.mark.parametrize("name", sorted(CONVERSATIONS))
+def test_read_reply__the_agent_s_own_part_of_a_conversation(name: str, form: str) -> None:
+    """Attack: the call in the question would pass a test that expects it of the agent."""
+    items: Any = CONVERSATIONS[name]
+    data = {"list": items, "envelope": {"messages": items}, "output": {"output": items}}[form]
+    trace = read(data)
+    assert trace.output == "It was shipped."
+    assert trace.tool_calls == (
+        ToolCall("look_up", {"order": "7"}, output="7: shipped", id="call_1"),
+    )
+    assert [message.role for message in trace.messages] == ["assistant", "tool", "assistant"]
+    assert trace.llm_call_count == 2
+    assert tokens(trace) == TOKENS.get(name, (None, None, None))
+    assert trace.model == MODELS.get(name)
+
+
+@pytest.mark.parametrize("name", sorted(CONVERSATIONS))
+def test_read_reply__an_agent_may_return_its_own_part_alone(name: str) -> None:
+    items = CONVERSATIONS[name]
+    start = next(
+        index for index, item in enumerate(items) if "call_1" in json.dumps(item).replace("'", '"')
+    )
+    assert read(items[start:]) == read(items)
+
+
+def test_read_reply__messages_to_dict_of_langchain() -> None:
+    wrapped = [{"type": message["type"], "data": message} for message in LANGCHAIN]
+    assert read(wrapped) == read(LANGCHAIN)
+
+
+def test_read_reply__figures_of_an_envelope_take_precedence() -> None:
+    usage = {"input": 30, "output": 20, "cached": 1}
+    trace = read({"messages": LANGCHAIN, "token_usage": usage, "llm_call_count": 3})
+    assert tokens(trace) == (30, 20, 1)
+    assert trace.llm_call_count == 3
+
+
+@pytest.mark.parametrize("name", sorted(TOKENS))
+def test_read_reply__tokens_of_which_a_part_is_missing_are_unknown(name: str) -> None:
+    items = json.loads(json.dumps(CONVERSATIONS[name]))
+    items[-1].pop("usage", None)
+    items[-1]["usage_metadata"] = None
+    assert tokens(read(items)) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "own"),
+    [
+        (["Where is it?"], ["Where is it?"], 1),
+        (["Where is it?"], ["Customer: Where is it?\nBe brief."], 1),
+        (["Hello", "Where is it?"], ["Where is it?"], 1),
+        (["Yes", "Yes"], ["Yes", "Yes"], 1),
+        (["Yes", "Yes"], ["Yes"], 1),
+        (["a", "b"], ["translated a", "translated c"], 1),
+        (["Where is it?"], [], 1),
+    ],
+)
+def test_read_reply__the_question_may_have_another_form(
+    question: list[str], said: list[str], own: int
+) -> None:
+    messages = [Message("user", text) for text in question]
+    items = [{"role": "user", "content": text} for text in said]
+    before = items[:1] + [
+        item for text in items[1:] for item in ({"role": "assistant", "content": "x"}, text)
+    ]
+    trace = read([*before, {"role": "assistant", "content": "Here."}], messages)
+    assert trace.messages == (Message("assistant", "Here."),)
+    assert trace.llm_call_count == own
+
+
+def test_read_reply__replies_of_several_models_have_no_single_price() -> None:
+    items = json.loads(json.dumps(PYDANTIC_AI))
+    items[-1]["model_name"] = "gpt-5"
+    assert read(items).model is None
+
+
+def test_read_reply__a_cost_in_the_messages_is_summed() -> None:
+    items = json.loads(json.dumps(PYDANTIC_AI))
+    assert read(items).usage.cost_usd is None
+    for item in items[-3:]:
+        if "usage" in item:
+            item["usage"] = {**item["usage"], "cost": 0.25}
+    assert read(items).usage.cost_usd == 0.5
+
+
+def test_read_reply__a_user_s_message_among_the_agent_s_does_not_end_the_question() -> None:
+    """A supervisor that passes on the reply of a worker as a user's message."""
+    worker = {"type": "human", "content": "The worker says: shipped", "name": "worker"}
+    items = [LC_ASKED, LC_CALL, LC_RESULT, worker, LC_ANSWER]
+    question = [Message("user", "And order 7?")]
+    trace = read(items, question)
+    assert [call.name for call in trace.tool_calls or ()] == ["look_up"]
+    assert trace.llm_call_count == 2
+    assert read(items[1:], question) == trace
+
+
+def test_read_reply__a_question_with_a_file_is_recognized_by_its_text() -> None:
+    question = Message("user", (Block("text", "Summarize."), Block("file", "notes.txt")))
+    items = [
+        {"role": "user", "content": "Summarize.\n<file>…</file>"},
+        {"role": "assistant", "content": "Notes."},
+    ]
+    assert read(items, [question]).messages == (Message("assistant", "Notes."),)
+
+
+def test_read_reply__a_question_may_end_with_the_agent_s_own_messages() -> None:
+    """A test that continues after a call."""
+    question = QUESTION[:3]
+    trace = read(CONVERSATIONS["openai_responses"][:4], question)
+    assert trace.messages == (Message("assistant", "Order 6 is lost."),)
+    assert trace.tool_calls == ()
+
+
+def pydantic_history(*parts: dict[str, Any], kind: str = "response") -> dict[str, Any]:
+    return {"kind": kind, "parts": list(parts)}
+
+
+def test_read_reply__structured_output_of_pydantic_ai_is_the_answer() -> None:
+    call = {**PYDANTIC_CALL, "tool_kind": "output"}
+    trace = read([pydantic_history(call)])
+    assert (trace.output, trace.tool_calls) == ('{"order": "7"}', ())
+
+
+#: Parts of pydantic-ai that end a call, and whether the call was not made: a person denied it, its
+#: arguments are not valid, or there is no such tool. Other texts are the tool's own.
+ENDS: list[tuple[dict[str, Any], bool]] = [
+    ({"outcome": "denied"}, True),
+    ({"outcome": "failed"}, False),
+    ({"part_kind": "retry-prompt", "content": [{"type": "int_parsing", "loc": ["order"]}]}, True),
+    ({"part_kind": "retry-prompt", "content": "Unknown tool name: 'look_up'."}, True),
+    ({"part_kind": "retry-prompt", "content": "Ask again with the year of the order."}, False),
+]
+
+
+@pytest.mark.parametrize(("end", "refused"), ENDS)
+def test_read_reply__a_call_of_pydantic_ai_that_was_not_made_is_refused(
+    end: dict[str, Any], refused: bool
+) -> None:
+    made = {**PYDANTIC_CALL, "tool_call_id": "call_2"}
+    ends = {**PYDANTIC_RETURN, **end}, {**PYDANTIC_RETURN, "tool_call_id": "call_2"}
+    items = [pydantic_history(PYDANTIC_CALL, made), pydantic_history(*ends, kind="request")]
+    calls = read(items).tool_calls or ()
+    assert [(call.id, call.refused) for call in calls] == [("call_1", refused), ("call_2", False)]
+
+
+def test_read_reply__a_builtin_call_of_pydantic_ai_has_its_return_beside_it() -> None:
+    call = {**PYDANTIC_CALL, "part_kind": "builtin-tool-call"}
+    end = {**PYDANTIC_RETURN, "part_kind": "builtin-tool-return", "outcome": "denied"}
+    (found,) = read([pydantic_history(call, end)]).tool_calls or ()
+    assert (found.output, found.refused) == ("7: shipped", True)
+
+
+def test_read_reply__broken_arguments_of_a_call_stay_a_text() -> None:
+    broken = [{"name": "look_up", "args": "{order", "id": "1"}]
+    message = {**LC_ANSWER, "invalid_tool_calls": broken}
+    assert read([message]).tool_calls == (ToolCall("look_up", "{order", id="1"),)
+
+
+def test_read_reply__tools_of_the_vendor_have_their_outputs() -> None:
+    blocks = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": "found"},
+    ]
+    trace = read([{"role": "assistant", "content": blocks}])
+    assert trace.tool_calls == (ToolCall("web_search", {"query": "x"}, "found", "s1"),)
+
+
+def test_read_reply__messages_of_one_reply_are_one_call_of_the_model() -> None:
+    items = [
+        {"type": "message", "role": "assistant", "content": "I look."},
+        {"type": "web_search_call", "id": "w1"},
+        {"type": "message", "role": "assistant", "content": "Shipped."},
+    ]
+    trace = read(items)
+    assert (trace.output, trace.llm_call_count) == ("Shipped.", 1)
+    assert [call.name for call in trace.tool_calls or ()] == ["web_search"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1, 2]",
+        "[]",
+        '["a", {"role": "assistant", "content": "x"}]',
+        '[{"role": "user", "content": "x"}]',
+        '[{"name": "x", "type": "human"}]',
+        '[{"type": ["human"], "content": "x"}]',
+        '[{"id": 1, "content": "x"}]',
+        "[1] see the notes",
+    ],
+)
+def test_read_reply__any_other_list_is_a_text(text: str) -> None:
+    trace = read_reply(text)
+    assert trace.messages == (Message("assistant", text),)
+    assert trace.tool_calls is None
+
+
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        (
+            [{"type": "ai", "content": "x", "tool_calls": [{"args": {}}]}],
+            "a tool call of the reply has no name",
+        ),
+        (
+            [{"type": "function_call", "call_id": "1", "arguments": "{}"}],
+            "a function_call of the reply has no name",
+        ),
+        (
+            [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "input": {}}]}],
+            "a tool call of the reply has no name",
+        ),
+    ],
+)
+def test_read_reply__an_item_that_is_not_valid_is_an_error(
+    items: list[dict[str, Any]], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=r"^") as caught:
+        read(items)
+    assert str(caught.value) == problem
