@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.definitions import EditFinder
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import LogSection, Preparation, no_log
@@ -133,11 +132,6 @@ class Engine:
             self.judge_trees.path_of,
             self._note,
         )
-
-    def edit_finder(self) -> EditFinder:
-        """Finds edits apart from the fingerprints of the run: it may read the files earlier, before
-        `prepare` changes them."""
-        return EditFinder(Fingerprints(self._settings.watch, self._variables))
 
     @property
     def notices(self) -> tuple[str, ...]:

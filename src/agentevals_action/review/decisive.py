@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.engine import Engine
 from agentevals_action.formatting import list_paths
 from agentevals_action.github.events import Job
@@ -200,8 +201,8 @@ def _edited_replies(change: Change, settings: Settings) -> str:
 
 def _find_edits(plan: RunnableSuites, engine: Engine) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs."""
-    finder = engine.edit_finder()
-    return {path: finder.find(plan.head[path], base) for path, base in plan.base.items()}
+    describe = engine.fingerprints
+    return {path: find_edits(describe, plan.head[path], base) for path, base in plan.base.items()}
 
 
 async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:

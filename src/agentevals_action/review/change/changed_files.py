@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from agentevals_action.execution.definitions import imported_files
+from agentevals_action.execution.edits import imported_files
 from agentevals_action.github.events import Job
 from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite

@@ -26,13 +26,24 @@ _SPECIAL = frozenset("*?[]{}()!@+\\")
 
 
 class FileDigests:
-    """Digests (SHA-256, hexadecimal) of files. `excluded` are absolute folders that no glob
-    searches: those that the run itself writes."""
+    """The digests (SHA-256, hexadecimal) of the files of a run. `excluded` are absolute folders
+    that no glob searches: those that the run itself writes."""
 
     def __init__(self, excluded: Collection[Path] = ()) -> None:
         self._excluded = frozenset(excluded)
+        self._first: dict[Path, str] = {}
         self._digests: dict[Path, tuple[tuple[int, ...], str]] = {}
         self._matched: dict[tuple[Path, tuple[str, ...]], Mapping[str, str]] = {}
+
+    def first(self, path: Path) -> str:
+        """The digest of a file when it was first read, before a program could change it."""
+        if path not in self._first:
+            try:
+                self._first[path] = digest_of(path)
+            except OSError as error:
+                # The component that needs the file reports the error; here it is one more state.
+                self._first[path] = type(error).__name__
+        return self._first[path]
 
     def of(self, path: Path) -> str:
         """The digest of a file; it is read again only if its size, time or inode has changed.
@@ -167,15 +178,18 @@ class RequestDescriptions:
             return None
 
 
-def digest(data: Any) -> str:
-    """The SHA-256 of bytes or of JSON data, hexadecimal. The order of an object's keys counts: a
-    model sees it."""
-    encoded = data if isinstance(data, bytes) else json.dumps(data, default=plain).encode("ascii")
-    return hashlib.sha256(encoded).hexdigest()
+def digest(data: Any, *, is_ordered: bool = True) -> str:
+    """The SHA-256 of bytes or of JSON data, hexadecimal. The order of an object's keys counts if it
+    `is_ordered`: a model sees it."""
+    if not isinstance(data, bytes):
+        data = json.dumps(data, default=plain, sort_keys=not is_ordered).encode("ascii")
+    return hashlib.sha256(data).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """The JSON data of a value that has none of its own (a set, a date)."""
+    """The JSON data of a value that has none of its own (a read-only mapping, a set, a date)."""
+    if isinstance(value, Mapping):
+        return dict(value)
     return sorted(value, key=repr) if isinstance(value, set | frozenset) else str(value)
 
 

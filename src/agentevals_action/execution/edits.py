@@ -1,0 +1,152 @@
+"""What a change edits: the differences between the descriptions of head and of base.
+
+A broken agent passes if the same change replaces its target or relaxes what scores it. Each such
+edit is found by name, so that a report can list it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
+from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
+from agentevals_action.model.target import Target
+from agentevals_action.targets.calls.description import digest
+
+#: Parts of an evaluator's description that are edits of their own.
+_OF_THEIR_OWN = ("judge", "evaluators")
+
+
+def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
+    """The files of the repository that the suite's judges import, besides those that the
+    suite names."""
+    found = (inside for test in suite.tests for inside in _walk(test.evaluators).values())
+    # A judge that several tests share is read once.
+    judges = {
+        (evaluator.location.path, evaluator.options): evaluator
+        for evaluator in found
+        if isinstance(evaluator.options, CodeJudge)
+    }
+    paths = (
+        path.relative_to(suite.root).as_posix()
+        for (_, options), evaluator in judges.items()
+        if isinstance(options, CodeJudge)
+        for path in options.imported_files(
+            [suite.root / file.path for file in evaluator.files], suite.root
+        )
+    )
+    return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A test on head or on base."""
+
+    describe: Fingerprints
+    suite: Suite
+    test: Test
+
+    @property
+    def agent(self) -> Target | None:
+        """The target that answers."""
+        return self.suite.agent_of(self.test)
+
+    def evaluator(self, evaluator: Evaluator, *, was_gate: bool) -> str:
+        """The digest of an evaluator without what is an edit of its own."""
+        described = self.describe.evaluator(self.suite, evaluator, self.agent)
+        if was_gate:  # that a gate is none any more is listed as a removed gate
+            described["threshold"] = None
+        kept = {name: part for name, part in described.items() if name not in _OF_THEIR_OWN}
+        return digest(kept, is_ordered=False)
+
+    def target(self, target: Target) -> str:
+        """The digest of a target's name and definition."""
+        return digest([target.name, self.describe.target(self.suite, target)], is_ordered=False)
+
+    def references(self) -> str:
+        """The digest of what the evaluators compare an answer with."""
+        references = self.describe.references(self.suite, self.test)
+        options = (evaluator.options for evaluator in _walk(self.test.evaluators).values())
+        if all(each.deterministic and not each.needs_judge() for each in options):
+            references = {"expected_output": references["expected_output"]}
+        return digest(references, is_ordered=False)
+
+
+def find_edits(describe: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
+    """The edits of the tests that both sides have. Equal edits of several tests are one."""
+    found: dict[tuple[EditKind, str, str], tuple[Edit, list[str]]] = {}
+    rescored: set[str] = set()
+    by_program: set[str] = set()
+    tests_on_base = {test.id: test for test in base.tests}
+    for test in head.tests:
+        before = tests_on_base.get(test.id)
+        if before is None:
+            continue
+        for edit in _edits_of_test(_Side(describe, head, test), _Side(describe, base, before)):
+            found.setdefault((edit.kind, edit.name, edit.action), (edit, []))[1].append(test.id)
+        now, then = describe.of(head, test), describe.of(base, before)
+        if now.grading != then.grading and now.question == then.question:
+            rescored.add(test.id)
+            if any(each.type == "code_judge" for each in _walk(before.evaluators).values()):
+                by_program.add(test.id)
+    grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
+    order = list(EditKind)
+    return SuiteEdits(
+        tuple(sorted(grouped, key=lambda edit: order.index(edit.kind))),
+        frozenset(rescored),
+        frozenset(by_program),
+    )
+
+
+def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
+    evaluators, on_base = _walk(head.test.evaluators), _walk(base.test.evaluators)
+    gates, base_gates = ({gate.name for gate in side.test.gates} for side in (head, base))
+    for path, evaluator in {**on_base, **evaluators}.items():
+        kind = EditKind.EVALUATOR
+        if _is_part_of_gate(path, gates | base_gates):
+            kind = EditKind.GATE
+        above = path.rpartition("/")[0]
+        if path in evaluators and path in on_base:
+            before, was_gate = on_base[path], path in base_gates - gates
+            now = head.evaluator(evaluator, was_gate=was_gate)
+            if now != base.evaluator(before, was_gate=was_gate):
+                yield Edit(kind, path, "changed", evaluator.location)
+            judges = [
+                side.describe.judge(side.suite, each, side.agent)
+                for side, each in ((head, evaluator), (base, before))
+            ]
+            yield from _edits_of_target(head, judges[0], base, judges[1])
+        elif above and (above in evaluators) != (above in on_base):
+            continue  # the evaluator around it is listed
+        elif path in evaluators:
+            yield Edit(kind, path, "added", evaluator.location)
+        elif kind is EditKind.EVALUATOR:  # a removed gate is listed as such
+            yield Edit(kind, path, "removed", evaluator.location)
+    yield from _edits_of_target(head, head.agent, base, base.agent)
+    if head.references() != base.references():
+        yield Edit(EditKind.TEST, head.test.id, "changed", head.test.location)
+
+
+def _edits_of_target(
+    head: _Side, now: Target | None, base: _Side, before: Target | None
+) -> Iterator[Edit]:
+    # One side may need none, or its tests end in that error.
+    if now and before and head.target(now) != base.target(before):
+        yield Edit(EditKind.TARGET, now.name, "changed", now.location)
+
+
+def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Mapping[str, Evaluator]:
+    """Evaluators and all inside them by their paths, in suite order."""
+    found: dict[str, Evaluator] = {}
+    for evaluator in evaluators:
+        path = f"{above}{evaluator.name}"
+        found |= {path: evaluator, **_walk(evaluator.options.children(), f"{path}/")}
+    return found
+
+
+def _is_part_of_gate(path: str, gates: set[str]) -> bool:
+    """Whether an evaluator is a gate, contains one, or is inside one."""
+    return any(
+        gate == path or gate.startswith(f"{path}/") or path.startswith(f"{gate}/") for gate in gates
+    )
