@@ -4,30 +4,29 @@ The options of the command line follow from it; tests compare `action.yml` and t
 with it."""
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from types import NoneType
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
-from agentevals_action.model.baseline import SOURCES
 from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.model.shards import MAX_SHARDS, Shard
@@ -42,22 +41,31 @@ _FOR_REPORT = (
     "allow-unsafe-pull-request-target",
 )
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
+_KINDS: Mapping[Any, Kind] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    tuple: "list",
+    frozenset: "list",
+}
+_CONDITIONS = ("gates", "regressions", "failures", "never")
 
 
-@dataclass(frozen=True)
-class _Parser:
-    """Reads the text of an input; a value that is not a text is validated as it is. `parse` raises
-    ValueError with the advice to the user."""
+def _from_text(read: Callable[[str], Any]) -> BeforeValidator:
+    """Reads a text; another value is validated as it is."""
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
-    kind: Kind
-    parse: Callable[[str], Any]
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            lambda value: self.parse(value) if isinstance(value, str) else value, handler(source)
-        )
+def _matching(pattern: str, advice: str = "") -> BeforeValidator:
+    """Texts of this form. Of a boolean or a number, pydantic would read `yes`, `1_000` and `1e3`,
+    too."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(advice)
+        return text
+
+    return _from_text(check)
 
 
 def items(text: str) -> tuple[str, ...]:
@@ -74,53 +82,6 @@ def items(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.strip() for item in (*found, current) if item.strip()))
 
 
-def _boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError("write `true` or `false`")
-    return text == "true"
-
-
-def _number(text: str) -> float:
-    is_decimal = re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text)
-    return float(text) if is_decimal else math.nan
-
-
-def _integer_in(low: int, high: int) -> _Parser:
-    def parse(text: str) -> int:
-        if re.fullmatch(r"[0-9]{1,9}", text) and low <= int(text) <= high:
-            return int(text)
-        raise ValueError(f"write a whole number from {low} to {high}")
-
-    return _Parser("integer", parse)
-
-
-def _number_in(low: float, high: float) -> _Parser:
-    def parse(text: str) -> float:
-        if low <= (value := _number(text)) <= high:
-            return value
-        raise ValueError(f"write a number from {low:.15g} to {high:.15g}")
-
-    return _Parser("number", parse)
-
-
-def _probability(text: str) -> float:
-    if 0 < (value := _number(text)) < 1:
-        return value
-    raise ValueError("write a number between 0 and 1, without these")
-
-
-def _word(text: str, known: Collection[str]) -> str:
-    if text in known:
-        return text
-    nearest = difflib.get_close_matches(text, known, 1)
-    start = f"`{nearest[0]}`, or " if nearest else ""
-    raise ValueError(f"write {start}one of {', '.join(f'`{one}`' for one in known)}")
-
-
-def _choice(*known: str) -> _Parser:
-    return _Parser("text", lambda text: _word(text, known))
-
-
 def _path_inside(text: str) -> str:
     """A relative path that stays below its start, in its shortest form."""
     parts = PurePosixPath(text).parts
@@ -129,17 +90,10 @@ def _path_inside(text: str) -> str:
     return PurePosixPath(text).as_posix()
 
 
-def _own_folder(text: str) -> str:
-    path = _path_inside(text)
+def _own_folder(path: str) -> str:
     if path == "." or path.split("/")[0].lower() == ".git":
         raise ValueError("write the name of a folder of its own")
     return path
-
-
-def _line(text: str) -> str:
-    if not text.isprintable() or len(text) > 100:
-        raise ValueError("write one line of at most 100 characters")
-    return text
 
 
 def _variable_names(text: str) -> tuple[str, ...]:
@@ -158,31 +112,13 @@ def _variable_names(text: str) -> tuple[str, ...]:
     return names
 
 
-_CONDITIONS = ("gates", "regressions", "failures", "never")
-
-
 def _conditions(text: str) -> frozenset[str]:
-    conditions = frozenset(_word(item, _CONDITIONS) for item in items(text))
+    conditions = frozenset(items(text))
+    for condition in conditions - {*_CONDITIONS}:
+        raise ValueError(_one_of(condition, _CONDITIONS))
     if not conditions or ("never" in conditions and len(conditions) > 1):
         raise ValueError("write any of `gates`, `regressions`, `failures`, or `never` alone")
     return conditions
-
-
-def _comment_id(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text) or "--" in text:
-        raise ValueError("write up to 64 letters, digits, `.`, `_` and single `-`")
-    return text
-
-
-def _branch(text: str) -> str:
-    """A valid branch name: https://git-scm.com/docs/git-check-ref-format."""
-    forbidden = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|^-", text)
-    parts = text.split("/")
-    if forbidden or any(
-        not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts
-    ):
-        raise ValueError("write the name of a branch")
-    return text
 
 
 def _watch_rules(text: str) -> tuple[WatchRule, ...]:
@@ -204,28 +140,45 @@ def _shard(text: str) -> Shard:
     raise ValueError(f"write `i/n`, with i from 1 to n and n at most {MAX_SHARDS}")
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+_Texts = Annotated[tuple[str, ...], _from_text(items)]
+_Boolean = Annotated[bool, _matching("true|false")]
+_Integer = Annotated[int, _matching("[0-9]{1,9}")]
+_Number = Annotated[float, _matching(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")]
+_Line = Annotated[
+    str,
+    _matching(
+        r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}", "write one line of at most 100 characters"
+    ),
+]
+#: https://git-scm.com/docs/git-check-ref-format
+_Branch = Annotated[
+    str,
+    _matching(
+        r"(?![-/])(?!.*(?:\.\.|@\{|\.lock(?:/|$)|\.(?:/|$)))(?:(?:^|/)[^\s~^:?*\[\\\x00-\x1f\x7f./]"
+        r"[^\s~^:?*\[\\\x00-\x1f\x7f/]*)+",
+        "write the name of a branch",
+    ),
+]
+_CommentId = Annotated[
+    str,
+    _matching(
+        r"(?!.*--)[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+        "write up to 64 letters, digits, `.`, `_` and single `-`",
+    ),
+]
+_Path = Annotated[str, AfterValidator(_path_inside), "path"]
+_OwnFolder = Annotated[str, AfterValidator(_path_inside), AfterValidator(_own_folder), "path"]
 
 
-_Texts = Annotated[tuple[str, ...], _Parser("list", items)]
-_Rules = Annotated[tuple[WatchRule, ...], _Parser("list", _watch_rules)]
-_Names = Annotated[tuple[str, ...], _Parser("list", _variable_names)]
-_Boolean = Annotated[bool, _Parser("boolean", _boolean)]
-_Text = Annotated[str, _Parser("text", str)]
-_Line = Annotated[str, _Parser("text", _line)]
-_Path = Annotated[str, _Parser("path", _path_inside)]
-_OwnFolder = Annotated[str, _Parser("path", _own_folder)]
-
-
-def _input(default: Any, description: str, written: str | None = None) -> Any:
+def _input(default: Any, description: str, written: str | None = None, **limits: Any) -> Any:
     """The field of an input. `written` is the default in `action.yml`, for an input whose default
-    depends on something else; None derives it from `default`."""
+    depends on something else; None derives it from `default`. `limits` are those of pydantic."""
     return Field(
         default,
         description=description,
         repr="Token" not in description,
         json_schema_extra={} if written is None else {"written": written},
+        **limits,
     )
 
 
@@ -243,12 +196,10 @@ class Settings(BaseModel):
         validate_default=True,
     )
 
-    github_token: _Text | None = _input(
+    github_token: str | None = _input(
         None, "Token for the comment, the check run and the API.", "${{ github.token }}"
     )
-    mode: Annotated[
-        Literal["auto", "publish", "plan", "merge"], _choice("auto", "publish", "plan", "merge")
-    ] = _input(
+    mode: Literal["auto", "publish", "plan", "merge"] = _input(
         "auto",
         "What the job does: auto (by the event), publish (report the results of a run without "
         "secrets, in a workflow_run), plan (plan shards) or merge (merge "
@@ -259,15 +210,15 @@ class Settings(BaseModel):
         "Globs of the suite files; !pattern excludes. "
         "Default: EVAL.yaml, *.eval.yaml, dataset.yaml and similar names.",
     )
-    select: Annotated[Literal["changed", "all"], _choice("changed", "all")] = _input(
+    select: Literal["changed", "all"] = _input(
         "changed", "Suites that run: changed (those that the change affects) or all."
     )
-    watch: _Rules = _input(
+    watch: Annotated[tuple[WatchRule, ...], _from_text(_watch_rules)] = _input(
         (),
         "The agent's own code, one rule per line: a glob (affects all suites) or "
         "glob => suite glob; !glob excludes.",
     )
-    untouched: Annotated[str, _choice("pass", "neutral", "all")] = _input(
+    untouched: Literal["pass", "neutral", "all"] = _input(
         "pass", "When the change affects no suite: pass, neutral, or all (every suite runs)."
     )
     targets: _Path | None = _input(
@@ -277,36 +228,34 @@ class Settings(BaseModel):
     judge_target: _Line | None = _input(
         None, "Name of the target that judges where an evaluator names none."
     )
-    samples: Annotated[int, _integer_in(1, MAX_SAMPLES)] = _input(1, "Samples per test.")
-    max_concurrency: Annotated[int, _integer_in(1, 1000)] = _input(
-        8, "Maximum concurrency over all suites."
+    samples: _Integer = _input(1, "Samples per test.", ge=1, le=MAX_SAMPLES)
+    max_concurrency: _Integer = _input(8, "Maximum concurrency over all suites.", ge=1, le=1000)
+    timeout: _Number = _input(
+        300.0, "Time-out in seconds for a test that sets none.", ge=1, le=3600
     )
-    timeout: Annotated[float, _number_in(1, 3600)] = _input(
-        300.0, "Time-out in seconds for a test that sets none."
-    )
-    isolation: Annotated[Literal["user", "none"], _choice("user", "none")] | None = _input(
+    isolation: Literal["user", "none"] | None = _input(
         None,
         "Users of the programs of a pull request: user (three without root rights: programs of "
         "head, programs of base, judges) or none (the action's own user). Default: user in the "
         "action's container, none elsewhere.",
     )
-    setup: _Text | None = _input(
+    setup: str | None = _input(
         None,
         "A command (sh -c) run once in base's tree, before every program of the pull request: "
         "install what judges and agents need into the container.",
     )
-    prepare: _Text | None = _input(
+    prepare: str | None = _input(
         None,
         "A command (sh -c) run once in head's tree and once in each base worktree, before the "
         "suites: install dependencies, build.",
     )
-    max_cost_usd: Annotated[float, _number_in(0, 1_000_000)] | None = _input(
+    max_cost_usd: _Number | None = _input(
         None,
         "US dollars after which no further call is made; what remains is an error of kind budget.",
+        ge=0,
+        le=1000000,
     )
-    cache: Annotated[
-        Literal["off", "read", "on", "replay"], _choice("off", "read", "on", "replay")
-    ] = _input(
+    cache: Literal["off", "read", "on", "replay"] = _input(
         "off",
         "Use of stored replies of targets: off, read, on, or replay (a reply that is not stored is "
         "an error; no key is needed). Default: on if cache-dir is set.",
@@ -317,29 +266,29 @@ class Settings(BaseModel):
         "Folder of the stored replies, one JSON file for each request, relative to the workspace; "
         "keep it with actions/cache, or commit it for replay.",
     )
-    env: _Names = _input(
+    env: Annotated[tuple[str, ...], _from_text(_variable_names)] = _input(
         (),
         "Names of environment variables that judges, hooks, cli and python targets may see in "
         "addition to the scrubbed environment.",
     )
     strict: _Boolean = _input(False, "Treat warnings about suites as errors: true or false.")
-    fail_on: Annotated[frozenset[str], _Parser("list", _conditions)] | None = _input(
+    fail_on: Annotated[frozenset[str], _from_text(_conditions)] | None = _input(
         None,
         "Conditions that fail the job: gates, regressions, failures (a list), or never. "
         "Default: gates,regressions on a pull request or merge group, failures elsewhere.",
     )
-    min_pass_rate: Annotated[float, _number_in(0, 1)] | None = _input(
-        None, "Minimum pass rate over the tests that were scored, 0 to 1."
+    min_pass_rate: _Number | None = _input(
+        None, "Minimum pass rate over the tests that were scored, 0 to 1.", ge=0, le=1
     )
-    on_inconclusive: Annotated[str, _choice("fail", "neutral", "pass")] = _input(
+    on_inconclusive: Literal["fail", "neutral", "pass"] = _input(
         "fail", "Result of an inconclusive run: fail (exit code 3), neutral or pass."
     )
-    comment: Annotated[str, _choice("always", "changes", "failures", "off")] = _input(
+    comment: Literal["always", "changes", "failures", "off"] = _input(
         "always",
         "When to comment: always, changes (a verdict differs from base), "
         "failures (the outcome is not passed) or off.",
     )
-    comment_id: Annotated[str, _Parser("text", _comment_id)] = _input(
+    comment_id: _CommentId = _input(
         "agentevals", "Distinguishes the comments of several gates on one pull request."
     )
     comment_template: _Path | None = _input(
@@ -351,8 +300,8 @@ class Settings(BaseModel):
     check_name: _Line = _input(
         "agentevals", "Name of the check run; keep it stable for branch protection."
     )
-    annotation_limit: Annotated[int, _integer_in(0, 10_000)] = _input(
-        100, "Maximum number of annotations in total."
+    annotation_limit: _Integer = _input(
+        100, "Maximum number of annotations in total.", ge=0, le=10000
     )
     report_dir: _OwnFolder = _input(
         "agentevals-report", "Folder of the report files, relative to the workspace."
@@ -369,12 +318,12 @@ class Settings(BaseModel):
         False,
         "Run on pull_request_target, where code of strangers can read secrets: true or false.",
     )
-    baseline: Annotated[str, _choice(*SOURCES)] = _input(
+    baseline: Literal["auto", "branch", "file", "rerun", "none"] = _input(
         "auto",
         "Source of the base's results: auto (stored, otherwise rerun), branch (stored on the data "
         "branch), file (stored in the base's tree), rerun (run it now) or none.",
     )
-    baseline_branch: Annotated[str, _Parser("text", _branch)] = _input(
+    baseline_branch: _Branch = _input(
         "agentevals-data",
         "The branch that keeps results of the default branch, for auto and branch.",
     )
@@ -382,29 +331,37 @@ class Settings(BaseModel):
         None,
         "A committed `results.jsonl` in the base's tree, for auto and file.",
     )
-    baseline_max_age: Annotated[float, _number_in(0, 3650)] = _input(
-        14.0, "Days after which results of the base are marked as stale."
+    baseline_max_age: _Number = _input(
+        14.0, "Days after which results of the base are marked as stale.", ge=0, le=3650
     )
-    confirm: Annotated[int, _integer_in(0, MAX_SAMPLES)] = _input(
+    confirm: _Integer = _input(
         6,
         "Maximum number of fresh samples for each test whose verdict dropped or whose gate failed; "
         "0 lets one sample decide.",
+        ge=0,
+        le=MAX_SAMPLES,
     )
-    alpha: Annotated[float, _Parser("number", _probability)] = _input(
-        0.05, "Accepted probability of a false regression for a whole pull request, 0 to 1."
+    alpha: _Number = _input(
+        0.05,
+        "Accepted probability of a false regression for a whole pull request, 0 to 1.",
+        gt=0,
+        lt=1,
     )
     accept_label: _Line = _input(
         "agentevals:accept",
         "Label that accepts a pull request's regressions, not its failed gates.",
     )
-    shard: Annotated[Shard, _Parser("text", _shard)] | None = _input(
+    shard: Annotated[Shard, _from_text(_shard)] | None = _input(
         None, "The shard that the job runs, i/n, of the plan in the folder shards of report-dir."
     )
-    max_shards: Annotated[int, _integer_in(1, MAX_SHARDS)] = _input(
-        MAX_SHARDS, "Maximum number of shards that mode plan makes."
+    max_shards: _Integer = _input(
+        MAX_SHARDS, "Maximum number of shards that mode plan makes.", ge=1, le=MAX_SHARDS
     )
-    target_seconds: Annotated[float, _number_in(1, 86_400)] = _input(
-        300.0, "Seconds after which every shard should end, by the durations of earlier runs."
+    target_seconds: _Number = _input(
+        300.0,
+        "Seconds after which every shard should end, by the durations of earlier runs.",
+        ge=1,
+        le=86400,
     )
 
     @model_validator(mode="before")
@@ -414,27 +371,24 @@ class Settings(BaseModel):
 
     @field_validator("report_dir")
     @classmethod
-    def _check_folders(cls, folder: str, info: ValidationInfo) -> str:
-        other = info.data.get("cache_dir")
-        if other and _overlap(other, folder):
-            raise _Conflict(
-                "inputs `cache-dir` and `report-dir`: one is inside the other; "
-                "name two separate folders"
-            )
+    def _is_apart(cls, folder: str, info: ValidationInfo) -> str:
+        cache = info.data.get("cache_dir")
+        if cache and (f"{cache}/".startswith(f"{folder}/") or f"{folder}/".startswith(f"{cache}/")):
+            raise ValueError(f"write another folder than `{cache}`, the input `cache-dir`")
         return folder
 
     @field_validator("baseline_file")
     @classmethod
-    def _check_baseline(cls, file: str | None, info: ValidationInfo) -> str | None:
+    def _is_given(cls, file: str | None, info: ValidationInfo) -> str | None:
         if file is None and info.data.get("baseline") == "file":
-            raise _Conflict("input `baseline`: `file` needs a file; name one in `baseline-file`")
+            raise ValueError("name the file for `baseline: file`")
         return file
 
     @field_validator("shard")
     @classmethod
-    def _check_mode(cls, shard: Shard | None, info: ValidationInfo) -> Shard | None:
+    def _is_for_mode(cls, shard: Shard | None, info: ValidationInfo) -> Shard | None:
         if shard and (mode := info.data.get("mode", "auto")) != "auto":
-            raise _Conflict(f"input `shard`: `mode: {mode}` runs no shard; leave one of them out")
+            raise ValueError(f"leave it out: `mode: {mode}` runs no shard")
         return shard
 
     @property
@@ -469,7 +423,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(texts)
         except ValidationError as error:
-            errors = [_sentence(one) for one in error.errors(include_url=False)]
+            errors = [_sentence(found) for found in error.errors(include_url=False)]
         raise InvalidInput(
             f"{len(errors)} {plural(len(errors), 'input is', 'inputs are')} invalid, "
             "nothing was run",
@@ -489,18 +443,34 @@ class Settings(BaseModel):
         return cls.model_validate(accepted)
 
 
-class _Conflict(PydanticCustomError):
-    """Inputs that do not fit each other; the message is the complete error."""
-
-    def __new__(cls, message: str) -> Self:
-        return super().__new__(cls, "conflict", "{message}", {"message": message})
-
-
 def _sentence(error: Mapping[str, Any]) -> str:
-    if error["type"] == "conflict":
-        return str(error["msg"])
-    value = cut(str(error["input"]), _SHOWN)
-    return f"input `{error['loc'][0]}`: {value!r} is not valid; {error['ctx']['error']}"
+    """The error of an input, with the advice of its validator, or that for its type."""
+    name, value = str(error["loc"][0]).replace("_", "-"), error["input"]
+    message = str(error.get("ctx", {}).get("error", ""))
+    advice = message or _advice(Settings.model_fields[name.replace("-", "_")], str(value))
+    problem = " is missing" if value is None else f": {cut(str(value), _SHOWN)!r} is not valid"
+    return f"input `{name}`{problem}; {advice}"
+
+
+def _advice(field: FieldInfo, value: str) -> str:
+    if get_origin(field.annotation) is Literal:
+        return _one_of(value, get_args(field.annotation))
+    if (kind := _kind(field)) == "boolean":
+        return "write `true` or `false`"
+    low, high, over, under = (
+        next((getattr(item, name) for item in field.metadata if hasattr(item, name)), None)
+        for name in ("ge", "le", "gt", "lt")
+    )
+    if over is not None:
+        return f"write a number between {over:g} and {under:g}, without these"
+    number = "a whole number" if kind == "integer" else "a number"
+    return f"write {number} from {low:.15g} to {high:.15g}"
+
+
+def _one_of(text: str, known: Collection[str]) -> str:
+    nearest = difflib.get_close_matches(text, known, 1)
+    start = f"`{nearest[0]}`, or " if nearest else ""
+    return f"write {start}one of {', '.join(f'`{word}`' for word in known)}"
 
 
 @dataclass(frozen=True)
@@ -534,10 +504,13 @@ def _as_text(default: object) -> str:
 
 
 def _kind(field: FieldInfo) -> Kind:
-    """The kind that the field's parser has: it is metadata of the type, or of its first option."""
-    options = getattr(field.annotation, "__args__", ())
-    metadata = (*field.metadata, *(getattr(options[0], "__metadata__", ()) if options else ()))
-    return next(one.kind for one in metadata if isinstance(one, _Parser))
+    options = [option for option in get_args(field.annotation) if option is not NoneType]
+    metadata = (*field.metadata, *getattr(options[0] if options else None, "__metadata__", ()))
+    if "path" in metadata:
+        return "path"
+    plain = getattr(options[0], "__origin__", options[0]) if options else None
+    types = (field.annotation, get_origin(field.annotation), plain, get_origin(plain))
+    return next((_KINDS[kind] for kind in types if kind in _KINDS), "text")
 
 
 #: Every input by its name.

@@ -101,7 +101,7 @@ def test_cache_dir__of_the_file_is_checked_like_the_input(tmp_path: Path) -> Non
     assert command.run(repository.path, "run", "--cache", "read").code == 0
     inside = command.run(repository.path, "run", "--report-dir", ".cache")
     assert inside.code == 2
-    assert "one is inside the other" in inside.err
+    assert "write another folder than `.cache/replies`" in inside.err
 
 
 def test_cache__that_has_no_folder_is_an_error(tmp_path: Path) -> None:

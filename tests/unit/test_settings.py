@@ -21,10 +21,10 @@ def errors(**inputs: str) -> tuple[str, ...]:
     return caught.value.errors
 
 
-def test_settings__nothing_said_is_what_the_table_says() -> None:
+def test_settings__without_an_input_each_has_its_default() -> None:
     written = {
-        f"INPUT_{name.upper()}": one.default
-        for name, one in INPUTS.items()
+        f"INPUT_{name.upper()}": described.default
+        for name, described in INPUTS.items()
         if name != "github-token"
     }
     assert Settings.from_environ({}) == Settings.from_environ(written) == Settings()
@@ -165,9 +165,9 @@ def test_settings__a_value_that_means_nothing(name: str, text: str, advice: str)
     )
 
 
-def test_settings__all_faults_at_once() -> None:
-    told = errors(samples="none", strict="yes", baseline="main")
-    assert [diagnostic.split("`")[1] for diagnostic in told] == ["samples", "strict", "baseline"]
+def test_settings__all_errors_at_once() -> None:
+    found = errors(samples="none", strict="yes", baseline="main")
+    assert [diagnostic.split("`")[1] for diagnostic in found] == ["samples", "strict", "baseline"]
 
 
 def test_settings__a_long_value_is_cut() -> None:
@@ -182,7 +182,7 @@ def test_settings__the_token_is_in_no_representation() -> None:
 
 def test_settings__a_baseline_of_a_file_needs_one() -> None:
     assert errors(baseline="file") == (
-        "input `baseline`: `file` needs a file; name one in `baseline-file`",
+        "input `baseline-file` is missing; name the file for `baseline: file`",
     )
     assert read(baseline="file", baseline_file="evals/base.json").baseline_file == "evals/base.json"
 
@@ -197,7 +197,7 @@ def test_settings__a_shard_is_one_of_the_plan_s(text: str) -> None:
 @pytest.mark.parametrize("mode", ["plan", "merge"])
 def test_settings__a_shard_runs_in_a_job_of_its_own(mode: str) -> None:
     assert errors(shard="1/2", mode=mode) == (
-        f"input `shard`: `mode: {mode}` runs no shard; leave one of them out",
+        f"input `shard`: '1/2' is not valid; leave it out: `mode: {mode}` runs no shard",
     )
 
 
@@ -209,5 +209,6 @@ def test_settings__a_cache_is_on_if_it_has_a_folder() -> None:
 @pytest.mark.parametrize("folder", ["agentevals-report", "agentevals-report/cache"])
 def test_settings__the_cache_is_outside_of_the_report(folder: str) -> None:
     assert errors(cache_dir=folder) == (
-        "inputs `cache-dir` and `report-dir`: one is inside the other; name two separate folders",
+        "input `report-dir`: 'agentevals-report' is not valid; "
+        f"write another folder than `{folder}`, the input `cache-dir`",
     )
