@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from agentevals_action.model.comparison import Finding
+from agentevals_action.model.comparison import Evidence, Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult
 from agentevals_action.results import scoring
 from agentevals_action.results.build import extended
 from agentevals_action.review.comparison.decision_rule import (
     MIN_HISTORY,
-    Evidences,
+    ConfirmationPlan,
+    FreshSamples,
     Key,
     Suspect,
+    assess,
     find_fall,
+    priors_of,
 )
 from agentevals_action.review.confirmation import confirm, sample_failures
 
@@ -42,25 +45,18 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class FreshSamples:
-    """The fresh samples of one suspect in the order in which they are taken: `confirm` of head, and
-    of base as many as replace a short history."""
-
-    head: Sequence[SampleResult]
-    base: Sequence[SampleResult]
-
-
-@dataclass(frozen=True)
 class PullRequest:
     """A simulated pull request. `plain` are the tests whose verdict is lower in head's one sample
-    than in base's latest one, `suspects` those that fell against base's history, with their
-    `evidence`. `gates` are the tests with a required gate that failed in more than half of head's
-    samples, which blocks whatever base did."""
+    than in base's latest one, `suspects` those that fell against base's history, with the `streams`
+    that fresh samples are from, their `fresh` samples and their `evidence`. `gates` are the tests
+    with a required gate that failed in more than half of head's samples, which blocks whatever base
+    did."""
 
     plain: frozenset[Key]
     suspects: Sequence[Suspect]
     streams: Mapping[Key, FreshSamples]
-    evidence: Evidences
+    fresh: Mapping[Key, FreshSamples]
+    evidence: Mapping[Key, Evidence]
     gates: frozenset[Key]
 
     @property
@@ -72,12 +68,12 @@ class PullRequest:
     @property
     def head_samples(self) -> int:
         """The number of fresh samples of head."""
-        return sum(len(found.head_samples) for found in self.evidence.values())
+        return sum(len(found.head) for found in self.fresh.values())
 
     @property
     def base_samples(self) -> int:
         """The number of fresh samples of base."""
-        return sum(len(found.base_samples) for found in self.evidence.values())
+        return sum(len(found.base) for found in self.fresh.values())
 
 
 def pull_requests(
@@ -152,32 +148,29 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
             suspects.append(Suspect(key[0], head, history, kept))
         if kept or head.gates_failed:
             streams[key] = FreshSamples(
-                rng.choices(test.urn.head, k=conditions.confirm),
-                rng.choices(test.urn.base, k=MIN_HISTORY),
+                tuple(rng.choices(test.urn.head, k=conditions.confirm)),
+                tuple(rng.choices(test.urn.base, k=MIN_HISTORY)),
             )
-    sampler = _StreamSampler(streams)
-    evidence = await confirm(
-        suspects,
-        bases,
-        conditions.confirm,
-        conditions.alpha,
-        sampler,
-        on_base=streams if conditions.rerun else (),
+    sampler, priors = _StreamSampler(streams), priors_of(bases)
+    plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
+    fresh = await confirm(
+        suspects, plan, priors, sampler, on_base=streams if conditions.rerun else ()
     )
+    evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
     sampled = await sample_failures(
         {
-            key: evidence[key].head_samples if key in evidence else ()
+            key: fresh[key].head if key in fresh else ()
             for key in failing
             if key not in evidence or evidence[key].finding is not Finding.REGRESSED
         },
         conditions.confirm,
         sampler,
     )
-    fresh_of = {key: found.head_samples for key, found in evidence.items()} | dict(sampled)
+    fresh_of = {key: found.head for key, found in fresh.items()} | dict(sampled)
     gates = {
         key for key, head in failing.items() if extended(head, fresh_of.get(key, ())).gates_failed
     }
-    return PullRequest(frozenset(plain), suspects, streams, evidence, frozenset(gates))
+    return PullRequest(frozenset(plain), suspects, streams, fresh, evidence, frozenset(gates))
 
 
 class _StreamSampler:

@@ -6,6 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 UNKNOWN = "–"
 #: The end of a text that was cut.
@@ -137,9 +140,9 @@ def shortened(items: Sequence[str], limit: int) -> tuple[str, ...]:
     return (*items[:limit], f"… and {left:,} more") if left > 0 else tuple(items)
 
 
-def distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """The different words of several lists, in their order."""
-    return tuple(dict.fromkeys(word for words in lists for word in words))
+def distinct(lists: Iterable[Iterable[Item]]) -> tuple[Item, ...]:
+    """The different items of several lists, in their order."""
+    return tuple(dict.fromkeys(item for items in lists for item in items))
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -28,8 +28,8 @@ from pydantic.fields import FieldInfo
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
 from agentevals_action.model.path_patterns import WatchRule, read_rule
+from agentevals_action.model.run import MAX_SHARDS, Shard
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.model.shards import MAX_SHARDS, Shard
 
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100
@@ -199,11 +199,10 @@ class Settings(BaseModel):
     github_token: str | None = _input(
         None, "Token for the comment, the check run and the API.", "${{ github.token }}"
     )
-    mode: Literal["auto", "publish", "plan", "merge"] = _input(
+    mode: Literal["auto", "publish", "merge"] = _input(
         "auto",
         "What the job does: auto (by the event), publish (report the results of a run without "
-        "secrets, in a workflow_run), plan (plan shards) or merge (merge "
-        "the results of the shards into one outcome).",
+        "secrets, in a workflow_run) or merge (one outcome from the report folders of shards).",
     )
     suites: _Texts = _input(
         (),
@@ -352,16 +351,7 @@ class Settings(BaseModel):
         "Label that accepts a pull request's regressions, not its failed gates.",
     )
     shard: Annotated[Shard, _from_text(_shard)] | None = _input(
-        None, "The shard that the job runs, i/n, of the plan in the folder shards of report-dir."
-    )
-    max_shards: _Integer = _input(
-        MAX_SHARDS, "Maximum number of shards that mode plan makes.", ge=1, le=MAX_SHARDS
-    )
-    target_seconds: _Number = _input(
-        300.0,
-        "Seconds after which every shard should end, by the durations of earlier runs.",
-        ge=1,
-        le=86400,
+        None, "Run a part of the tests, i/n: mode merge makes one outcome of all parts."
     )
 
     @model_validator(mode="before")
@@ -538,6 +528,4 @@ OUTPUTS: Mapping[str, str] = {
     "results-path": "The results (JSON Lines), relative to the workspace.",
     "base-sha": "The commit that head was compared with.",
     "head-sha": "The commit that was reviewed.",
-    "matrix": "With mode plan: the matrix of the shards as JSON, for strategy.matrix.",
-    "fragment-path": "With shard: the file with its results, relative to the workspace.",
 }

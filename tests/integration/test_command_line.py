@@ -14,7 +14,6 @@ COMMANDS = (
     "init",
     "review",
     "run",
-    "shards",
     "merge",
     "compare",
     "report",

@@ -11,7 +11,7 @@ import pytest
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github.check_run import branch_digest
-from agentevals_action.review.claims import read_claims
+from agentevals_action.results.run_folder import read_archive
 from tests.support import payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
@@ -131,20 +131,25 @@ def with_answer(report: Report, answer: str) -> Report:
     return changed_rows(report, change)
 
 
+def with_facts(report: Report, **facts: Any) -> Report:
+    """The report with other facts in `run.json`."""
+    run = {**json.loads(report["run.json"]), **facts}
+    return {**report, "run.json": json.dumps(run).encode()}
+
+
 @pytest.mark.parametrize(
-    ("outcome", "conclusion"),
+    ("facts", "conclusion"),
     [
-        ("passed", "action_required"),
-        ("inconclusive", "action_required"),
-        ("failed", "failure"),
-        ("invalid", "failure"),
+        ({}, "action_required"),
+        ({"problems": ["no space"]}, "action_required"),
+        ({"refused": ["no suite"]}, "failure"),
     ],
 )
 def test_publish__claims_are_never_green(
-    trusted: Trusted, report: Report, outcome: str, conclusion: str
+    trusted: Trusted, report: Report, facts: dict[str, Any], conclusion: str
 ) -> None:
-    summary = {**json.loads(report["summary.json"]), "outcome": outcome}
-    trusted.leave({**report, "summary.json": json.dumps(summary)})
+    policy = {**json.loads(report["run.json"])["policy"], "onInconclusive": "pass"}
+    trusted.leave(with_facts(report, policy=policy, headSha="f" * 40, **facts))
     done = trusted.publish({"on-inconclusive": "pass"})
     assert done.code == 0, done.log
     assert trusted.conclusions() == [(trusted.pull.head, conclusion)], done.log
@@ -154,7 +159,6 @@ def test_publish__claims_are_never_green(
     assert "Claims of an untrusted run" in comment.body
     assert f"`/agentevals run {trusted.pull.head[:12]}`" in comment.body
     assert "evals/EVAL.yaml" in comment.body
-    assert f"the run says that its outcome is `{outcome}`" in done.summary
     assert done.outputs["outcome"] != "passed"
 
 
@@ -165,9 +169,12 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
         row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", "verdict": "fail"}
         row["gatesFailed"] = [HOSTILE]
 
-    summary = {**json.loads(report["summary.json"]), "outcome": "failed"}
+    (suite,) = json.loads(report["run.json"])["suites"]
+    suite["selection"] |= {"path": f"{HOSTILE}/EVAL.yaml", "reasons": [HOSTILE]}
+    suite |= {"name": HOSTILE, "note": HOSTILE, "problem": HOSTILE}
+    problems = {"suites": [suite], "problems": [HOSTILE], "notices": [HOSTILE]}
     changed = changed_rows(with_answer(report, HOSTILE), change)
-    trusted.leave({**changed, "summary.json": json.dumps(summary)})
+    trusted.leave(with_facts(changed, **problems))
     done = trusted.publish()
     assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
     (comment,) = trusted.server.comments
@@ -188,18 +195,18 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
     [
         (lambda report: zipped({str(one): b"" for one in range(101)}), "more than 100 files"),
         (replaced("results.jsonl", b"0" * (65 << 20)), "larger than 64 MiB"),
-        (replaced("results.jsonl", b"{}\n" * 20_001), "more than 20,000 tests"),
-        (replaced("results.jsonl", b"{}\n"), "a row that is no result"),
-        (replaced("results.jsonl", b"[" * 100_000), "a row that is no result"),
+        (replaced("results.jsonl", b"{}\n"), "no results of a run"),
+        (replaced("results.jsonl", b"[" * 100_000), "no results of a run"),
+        (replaced("results.jsonl", b""), "no results of a run"),
         (
             lambda report: zipped({**report, "results.jsonl": report["results.jsonl"] * 2}),
-            "has a test twice",
+            "no results of a run",
         ),
-        (replaced("summary.json", b'{"outcome": "great"}'), "states no outcome"),
+        (replaced("run.json", b"{}"), "no results of a run"),
         (lambda report: b"", "not a valid archive"),
         (lambda report: b"PK\x03\x04 damaged", "not a valid archive"),
         (
-            lambda report: zipped({"summary.json": b"", "results.jsonl": b""}),
+            lambda report: zipped({"run.json": b"", "results.jsonl": b""}),
             "contains no `base.jsonl`",
         ),
     ],
@@ -208,14 +215,14 @@ def test_archive__an_attack_is_refused(
     report: Report, pack: Callable[[Report], bytes], reason: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(reason)):
-        read_claims(pack(report))
+        read_archive(pack(report))
 
 
 def test_archive__that_is_refused_is_red(trusted: Trusted, report: Report) -> None:
     trusted.leave({**report, "results.jsonl": b"{}"})
     done = trusted.publish()
     assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
-    assert "a row that is no result" in done.summary
+    assert "no results of a run" in done.summary
     assert str(trusted.server.check_runs[0].title).startswith("Claims of an untrusted run")
 
 

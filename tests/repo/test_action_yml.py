@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from agentevals_action.github.first_phase import ARTIFACT
-from agentevals_action.github.run_artifacts import PLAN_ARTIFACT, SHARD_PREFIX
-from agentevals_action.review.sharding.plan import digest_inputs
+from agentevals_action.review.change.workspace import SHARDS
 from agentevals_action.settings import INPUTS, OUTPUTS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,46 +60,28 @@ def sharded_jobs() -> dict[str, Any]:
     return jobs
 
 
-def test_sharded_workflow__merges_what_was_uploaded_after_a_failed_upload() -> None:
-    """Accident: the upload of the plan fails, and nothing writes the check run.
-    Attack: a shard's artifact brings a file that replaces the plan where all are unpacked."""
+def test_sharded_workflow__merges_what_the_shards_uploaded() -> None:
     jobs = sharded_jobs()
-    merge = jobs["merge"]
-    assert jobs["shard"]["if"] == "${{ needs.plan.outputs.matrix }}"
-    assert merge["if"] == "${{ !cancelled() && needs.plan.outputs.matrix }}"
-    assert merge["permissions"]["actions"] == "read"
-    assert [step for step in merge["steps"] if "download-artifact" in step["uses"]] == []
-    uploads = [jobs[name]["steps"][-1]["with"]["name"] for name in ("plan", "shard")]
-    assert uploads[0] == PLAN_ARTIFACT
-    assert uploads[1].startswith(SHARD_PREFIX)
+    upload, download = jobs["shard"]["steps"][-1], jobs["merge"]["steps"][1]
+    assert upload["with"]["name"].startswith(download["with"]["pattern"].removesuffix("*"))
+    assert upload["with"]["path"] == INPUTS["report-dir"].default
+    assert download["with"]["path"] == f"{INPUTS['report-dir'].default}/{SHARDS}"
+    assert jobs["merge"]["if"] == upload["if"] == "${{ !cancelled() }}"
 
 
 def test_sharded_workflow__leaves_the_report_that_the_trusted_phase_reads() -> None:
-    """Accident: a fork's pull request on several machines leaves no artifact, or one with files
-    that are refused."""
+    """Accident: a fork's pull request on several machines leaves no artifact."""
     upload = sharded_jobs()["merge"]["steps"][-1]
     assert upload["uses"].startswith("actions/upload-artifact@")
     assert upload["if"] == "${{ !cancelled() }}"
     assert upload["with"]["name"] == ARTIFACT
-    assert upload["with"]["path"] == "agentevals-report"
 
 
-def test_sharded_workflow__gives_every_job_the_inputs_that_the_plan_compares() -> None:
-    jobs = sharded_jobs()
-    steps = {
-        name: next(step for step in job["steps"] if "agentevals-action@" in step["uses"])
-        for name, job in jobs.items()
-    }
-    given = {name: step["with"] for name, step in steps.items()}
-    for inputs in given.values():
-        assert inputs.keys() <= INPUTS.keys()
-    compared = {name.replace("_", "-") for name in digest_inputs(Settings())}
-    shared = [
-        {name: value for name, value in inputs.items() if name in compared}
-        for inputs in given.values()
+def test_sharded_workflow__uses_one_version_and_known_inputs() -> None:
+    steps = [
+        next(step for step in job["steps"] if "agentevals-action@" in step["uses"])
+        for job in sharded_jobs().values()
     ]
-    assert shared[0]
-    assert shared == [shared[0]] * 3
-    assert "env" not in steps["plan"]  # no key where nothing needs one
-    assert steps["shard"]["env"] == steps["merge"]["env"]
-    assert len({step["uses"] for step in steps.values()}) == 1
+    assert all(step["with"].keys() <= INPUTS.keys() for step in steps)
+    assert len({step["uses"] for step in steps}) == 1
+    assert "env" not in steps[1]  # no key where nothing needs one

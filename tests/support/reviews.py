@@ -21,6 +21,7 @@ from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
 from agentevals_action.model.review import CommentTemplate, Outcome, Review, Selection
+from agentevals_action.model.run import Policy, RunSuite
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
@@ -29,7 +30,6 @@ from agentevals_action.results import build, scoring
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.compare import Knowledge, Side
 from tests.support import results
 
 HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"
@@ -46,7 +46,7 @@ UPLOADED = replace(
 )
 BASELINE = BaselineInfo("rerun", wanted=True, commit=BASE, commit_time="2026-01-03T13:04:05+01:00")
 PATH = "evals/support/EVAL.yaml"
-POLICY = gate.Policy(frozenset({"gates", "regressions"}))
+POLICY = Policy(frozenset({"gates", "regressions"}))
 
 
 def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
@@ -140,17 +140,20 @@ def compared(
     head: tuple[TestResult, ...],
     base: tuple[TestResult, ...] | None = (),
     path: str = PATH,
-    knowledge: Knowledge | None = None,
-    **side: Any,
+    evidence: Mapping[str, Evidence] | None = None,
+    by_base: Mapping[str, TestResult] | None = None,
+    **facts: Any,
 ) -> SuiteComparison:
-    """A suite's comparison; `base` None when there is no run of it there."""
-    there = suite_run(*base, path=path) if base is not None else None
-    return compare.compare_suite(
-        path, "support", suite_run(*head, path=path), Side(there, **side), knowledge
-    )
+    """A suite's comparison; `base` is None if there is no run of it there. `by_base` are results of
+    head by base's evaluators."""
+    scored = by_base or {}
+    head = tuple(replace(row, rescored=scored.get(row.eval_id)) for row in head)
+    ids = tuple(row.eval_id for row in head)
+    suite = RunSuite(Selection(path, ()), "support", ids, **facts)
+    return compare.compare_suite(suite, head, base or (), evidence or {})
 
 
-def review(*suites: SuiteComparison, policy: gate.Policy = POLICY, **fields: Any) -> Review:
+def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> Review:
     """A review whose decision is the gate's own."""
     baseline, invalid = fields.pop("baseline", BASELINE), fields.pop("invalid", ())
     selections = tuple(
@@ -317,7 +320,7 @@ def edited() -> Review:
         ),
         Edit(EditKind.TEST, "greets-by-name", "changed", Location(PATH, 31), ("greets-by-name",)),
     )
-    return review(compared(head, base, knowledge=Knowledge(by_base=by_base, edits=edits)))
+    return review(compared(head, base, by_base=by_base, edits=edits))
 
 
 def hostile() -> Review:
@@ -368,19 +371,9 @@ def hostile() -> Review:
         head,
         base,
         path=path,
-        knowledge=Knowledge(
-            evidence=found,
-            by_base={"moved": result("moved", "fail", gates=(line,), failed=(line,))},
-            edits=(
-                Edit(
-                    EditKind.GATE,
-                    line,
-                    "changed",
-                    Location(line, 2),
-                    (line,),
-                ),
-            ),
-        ),
+        evidence=found,
+        by_base={"moved": result("moved", "fail", gates=(line,), failed=(line,))},
+        edits=(Edit(EditKind.GATE, line, "changed", Location(line, 2), (line,)),),
         origin=BaselineOrigin(line, line, True, line, 3, stale=True),
     )
     other = compared(
@@ -535,7 +528,7 @@ def believable() -> Review:
     ancestor = BaselineOrigin(
         "branch", "0ddba11" + "0" * 33, True, "2025-12-15T09:30:00Z", 2, stale=True
     )
-    support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
+    support = compared(head, base, evidence=found, origin=ancestor)
     calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
     worse = (
         *calm,
@@ -587,7 +580,7 @@ def waived_alone() -> Review:
         "sums-up": open_,
     }
     stored = BaselineOrigin("branch", BASE, True, "2025-12-31T06:00:00Z", 30)
-    support = compared(head, base, knowledge=Knowledge(evidence=found), origin=stored)
+    support = compared(head, base, evidence=found, origin=stored)
     return review(
         support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")
     )

@@ -4,7 +4,7 @@ import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.path_patterns import WatchRule
-from agentevals_action.model.shards import Shard
+from agentevals_action.model.run import Shard
 from agentevals_action.settings import INPUTS, Settings
 
 
@@ -188,13 +188,13 @@ def test_settings__a_baseline_of_a_file_needs_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["3/2", "0/4", "1/257", "2", "1/0", "-1/2", "1/2/3", "one/two"])
-def test_settings__a_shard_is_one_of_the_plan_s(text: str) -> None:
+def test_settings__a_shard_is_i_of_n(text: str) -> None:
     (error,) = errors(shard=text)
     assert error.endswith("write `i/n`, with i from 1 to n and n at most 256")
     assert read(shard="2/4").shard == Shard(2, 4)
 
 
-@pytest.mark.parametrize("mode", ["plan", "merge"])
+@pytest.mark.parametrize("mode", ["publish", "merge"])
 def test_settings__a_shard_runs_in_a_job_of_its_own(mode: str) -> None:
     assert errors(shard="1/2", mode=mode) == (
         f"input `shard`: '1/2' is not valid; leave it out: `mode: {mode}` runs no shard",

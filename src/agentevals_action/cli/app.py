@@ -30,7 +30,7 @@ from agentevals_action.system.signals import end_process, run
 _ISSUES = "https://github.com/org/agentevals-action/issues"
 #: The commands in the order of the help text. Each is the `command` of the module with its name.
 _COMMANDS = (
-    *("init", "review", "run", "shards", "merge", "compare", "report", "history", "validate"),
+    *("init", "review", "run", "merge", "compare", "report", "history", "validate"),
     *("list", "explain", "targets", "selftest", "schema", "demo", "action"),
 )
 

@@ -8,14 +8,18 @@ from agentevals_action.github import events
 from agentevals_action.github.api import GitHubApi
 from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import FirstPhase, read_completed
-from agentevals_action.github.run_requests import run_command
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
-from agentevals_action.model.review import Outcome, Review
-from agentevals_action.review import gate
-from agentevals_action.review.claims import CLAIMED, read_claims, review_claims
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.run import Policy
+from agentevals_action.results.run_folder import RunResults, read_archive
 from agentevals_action.settings import Settings
 
 EVENT = "workflow_run"
+#: What the title of the check run begins with.
+CLAIMED = "Claims of an untrusted run, not verified."
+_BASELINE = BaselineInfo(
+    "none", wanted=False, reason="the results of base are claims of the same run"
+)
 
 
 @dataclass(frozen=True)
@@ -45,22 +49,30 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
     return Claimed(events.published_job(runner.event_name, pull, settings), phase)
 
 
-def review(claimed: Claimed, settings: Settings) -> Review:
-    """The review of the first phase. AgentEvalsError when its results cannot be used."""
-    claims = read_claims(claimed.phase.results())
-    return as_claims(review_claims(claimed.job, claims, settings))
+def claims(claimed: Claimed, settings: Settings) -> RunResults:
+    """The results of the first phase. AgentEvalsError when they cannot be used."""
+    job = claimed.job
+    results = read_archive(claimed.phase.results())
+    policy = Policy(settings.fail_on or job.fail_on, settings.min_pass_rate)
+    run = results.run.model_copy(
+        update={
+            "head_sha": job.head_sha,
+            "base_sha": job.base.revision,
+            "policy": policy,
+            "suites": tuple(replace(suite, origin=None) for suite in results.run.suites),
+            "baseline": _BASELINE,
+            "acceptance": None,
+            "notices": (),
+            "template": None,
+        }
+    )
+    return as_claims(replace(results, run=run))
 
 
-def as_claims(reviewed: Review) -> Review:
-    """A review of the first phase, also one whose results cannot be used: never green.
+def as_claims(results: RunResults) -> RunResults:
+    """Results of the first phase, also those that cannot be used: never green.
 
     Attack: without an artifact, `on-inconclusive: pass` makes the check run green."""
-    decision = reviewed.decision
-    if decision.outcome is Outcome.INCONCLUSIVE:
-        decision = gate.with_action(gate.inconclusive_decision(decision.reasons, "fail"))
-    asked = (
-        "the results are claims of a run that the pull request controls: a person with write "
-        "access who has read the change can comment "
-        f"`{run_command(reviewed.head_sha)}` for a run with keys"
-    )
-    return replace(reviewed, decision=decision, claims=CLAIMED, notices=(*reviewed.notices, asked))
+    policy = replace(results.run.policy, on_inconclusive="fail", asks_person=True)
+    run = results.run.model_copy(update={"policy": policy, "claims": CLAIMED})
+    return replace(results, run=run).adding(problems=["nobody has verified the results"])

@@ -14,7 +14,6 @@ from agentevals_action.github.events import Job
 from agentevals_action.github.labels import AcceptLabel
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.retry import LAST_SECONDS
-from agentevals_action.github.run_artifacts import ShardArtifacts, read_shard_artifacts
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
@@ -55,12 +54,8 @@ class GitHubHost(Host):
             self._label = AcceptLabel(self._api, job, job.pull, self._comments)
 
     def _check_writer(self, api: GitHubApi) -> CheckRunWriter | None:
-        is_wanted = self._settings.check_run and self._job.has_check
+        is_wanted = self._settings.check_run and self._job.has_check and not self._settings.shard
         return CheckRunWriter(api, self._runner, self._settings, self._job) if is_wanted else None
-
-    def shard_artifacts(self) -> ShardArtifacts:
-        """What the jobs of this run uploaded. HostError, InvalidInput."""
-        return read_shard_artifacts(self._api, self._runner.run_id)
 
     @property
     def notices(self) -> Sequence[str]:

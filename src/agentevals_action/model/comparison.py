@@ -92,7 +92,6 @@ class Evidence:
     finding: Finding
     base: Counts
     head: Counts
-    head_samples: tuple[SampleResult, ...] = ()
     base_samples: tuple[SampleResult, ...] = ()
     needed: int | None = None
     chance: float | None = None

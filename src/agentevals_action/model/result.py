@@ -142,8 +142,10 @@ class TestResult:
     messages, with their contents as text, if there are several. `hits`, `misses`,
     `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the
     verdict is shown by: the first whose verdict is the test's, else the first. `spent` is the
-    sum over the samples. `confirming` is the number of the last samples
-    that belong to a confirmation: they count for this test, not for the suite's mean."""
+    sum over the samples. `confirming` is the number of the last samples that belong to a
+    confirmation: they count for this test, not for the suite's mean. `unconfirmed` states why
+    samples of the confirmation are missing. `rescored` is the result of the same answers by the
+    evaluators of the other side, if the change edits them."""
 
     __test__ = False  # pytest: not a test case
 
@@ -168,16 +170,24 @@ class TestResult:
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
     confirming: int = 0
+    unconfirmed: str = Field(default="", exclude_if=lambda reason: not reason)
     spent: Spending = Spending()  # frozen
     duration_ms: float | None = None
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
+    rescored: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
 
     @property
     def main_samples(self) -> tuple[SampleResult, ...]:
         """The samples of the run itself, without those of a confirmation: these depend on the
         result of the first ones and would bias a mean."""
-        return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
+        return self.samples[: len(self.samples) - len(self.fresh_samples)]
+
+    @property
+    def fresh_samples(self) -> tuple[SampleResult, ...]:
+        """The samples of the confirmation; the first sample is never one of them."""
+        fresh = min(max(self.confirming, 0), max(len(self.samples) - 1, 0))
+        return self.samples[len(self.samples) - fresh :]
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

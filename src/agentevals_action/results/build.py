@@ -75,12 +75,14 @@ def test_result(
     )
 
 
-def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
+def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "") -> TestResult:
     """A result with the samples of a confirmation: score and verdict are those of all samples. A
     gate fails if it failed in more than half of the fresh ones, if they are at least three: the
     first sample was chosen because it failed. If more than half of them failed a gate, but not the
-    same one, all these gates fail. Fresh samples that could not be scored are left out."""
+    same one, all these gates fail. Fresh samples that could not be scored are left out; `problem`
+    is the reason why some are missing."""
     scored = [sample for sample in fresh if sample.verdict]
+    result = replace(result, unconfirmed=problem) if problem else result
     if not scored:
         return result
     samples = (*result.samples, *scored)
@@ -91,6 +93,14 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
         gates = tuple(dict.fromkeys(name for names in closed for name in names))
     totals = _totals(samples, [gate.name for gate in result.gates], gates)
     return replace(result, **totals, confirming=result.confirming + len(scored))
+
+
+def without_fresh(result: TestResult) -> TestResult:
+    """A result without the samples of a confirmation."""
+    if not result.fresh_samples:
+        return result
+    totals = _totals(result.main_samples, [gate.name for gate in result.gates])
+    return replace(result, **totals, confirming=0)
 
 
 def without_cost(result: TestResult) -> TestResult:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,6 +19,8 @@ from agentevals_action.results import agentv
 from agentevals_action.system.files.tree_files import OutputFolder, output_errors
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _INCOMPLETE = "%s:%d: skipped the incomplete last line: the run that wrote it was killed"
 #: Validates and writes one row.
@@ -133,11 +135,16 @@ def parse_results(content: bytes) -> tuple[TestResult, ...]:
 
 def encode_row(result: TestResult) -> bytes:
     """The JSON of one result, without a line end."""
+    return encode(RESULT, result)
+
+
+def encode(adapter: TypeAdapter[T], value: T) -> bytes:
+    """The JSON of a value on one line."""
     try:
-        return RESULT.dump_json(result)
+        return adapter.dump_json(value)
     except (TypeError, ValueError):
         # Text of an agent with a lone surrogate, or details of a judge that JSON cannot hold.
-        data = _storable(RESULT.dump_python(result))
+        data = _storable(adapter.dump_python(value))
         return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 

@@ -1,7 +1,7 @@
 """The gate: the policy, and every reason for the outcome. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
@@ -16,26 +16,13 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.run import Policy
 from agentevals_action.review import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
 ACTION_REQUIRED = "action_required"
 #: Digits to which pass rates are compared.
 _DIGITS = 9
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What blocks: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
-    `min_pass_rate` is 0–1 over the scored tests; `on_inconclusive` is `fail`, `neutral` or `pass`.
-    `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
-    suite makes the check neutral."""
-
-    fail_on: frozenset[str]
-    min_pass_rate: float | None = None
-    on_inconclusive: str = "fail"
-    accept_label: str = "agentevals:accept"
-    untouched: str = "pass"
 
 
 _ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
@@ -46,13 +33,16 @@ def decide(
     suites: Sequence[SuiteComparison],
     baseline: BaselineInfo,
     invalid: Sequence[Diagnostic] = (),
+    problems: Sequence[str] = (),
+    refused: Sequence[str] = (),
 ) -> Decision:
     """The outcome: invalid before all else, then failed, then inconclusive, else passed. All
     reasons are kept, the worst first. Tests in quarantine and accepted regressions do not count;
-    they are listed as waived."""
+    they are listed as waived. `problems` are sentences about files that are missing or could not be
+    written: they make a pass inconclusive. `refused` are the reasons why nothing could run."""
     counting = waivers.without_quarantined(suites)
     tests = [test for suite in counting for test in suite.tests]
-    errors = list(_invalid(invalid))
+    errors = [*refused, *_invalid(invalid)]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
@@ -60,14 +50,14 @@ def decide(
         for suite in counting
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, baseline)]
-    unknown += _unproven(policy, others)
+    unknown += [*_unproven(policy, others), *problems]
     reasons = (*errors, *failed, *unknown)
     if errors:
-        decision = invalid_decision(reasons)
+        decision = Decision(Outcome.INVALID, ExitCode.INVALID, "failure", reasons)
     elif failed:
         decision = Decision(Outcome.FAILED, ExitCode.FAILED, "failure", reasons)
     elif unknown:
-        decision = inconclusive_decision(reasons, policy.on_inconclusive)
+        decision = _inconclusive(policy, reasons)
     else:
         reasons = () if suites else ("the change affects no suite",)
         # `never` is the only value that lets every failure pass: a green check would hide it.
@@ -78,40 +68,13 @@ def decide(
     return replace(decision, waived=waivers.describe(suites, policy.accept_label))
 
 
-def invalid_decision(reasons: Sequence[str]) -> Decision:
-    """The decision for invalid inputs, suites, repositories or events."""
-    return Decision(Outcome.INVALID, ExitCode.INVALID, "failure", tuple(reasons))
-
-
-def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decision:
-    """The decision when something is unknown; `on_inconclusive` as in the policy."""
+def _inconclusive(policy: Policy, reasons: Sequence[str]) -> Decision:
     exit_code, conclusion = {
-        "fail": (ExitCode.INCONCLUSIVE, "failure"),
+        "fail": (ExitCode.INCONCLUSIVE, ACTION_REQUIRED if policy.asks_person else "failure"),
         "neutral": (ExitCode.PASSED, "neutral"),
         "pass": (ExitCode.PASSED, "success"),
-    }[on_inconclusive]
+    }[policy.on_inconclusive]
     return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, tuple(reasons))
-
-
-def with_action(decision: Decision) -> Decision:
-    """The decision of a run that a maintainer can repeat with keys: the check run of an
-    inconclusive one asks for that and blocks as before."""
-    if decision.outcome is Outcome.INCONCLUSIVE and decision.conclusion == "failure":
-        return replace(decision, conclusion=ACTION_REQUIRED)
-    return decision
-
-
-def with_problems(decision: Decision, problems: Sequence[str], on_inconclusive: str) -> Decision:
-    """The decision when files are missing or cannot be used: results of a shard, or files of the
-    report that a full disk or a program that takes their names prevents. They make a pass
-    inconclusive and change nothing that is worse."""
-    if not problems:
-        return decision
-    reasons = (*decision.reasons, *problems)
-    if decision.outcome is not Outcome.PASSED:
-        return replace(decision, reasons=reasons)
-    unknown = inconclusive_decision(reasons, on_inconclusive)
-    return replace(unknown, waived=decision.waived)
 
 
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:

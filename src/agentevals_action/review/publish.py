@@ -14,8 +14,9 @@ from agentevals_action.reports import markdown, write_reports
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.review import gate
+from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.review.outcome import compare
 
 
 async def publish(
@@ -52,24 +53,22 @@ async def publish(
 
 
 def write(
-    review: Review, view_of: Callable[[Review], ReportView], workspace: ReviewWorkspace
+    results: RunResults, view_of: Callable[[Review], ReportView], workspace: ReviewWorkspace
 ) -> tuple[ReportView, bytes | None]:
     """Writes the reports into the report folder, and gives what is published: the view of the
-    review, whose decision changes if a report cannot be written, and the report page, None if the
+    review, which is compared again if a report cannot be written, and the report page, None if the
     folder is invalid. Raises InvalidInput for a template that fails on the review.
 
     The page is what was written, not what is in the file: a program of the pull request that is
     still running could replace the file."""
-    view = view_of(review)
+    view = view_of(compare(results))
     try:
         folder = workspace.output
     except InvalidInput:  # the review is invalid for this reason
         return view, None
     written = write_reports(view, folder)
     if written.problems:
-        on_inconclusive = workspace.settings.on_inconclusive
-        decision = gate.with_problems(review.decision, written.problems, on_inconclusive)
-        view = view_of(replace(review, decision=decision))
+        view = view_of(compare(results.adding(problems=written.problems)))
         written = write_reports(view, folder)
     return view, written.contents[PAGE]
 

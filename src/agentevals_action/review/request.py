@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
-from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
@@ -18,15 +17,13 @@ Suites = Sequence[Suite | BrokenSuite]
 
 @dataclass(frozen=True)
 class ReviewRequest:
-    """What is reviewed, and where. `github` is the host if it is GitHub, `data_branch` the results
-    of the default branch, None in a local run; `isolation` gives the users of the programs that
-    run."""
+    """What is reviewed, and where. `data_branch` has the results of the default branch, None in a
+    local run; `isolation` gives the users of the programs that run."""
 
     job: Job
     workspace: ReviewWorkspace
     repository: GitRepository
     host: Host
-    github: GitHubHost | None = None
     data_branch: DataBranch | None = None
     isolation: Isolation = NO_ISOLATION
 

@@ -9,7 +9,6 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import GateRecord
-from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 
@@ -102,7 +101,7 @@ def test_annotations__flaky_and_undecided_have_none_and_a_regression_names_its_e
     suite = reviews.compared(
         (reviews.result("a", "fail"),),
         (reviews.result("a"),),
-        knowledge=Knowledge(evidence={"a": sure}),
+        evidence={"a": sure},
     )
     assert (
         "It passed 20 of 20 on base, 0 of 3 on head, p = 0.0004."

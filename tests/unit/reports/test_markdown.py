@@ -22,10 +22,10 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Quarantine
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import CommentTemplate, Review, Selection
+from agentevals_action.model.run import Policy
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.comment import MARKER
 from agentevals_action.reports.view.links import Links
-from agentevals_action.review.gate import Policy
 from tests.conftest import Golden
 from tests.support import markdown as oracle
 from tests.support import reviews

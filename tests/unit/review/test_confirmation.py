@@ -2,13 +2,27 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.comparison import ChangeKind, Counts, Finding, TestComparison
+from agentevals_action.model.comparison import (
+    ChangeKind,
+    Counts,
+    Evidence,
+    Finding,
+    TestComparison,
+)
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
-from agentevals_action.review.comparison.decision_rule import Evidences, Kept, Suspect
+from agentevals_action.review.comparison.decision_rule import (
+    ConfirmationPlan,
+    Kept,
+    Key,
+    Suspect,
+    assess,
+    priors_of,
+)
 from agentevals_action.review.confirmation import confirm, sample_failures
 
 SUITE = "evals/EVAL.yaml"
@@ -28,15 +42,12 @@ def result(name: str, samples: Sequence[SampleResult], verdict: Verdict | None) 
     )
 
 
-def suspect(
-    name: str, base: Sequence[SampleResult] = (PASS,) * 20, deterministic: bool = False
-) -> Suspect:
+def suspect(name: str, base: Sequence[SampleResult] = (PASS,) * 20) -> Suspect:
     return Suspect(
         SUITE,
         result(name, [FAIL], "fail"),
         result(name, base, "pass"),
         Kept("pass", frozenset()),
-        deterministic,
     )
 
 
@@ -71,15 +82,22 @@ class Agent:
         ]
 
 
-def found(agent: Agent, *suspects: Suspect, horizon: int = 6, alpha: float = 0.05) -> Evidences:
-    bases = {
-        SUITE: [result(f"other-{number}", [PASS] * 20, "pass") for number in range(30)]
-        + [one.base for one in suspects]
-    }
-    on_base = {one.key for one in suspects}
-    return asyncio.run(
-        confirm(suspects, bases, horizon, alpha, agent, on_base, lambda: agent.settled.append(1))
-    )
+def found(
+    agent: Agent,
+    *suspects: Suspect,
+    horizon: int = 6,
+    alpha: float = 0.05,
+    others: int = 30,
+    reruns: bool = True,
+) -> Mapping[Key, Evidence]:
+    """The evidence about suspects of a suite with `others` that always hold on base."""
+    steady = [result(f"other-{number}", [PASS] * 20, "pass") for number in range(others)]
+    priors = priors_of({SUITE: [*steady, *(each.base for each in suspects)]})
+    plan = ConfirmationPlan(horizon, alpha / len(suspects))
+    on_base = {each.key for each in suspects} if reruns else set()
+    taken = confirm(suspects, plan, priors, agent, on_base, lambda: agent.settled.append(1))
+    fresh = asyncio.run(taken)
+    return {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
 
 
 def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
@@ -99,11 +117,7 @@ def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
 def test_confirm__a_slip_is_cleared() -> None:
     agent = Agent({"a": 1.0})
     evidence = found(agent, suspect("a"))[SUITE, "a"]
-    assert (evidence.finding, evidence.head, len(evidence.head_samples)) == (
-        Finding.CLEARED,
-        Counts(3, 3),
-        3,
-    )
+    assert (evidence.finding, evidence.head) == (Finding.CLEARED, Counts(3, 3))
 
 
 def test_confirm__a_thin_base_is_sampled_again_and_only_where_it_matters() -> None:
@@ -147,16 +161,19 @@ def test_confirm__errors_are_no_answer_to_either() -> None:
     assert agent.count("head") == 3
 
 
-def test_confirm__one_answer_is_enough_where_it_is_always_the_same() -> None:
-    agent = Agent({})
-    evidence = found(agent, suspect("a", [PASS], deterministic=True))[SUITE, "a"]
-    assert (evidence.finding, agent.asked, agent.settled) == (Finding.REGRESSED, [], [])
-
-
-def test_confirm__without_confirmation_a_fall_is_a_regression() -> None:
-    agent = Agent({})
-    assert found(agent, suspect("a"), horizon=0)[SUITE, "a"].finding is Finding.REGRESSED
-    assert agent.asked == []
+def test_confirm__a_shard_takes_all_samples_that_may_be_needed() -> None:
+    """It does not know how many suspects there are."""
+    agent = Agent({"broken": 0.0, "slip": 1.0})
+    suspects = (suspect("broken", [PASS]), suspect("slip", [PASS]))
+    priors = priors_of({SUITE: [each.base for each in suspects]})
+    plan = ConfirmationPlan(6, None)
+    asyncio.run(confirm(suspects, plan, priors, agent, {each.key for each in suspects}))
+    assert sorted(agent.asked) == [
+        ("base", "broken", 5),
+        ("head", "broken", 3),
+        ("head", "broken", 3),
+        ("head", "slip", 3),
+    ]
 
 
 def test_confirm__never_more_samples_than_allowed() -> None:
@@ -204,13 +221,12 @@ def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> N
 
 def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
     """A flaky test that fails three times in a row must not make the outcome inconclusive."""
-    one = suspect("a", [PASS] * 5)
-    bases = {SUITE: [result("a", [PASS] * 5, "pass")]}
+    strict: Mapping[str, Any] = {"alpha": 1e-6, "others": 0, "reruns": False}
     agent = Agent({"a": 0.0})
-    evidence = asyncio.run(confirm([one], bases, 6, 1e-6, agent, on_base=set()))[one.key]
+    evidence = found(agent, suspect("a", [PASS] * 5), **strict)[SUITE, "a"]
     assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, Counts(0, 6))
     mostly = Agent({"a": 0.3}, rng=random.Random(2))
-    evidence = asyncio.run(confirm([one], bases, 6, 1e-6, mostly, on_base=set()))[one.key]
+    evidence = found(mostly, suspect("a", [PASS] * 5), **strict)[SUITE, "a"]
     assert evidence.head.successes == 1
 
 
@@ -235,16 +251,7 @@ def test_confirm__what_always_fails_is_broken_though_base_wavers_between_two_cla
 
 def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
     agent = Agent({"a": 0.0}, failing=frozenset({"refused"}))
-    evidence = asyncio.run(
-        confirm(
-            [suspect("a", [PASS])],
-            {SUITE: [result("a", [PASS], "pass")]},
-            6,
-            0.0001,
-            agent,
-            on_base={(SUITE, "a")},
-        )
-    )[SUITE, "a"]
+    evidence = found(agent, suspect("a", [PASS]), alpha=0.0001, others=0)[SUITE, "a"]
     assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)
 
 

@@ -1,6 +1,7 @@
 """The outcome: what blocks, what could not be actual, and in which words."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -8,11 +9,10 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.review import Decision, Outcome, Selection
+from agentevals_action.model.run import Policy, RunSuite
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.compare import Side
-from agentevals_action.review.gate import Policy
 from tests.support import results
 
 ON_PULL_REQUEST = frozenset({"gates", "regressions"})
@@ -23,11 +23,9 @@ NO_BASE = BaselineInfo(source="none", wanted=False, reason="the base branch has 
 def suite(
     *pairs: tuple[TestResult, TestResult | None], problem: str = "", path: str = "evals/EVAL.yaml"
 ) -> SuiteComparison:
-    there = [base for _, base in pairs if base]
-    side = Side(results.run(*there, path=path) if there else None, problem=problem)
-    return compare.compare_suite(
-        path, "suite", results.run(*(head for head, _ in pairs), path=path), side
-    )
+    head, base = [head for head, _ in pairs], [base for _, base in pairs if base]
+    facts = RunSuite(Selection(path, ()), "suite", tuple(row.eval_id for row in head), problem)
+    return compare.compare_suite(facts, head, base)
 
 
 def decide(
@@ -105,15 +103,20 @@ def test_decide__never_is_neutral_with_a_failure(
 
 
 @pytest.mark.parametrize("on_inconclusive", ["fail", "neutral", "pass"])
-def test_with_problems__makes_a_pass_inconclusive_and_hides_nothing_worse(
-    on_inconclusive: str,
+def test_decide__a_problem_makes_a_pass_inconclusive_and_hides_nothing_worse(
+    on_inconclusive: Literal["fail", "neutral", "pass"],
 ) -> None:
-    passed, failed = decide(suite((PASSED, PASSED))), decide(suite((GATE_FAILED, PASSED)))
-    lost = gate.with_problems(failed, ["no space"], on_inconclusive)
-    assert lost == replace(failed, reasons=(*failed.reasons, "no space"))
-    unknown = gate.with_problems(passed, ["no space"], on_inconclusive)
-    assert unknown == gate.inconclusive_decision(["no space"], on_inconclusive)
-    assert gate.with_problems(passed, [], on_inconclusive) == passed
+    policy = Policy(ON_PULL_REQUEST, on_inconclusive=on_inconclusive)
+    failing, passing = suite((GATE_FAILED, PASSED)), suite((PASSED, PASSED))
+    failed = gate.decide(policy, [failing], RERUN, problems=["no space"])
+    assert (failed.outcome, failed.reasons[-1]) == (Outcome.FAILED, "no space")
+    unknown = gate.decide(policy, [passing], RERUN, problems=["no space"])
+    assert (unknown.outcome, unknown.reasons) == (Outcome.INCONCLUSIVE, ("no space",))
+
+
+def test_decide__what_could_not_start_is_invalid() -> None:
+    decision = gate.decide(Policy(ON_PULL_REQUEST), (), NO_BASE, refused=["no checkout"])
+    assert (decision.outcome, decision.reasons) == (Outcome.INVALID, ("no checkout",))
 
 
 def test_decide__pass_rate_is_over_what_was_scored() -> None:
@@ -237,6 +240,9 @@ def test_decide__what_blocks_is_not_unknown_too() -> None:
     ("policy", "conclusion"),
     [("fail", "action_required"), ("neutral", "neutral"), ("pass", "success")],
 )
-def test_action__only_what_blocks_asks_for_a_person(policy: str, conclusion: str) -> None:
-    decision = gate.inconclusive_decision(["1 test ended in an error"], policy)
-    assert gate.with_action(decision).conclusion == conclusion
+def test_decide__only_what_blocks_asks_for_a_person(
+    policy: Literal["fail", "neutral", "pass"], conclusion: str
+) -> None:
+    asking = Policy(ON_PULL_REQUEST, on_inconclusive=policy, asks_person=True)
+    decision = gate.decide(asking, [suite((ERROR, PASSED))], RERUN)
+    assert decision.conclusion == conclusion

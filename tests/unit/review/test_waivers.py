@@ -20,11 +20,10 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult, Verdict
-from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.review import Decision, Outcome, Selection
+from agentevals_action.model.run import Policy, RunSuite
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.compare import Knowledge, Side
-from agentevals_action.review.gate import Policy
 from tests.support import results
 
 PATH = "evals/EVAL.yaml"
@@ -52,15 +51,9 @@ def suite(
     path: str = PATH,
     evidence: dict[str, Evidence] | None = None,
 ) -> SuiteComparison:
-    there = [base for _, base in pairs if base]
-    side = Side(results.run(*there, path=path) if there else None)
-    return compare.compare_suite(
-        path,
-        "suite",
-        results.run(*(head for head, _ in pairs), path=path),
-        side,
-        Knowledge(evidence=evidence or {}),
-    )
+    head, base = [head for head, _ in pairs], [base for _, base in pairs if base]
+    facts = RunSuite(Selection(path, ()), "suite", tuple(row.eval_id for row in head))
+    return compare.compare_suite(facts, head, base, evidence or {})
 
 
 def decide(
@@ -130,12 +123,9 @@ def test_apply__the_entry_is_the_base_s() -> None:
 
 
 def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
-    moved = compare.compare_suite(
-        "slack/EVAL.yaml",
-        "suite",
-        results.run(results.result("a", "fail")),
-        Side(path="strict/EVAL.yaml"),
-    )
+    selection = Selection("slack/EVAL.yaml", (), base_path="strict/EVAL.yaml")
+    facts = RunSuite(selection, "suite", ("a",))
+    moved = compare.compare_suite(facts, [results.result("a", "fail")], ())
     slack = entry("*", suites=("slack/**",))
     assert marked(moved, Quarantines((slack,), (slack,))) == []
     assert marked(moved, Quarantines((slack,), (entry("*", suites=("strict/**",)),))) == ["a"]

@@ -2,11 +2,9 @@
 point."""
 
 import asyncio
-import json
 import logging
 import os
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,19 +30,15 @@ from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Outcome, Review
-from agentevals_action.model.shards import ShardPlan
-from agentevals_action.reports import console
+from agentevals_action.model.run import Policy
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.shard_files import fragment_name
-from agentevals_action.review import pipeline, publish
-from agentevals_action.review.change.workspace import SHARDS, ReviewWorkspace
+from agentevals_action.results.run_folder import HEAD_RESULTS, RunResults
+from agentevals_action.review import pipeline, publish, shards
+from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.history import ShownHistory, store_and_show
 from agentevals_action.review.request import ReviewRequest
-from agentevals_action.review.sharding.merge import merge_shards
-from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
-from agentevals_action.review.sharding.shard import run_shard
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
@@ -119,8 +113,8 @@ async def command() -> int:
         print(f"isolation: none, programs of the change run as the action's user: {reason}")
     try:
         files = (outputs, summary)
-        gate = _gate_of(settings)(job, workspace, host, runner, *files, isolates, reasons, claimed)
-        exit_code = await gate.run()
+        step = _Step(job, workspace, host, runner, *files, isolates, reasons, claimed)
+        exit_code = await (step.run_shard() if settings.shard else step.run())
         # The step reports another run. Its own status is that of the default branch.
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
@@ -170,9 +164,9 @@ def _reasons(error: AgentEvalsError) -> Sequence[str]:
 
 
 @dataclass(frozen=True)
-class _Gate:
-    """The gate for one event; its check run is written whatever happens. With `refused`, the
-    reasons why nothing can run, it only reports them."""
+class _Step:
+    """The step for one event. With `refused`, the reasons why nothing can run, it only reports
+    them."""
 
     job: Job
     workspace: ReviewWorkspace
@@ -185,13 +179,9 @@ class _Gate:
     claimed: Claimed | None = None
 
     async def run(self) -> int:
-        """Reviews, publishes, and gives the exit code."""
-        return await self._report(self._review)
-
-    async def _report(self, review: Callable[[], Awaitable[Review]]) -> int:
-        """Publishes a review, and gives the exit code."""
+        """Reviews and publishes; gives the exit code. The check run is written whatever happens."""
         async with self._writing_check():
-            view, published = await self._published(await review())
+            view, published = await self._publish(await self._results())
         job_log.report_refusal(self.refused)
         shown = await self._history(view.review)
         job_log.write_review(view, published, (*self.host.notices, *shown.notices))
@@ -200,10 +190,71 @@ class _Gate:
         workflow_commands.write_outputs(self.outputs, outputs)
         return view.review.decision.exit_code
 
-    @property
-    def _run_identity(self) -> RunIdentity:
-        runner = self.runner
-        return RunIdentity(runner.repository, runner.run_id, runner.run_attempt)
+    async def run_shard(self) -> int:
+        """Runs a shard and writes its report folder; it touches neither the check run nor the
+        comment."""
+        if self.refused:
+            job_log.report_refusal(self.refused)
+            return ExitCode.INVALID
+        results = await self._run()
+        sentence = shards.describe(results)
+        print(sentence)
+        workflow_commands.append_summary(self.summary, sentence)
+        report_dir = self.workspace.settings.report_dir
+        outputs = {
+            "report-dir": report_dir,
+            "results-path": f"{report_dir}/{HEAD_RESULTS}",
+            "base-sha": results.run.base_sha or "",
+            "head-sha": results.run.head_sha,
+        }
+        workflow_commands.write_outputs(self.outputs, outputs)
+        return shards.exit_code(results)
+
+    async def _results(self) -> RunResults:
+        """The results that are published; a job that could not start or be finished has some,
+        too."""
+        head_sha, settings = self.job.head_sha, self.workspace.settings
+        try:
+            if self.refused:
+                results = pipeline.not_run(head_sha, self.refused)
+            elif self.claimed:
+                results = await asyncio.to_thread(trusted_phase.claims, self.claimed, settings)
+            elif settings.mode == "merge":
+                results = await asyncio.to_thread(self._merge)
+            else:
+                return await self._run()
+        except Exception as error:
+            problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
+            if problem is None:
+                raise
+            results = self._not_completed(problem)
+            results = trusted_phase.as_claims(results) if self.claimed else results
+        return replace(results, run=redact_record(results.run, self.workspace.redactor))
+
+    async def _run(self) -> RunResults:
+        repository, host = await self._repository(), self.host
+        if self.job.merge_sha:
+            await requested_run.check_out(repository, self.job.merge_sha, self.workspace)
+        async with self._isolation(repository) as users:
+            request = ReviewRequest(
+                self.job, self.workspace, repository, host, self._data_branch, users
+            )
+            return await pipeline.run(request)
+
+    def _merge(self) -> RunResults:
+        results = pipeline.merge_shards(self.workspace, self.job.head_sha)
+        acceptance = self.host.acceptance(self.workspace.settings.accept_label)
+        return replace(results, run=results.run.model_copy(update={"acceptance": acceptance}))
+
+    def _not_completed(self, problem: AgentEvalsError) -> RunResults:
+        head_sha, reasons = self.job.head_sha, _reasons(problem)
+        if _outcome_of(problem) is Outcome.INVALID:
+            return pipeline.not_run(head_sha, reasons)
+        on_inconclusive = self.workspace.settings.on_inconclusive
+        if isinstance(problem, ResourceError):
+            on_inconclusive = "fail"
+        policy = Policy(frozenset(), on_inconclusive=on_inconclusive)
+        return pipeline.not_completed(head_sha, reasons, policy)
 
     @asynccontextmanager
     async def _writing_check(self) -> AsyncIterator[None]:
@@ -223,67 +274,26 @@ class _Gate:
             await asyncio.to_thread(self.host.write_check, check)
             raise problem from error
 
-    async def _published(self, review: Review) -> tuple[ReportView, Published]:
-        """The published review. If the user's template fails on it, that is the outcome."""
+    async def _publish(self, results: RunResults) -> tuple[ReportView, Published]:
+        """Publishes the review of results. If the user's template fails on it, that is the
+        outcome."""
+        workspace = self.workspace
         try:
-            return await self._publish(review)
+            view, page = await asyncio.to_thread(publish.write, results, self._view, workspace)
         except InvalidInput as error:
-            invalid = pipeline.invalid_review(self.job, [error.sentence])
-            return await self._publish(redact_record(invalid, self.workspace.redactor))
-
-    async def _publish(self, review: Review) -> tuple[ReportView, Published]:
-        view, page = await asyncio.to_thread(publish.write, review, self._view, self.workspace)
-        settings = self.workspace.settings
+            reason = workspace.redactor.redact(error.sentence)
+            invalid = pipeline.not_run(self.job.head_sha, [reason])
+            view, page = await asyncio.to_thread(publish.write, invalid, self._view, workspace)
+        settings = workspace.settings
         return view, await publish.publish(
             view, page, self.host, settings.comment, settings.annotation_limit
         )
-
-    async def _review(self) -> Review:
-        """The review; a job that could not start or be finished is an outcome like any other."""
-        if self.refused:
-            invalid = pipeline.invalid_review(self.job, self.refused)
-            return redact_record(invalid, self.workspace.redactor)
-        try:
-            if self.claimed:
-                reviewed = await asyncio.to_thread(
-                    trusted_phase.review, self.claimed, self.workspace.settings
-                )
-                return redact_record(reviewed, self.workspace.redactor)
-            repository = await self._repository()
-            if self.job.merge_sha:
-                await requested_run.check_out(repository, self.job.merge_sha, self.workspace)
-            async with self._isolation(repository) as users:
-                return await self._run_review(self._request(repository, users))
-        except Exception as error:
-            problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
-            if problem is None:
-                raise
-            ended = self._ended(problem)
-            ended = trusted_phase.as_claims(ended) if self.claimed else ended
-            return redact_record(ended, self.workspace.redactor)
 
     async def _repository(self) -> GitRepository:
         runner, settings = self.runner, self.workspace.settings
         return await GitRepository.open(
             runner.workspace, settings.github_token, runner.server_url, self.workspace.environ
         )
-
-    async def _run_review(self, request: ReviewRequest) -> Review:
-        return await pipeline.review(request)
-
-    def _request(self, repository: GitRepository, users: Isolation = NO_ISOLATION) -> ReviewRequest:
-        host = self.host
-        return ReviewRequest(
-            self.job, self.workspace, repository, host, host, self._data_branch, users
-        )
-
-    def _ended(self, problem: AgentEvalsError) -> Review:
-        reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
-        if isinstance(problem, ResourceError):
-            return pipeline.inconclusive_review(self.job, reasons, "fail")
-        if _outcome_of(problem) is Outcome.INCONCLUSIVE:
-            return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
-        return pipeline.invalid_review(self.job, reasons)
 
     @asynccontextmanager
     async def _isolation(self, repository: GitRepository) -> AsyncIterator[Isolation]:
@@ -317,70 +327,6 @@ class _Gate:
     @cached_property
     def _data_branch(self) -> DataBranch:
         return DataBranch(self._repository, self.workspace.settings.baseline_branch)
-
-
-class _MergeGate(_Gate):
-    """Merges the results of the shards."""
-
-    async def _run_review(self, request: ReviewRequest) -> Review:
-        return await merge_shards(request, self._run_identity)
-
-
-class _PlanGate(_Gate):
-    """Plans the shards; the merge writes the check run. If nothing can be planned, that is the
-    outcome."""
-
-    async def run(self) -> int:
-        """Plans, and gives the exit code."""
-        ended: Review | None = None
-        async with self._writing_check():
-            try:
-                plan = None if self.refused else await self._plan()
-            except AgentEvalsError as error:
-                plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
-        if plan is None:
-
-            async def review() -> Review:
-                return ended or await self._review()
-
-            return await self._report(review)
-        matrix = json.dumps(matrix_of(plan))
-        print(f"matrix: {matrix}")
-        console.print_sentences((f"notice: {one}" for one in plan.notes), sys.stdout)
-        origin = plan.origin
-        outputs = {"matrix": matrix, "head-sha": origin.head_sha, "base-sha": origin.base_sha or ""}
-        workflow_commands.write_outputs(self.outputs, outputs)
-        return ExitCode.PASSED
-
-    async def _plan(self) -> ShardPlan:
-        return await plan_shards(self._request(await self._repository()), self._run_identity)
-
-
-class _ShardGate(_Gate):
-    """Runs a shard and writes its results; it touches neither the check run nor the comment."""
-
-    async def run(self) -> int:
-        """Runs the shard, and gives the exit code."""
-        shard, run = self.workspace.settings.shard, self._run_identity
-        if self.refused or shard is None:
-            job_log.report_refusal(self.refused)
-            return ExitCode.INVALID
-        # Before the run: the file states the reason if the shard cannot run.
-        name = fragment_name(shard, run.attempt)
-        path = f"{self.workspace.settings.report_dir}/{SHARDS}/{name}"
-        workflow_commands.write_outputs(self.outputs, {"fragment-path": path})
-        repository = await self._repository()
-        async with self._isolation(repository) as users:
-            result = await run_shard(self._request(repository, users), run)
-        print(result.describe())
-        workflow_commands.append_summary(self.summary, result.describe())
-        return result.exit_code
-
-
-def _gate_of(settings: Settings) -> type[_Gate]:
-    if settings.shard:
-        return _ShardGate
-    return {"plan": _PlanGate, "merge": _MergeGate}.get(settings.mode, _Gate)
 
 
 def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService | None:

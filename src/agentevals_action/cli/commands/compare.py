@@ -8,13 +8,12 @@ import click
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, joined, plural
-from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.review import Review
+from agentevals_action.model.run import Policy
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.review import gate
-from agentevals_action.review.stored_results import compare_files
+from agentevals_action.review import outcome
+from agentevals_action.review.stored_results import read_files
 
 _CONDITIONS = ("gates", "regressions", "failures", "never")
 
@@ -36,11 +35,8 @@ def command(base: Path, head: Path, fail_on: str) -> int:
             f"--fail-on does not know {joined(sorted(unknown))}",
             f"write any of {joined(_CONDITIONS, 'or')}",
         )
-    suites = compare_files(base, head)
-    baseline = BaselineInfo("file", wanted=True)
-    with_head = [suite for suite in suites if suite.head]
-    decision = gate.decide(gate.Policy(conditions), with_head, baseline)
-    view = build_view(Review("", None, decision, suites=suites, baseline=baseline))
+    review = outcome.compare(read_files(head, base, Policy(conditions)))
+    view = build_view(review)
     console.print_changes(view, sys.stdout)
     console.print_suites(view, sys.stdout)
     if number := len(view.groups["removed"]):
@@ -48,5 +44,5 @@ def command(base: Path, head: Path, fail_on: str) -> int:
     changes = Counter(change_word(test.comparison.change) for test in view.tests)
     counts = ", ".join(f"{number} {word}" for word, number in changes.most_common())
     print(f"{counted(len(view.tests), 'test')}: {counts}")
-    print(console.outcome_line(decision))
-    return decision.exit_code
+    print(console.outcome_line(review.decision))
+    return review.decision.exit_code

@@ -1,39 +1,34 @@
-"""`merge`: the review of a change by the results of its shards."""
+"""`merge`: the review of a change by the report folders of its shards."""
 
+import asyncio
 import os
 from pathlib import Path
 
 import click
 
-from agentevals_action.cli.commands.review import (
-    REVIEW_INPUTS,
-    attempt_option,
-    base_option,
-    form_of,
-    open_folder,
-    report,
-)
+from agentevals_action.cli.commands.review import form_of, report
 from agentevals_action.cli.options import (
     as_environment,
     input_options,
     json_option,
     markdown_option,
 )
-from agentevals_action.review.sharding.merge import merge_shards
-from agentevals_action.review.sharding.plan import RunIdentity
+from agentevals_action.review import pipeline
+from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
 
 
 @click.command("merge")
-@base_option
-@attempt_option
 @json_option
 @markdown_option
-@input_options(*REVIEW_INPUTS)
-async def command(
-    base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None
-) -> int:
-    """Merge the results of all shards, which are in the report folder, into one review as `review`
-    makes it. Suspects are confirmed here."""
-    request = await open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
-    review = await merge_shards(request, RunIdentity(attempt=attempt))
-    return await report(review, request.workspace, form_of(as_json, as_markdown))
+@input_options("report-dir")
+async def command(as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
+    """Make one review of the report folders of all shards, which are in the folder `shards` of the
+    report folder."""
+    settings = Settings.from_environ(as_environment(inputs))
+    repository = await GitRepository.open(Path.cwd(), environ=os.environ)
+    workspace = ReviewWorkspace(repository.root, settings, os.environ)
+    head = await repository.head()
+    results = await asyncio.to_thread(pipeline.merge_shards, workspace, head)
+    return await report(results, workspace, form_of(as_json, as_markdown))

@@ -28,7 +28,7 @@ from agentevals_action.model.comparison import ChangeKind, SuiteComparison, Test
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
-from agentevals_action.model.shards import Shard
+from agentevals_action.model.run import Policy, Shard
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.html.report_page import PAGE, report_page
@@ -41,7 +41,7 @@ from agentevals_action.results.estimate import attempt_cost, estimate
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate, waivers
-from agentevals_action.review.sharding.part import divide_budget, part_of
+from agentevals_action.review.shards import divided_budget, part_of, reduce_suite
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.system.files.tree_files import write_atomically
 from agentevals_action.system.redaction import Redactor
@@ -180,7 +180,7 @@ class _Run:
             for suite in self.loaded.valid
             if suite.path in by_suite
         )
-        policy = gate.Policy(
+        policy = Policy(
             settings.fail_on or _DEFAULT_FAIL_ON, settings.min_pass_rate, settings.on_inconclusive
         )
         review = Review(
@@ -251,9 +251,13 @@ def _report(
 
 def _part(loaded: LoadedSuites, suites: Sequence[Suite], shard: Shard) -> LoadedSuites:
     """The tests of one shard, with its share of the budget."""
-    settings = loaded.settings
-    part = part_of(suites, shard, settings.samples)
-    return replace(loaded, suites=part, settings=divide_budget(settings, shard.total))
+    names = part_of({suite.path: suite.tests for suite in suites}, shard)
+    part = tuple(
+        reduce_suite(suite, names[suite.path], shard.total)
+        for suite in suites
+        if suite.path in names
+    )
+    return replace(loaded, suites=part, settings=divided_budget(loaded.settings))
 
 
 def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.reports import REPORTS
+from agentevals_action.results.run_folder import RUN_FILES
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import WRITE_ADVICE, OutputFolder
 from agentevals_action.system.redaction import Redactor
 
-#: Files in the report folder with the results of head and of base.
-HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
-#: Folder in the report folder with the plan of shards and their fragments.
+#: Folder in the report folder with those of the shards.
 SHARDS = "shards"
 #: Errors of the machine. Other errors are caused by the input `report-dir`.
 _DISK_ERRORS = frozenset(
@@ -54,11 +53,6 @@ class ReviewWorkspace:
         return any(file.is_relative_to(self.folder / name) for name in folders)
 
     @property
-    def shards(self) -> OutputFolder:
-        """The folder for the plan of shards and their fragments. Raises InvalidInput."""
-        return OutputFolder(self.output.root, f"{self.output.path}/{SHARDS}")
-
-    @property
     def in_actions(self) -> bool:
         """Whether this process runs in a job of GitHub Actions."""
         return self.environ.get("GITHUB_ACTIONS") == "true"
@@ -76,7 +70,7 @@ class ReviewWorkspace:
         """
         output = self.output
         try:
-            output.prepare((HEAD_RESULTS, BASE_RESULTS, *REPORTS))
+            output.prepare((*RUN_FILES, *REPORTS))
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 problem = f"{self.report} cannot be written: {error.strerror}"

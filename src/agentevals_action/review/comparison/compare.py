@@ -1,9 +1,8 @@
 """The state of each test: head compared with base. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import (
     BaseScoring,
     ChangeKind,
@@ -13,14 +12,10 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.edits import Edit
-from agentevals_action.model.result import (
-    ErrorInfo,
-    EvaluatorResult,
-    SampleResult,
-    SuiteRun,
-    TestResult,
-)
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.run import RunSuite
+from agentevals_action.results.build import without_fresh
+from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.decision_rule import RANK, Suspect, find_fall, gates_kept
 from agentevals_action.review.comparison.statistics import paired_difference
 
@@ -43,99 +38,52 @@ _COMPARED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Side:
-    """The base of one suite. `problem` is why its results could not be obtained, `note` why there
-    rightly are none, `path` its path on base."""
-
-    run: SuiteRun | None = None
-    path: str | None = None
-    problem: str = ""
-    note: str = ""
-    origin: BaselineOrigin | None = None
-
-    def results(self) -> dict[str, TestResult]:
-        """The results by test id."""
-        return {result.eval_id: result for result in self.run.results} if self.run else {}
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """What is known about the tests of one suite besides their results, by test id: the results of
-    base as head's evaluators score them, the changed files that a question contains, and the
-    evidence about a verdict that fell (the results then contain the fresh samples). A fall without
-    evidence is a regression. `by_base` are results of head as base's evaluators score them; `edits`
-    are those of the suite."""
-
-    regraded: Mapping[str, TestResult] = field(default_factory=dict)
-    question_files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    evidence: Mapping[str, Evidence] = field(default_factory=dict)
-    by_base: Mapping[str, TestResult] = field(default_factory=dict)
-    edits: tuple[Edit, ...] = ()
-
-
-def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> list[Suspect]:
-    """The tests of a suite with the same question and grading on both sides whose verdict fell."""
-    base_results = base.results() | dict(knowledge.regraded)
+def find_suspects(
+    path: str, head: Sequence[TestResult], base: Sequence[TestResult]
+) -> list[Suspect]:
+    """The tests of a suite (by its path on head) with the same question and grading on both sides
+    whose verdict fell, without the samples of a confirmation."""
+    on_base = {result.eval_id: result for result in base}
     found = []
-    for result in head.results:
-        before = base_results.get(result.eval_id)
-        kept = find_fall(result, before) if before else None
-        if before and kept:
-            change, _ = _change(result, before, result.eval_id in knowledge.regraded, ())
-            if change is ChangeKind.REGRESSED:
-                found.append(Suspect(head.path, result, before, kept))
+    for result in head:
+        if before := on_base.get(result.eval_id):
+            now, then = without_fresh(result), without_fresh(as_head_scores(before))
+            kept = find_fall(now, then)
+            change, _ = _change(now, then, before.rescored is not None, ())
+            if kept and change is ChangeKind.REGRESSED:
+                found.append(Suspect(path, now, then, kept))
     return found
 
 
-def needs_regrading(head: TestResult, base: TestResult) -> bool:
-    """Whether head scores the same question differently and base has an answer to score again.
-
-    Not if a program judges the agent's workspace: that of base no longer exists.
-    """
-    now, before = head.fingerprint, base.fingerprint
-    if not now or not before or now.question != before.question or now.grading == before.grading:
-        return False
-    if _had_workspace(base) and any(_is_program(result) for result in head.evaluator_results):
-        return False
-    return any(sample.output_messages for sample in base.samples)
-
-
-def without_workspace(head: TestResult) -> ErrorInfo | None:
-    """The error of a result that a program of base cannot score, because it would judge the agent's
-    workspace. None if there was none."""
-    if not _had_workspace(head):
-        return None
-    reason = "the folder in which head's agent worked is gone"
-    return ErrorInfo(kind="evaluator", message=reason)
-
-
-def unscored(head: TestResult, error: ErrorInfo) -> TestResult:
-    """A result of one side that the other side's evaluators could not score."""
-    return replace(head, score=None, verdict=None, gates_failed=(), samples=(), error=error)
+def as_head_scores(base: TestResult) -> TestResult:
+    """A result of base as head's evaluators score it."""
+    return base.rescored or base
 
 
 def compare_suite(
-    path: str, name: str, head: SuiteRun, base: Side, knowledge: Knowledge | None = None
+    suite: RunSuite,
+    head: Sequence[TestResult],
+    base: Sequence[TestResult],
+    evidence: Mapping[str, Evidence] = MappingProxyType({}),
 ) -> SuiteComparison:
-    """All tests of one suite: those of head in their order, then the removed ones."""
-    knowledge = knowledge or Knowledge()
-    base_results = base.results()
+    """All tests of one suite: those of head in their order, then the removed ones. `evidence` is by
+    test id; a fall without evidence is a regression."""
+    on_base = {result.eval_id: result for result in base}
     tests = [
-        _compare(result, base_results.pop(result.eval_id, None), base, knowledge)
-        for result in head.results
+        _compare(suite, result, on_base.pop(result.eval_id, None), evidence.get(result.eval_id))
+        for result in head
     ]
-    tests.extend(removed(result) for result in base_results.values())
+    tests.extend(removed(result) for result in on_base.values())
     compared = [test for test in tests if test.change in _COMPARED]
     return SuiteComparison(
-        path=path,
-        name=name,
+        path=suite.path,
+        name=suite.name,
         tests=tuple(tests),
-        head=head.summary,
-        base=base.run.summary if base.run else None,
-        base_path=base.path,
-        problem=base.problem,
-        note=base.note,
+        head=summarise(suite.path, suite.name, head) if head else None,
+        base=summarise(suite.base_path, suite.name, map(as_head_scores, base)) if base else None,
+        base_path=suite.selection.base_path,
+        problem=suite.problem,
+        note=suite.note,
         score=_difference(compared, lambda sample: sample.score),
         cost=_difference(
             compared, lambda sample: sample.trace_summary.cost_usd if sample.trace_summary else None
@@ -144,8 +92,8 @@ def compare_suite(
             compared,
             lambda sample: sample.trace_summary.duration_ms if sample.trace_summary else None,
         ),
-        origin=base.origin,
-        edits=knowledge.edits,
+        origin=suite.origin,
+        edits=suite.edits,
     )
 
 
@@ -174,21 +122,19 @@ def removed(base: TestResult) -> TestComparison:
 
 
 def _compare(
-    head: TestResult, base: TestResult | None, side: Side, knowledge: Knowledge
+    suite: RunSuite, head: TestResult, base: TestResult | None, evidence: Evidence | None
 ) -> TestComparison:
-    by_base = _base_scoring(head, base, knowledge.by_base.get(head.eval_id))
+    by_base = _base_scoring(head, base)
     if base is None:
         change = ChangeKind.HEAD_ERROR
         if head.verdict:
-            change = ChangeKind.BASE_ERROR if side.problem else ChangeKind.NEW
+            change = ChangeKind.BASE_ERROR if suite.problem else ChangeKind.NEW
         return TestComparison(
-            head.eval_id, change, head, None, reason=side.problem, by_base=by_base
+            head.eval_id, change, head, None, reason=suite.problem, by_base=by_base
         )
-    regraded = knowledge.regraded.get(head.eval_id)
-    counted = regraded or base
-    question_files = knowledge.question_files.get(head.eval_id, ())
-    change, reason = _change(head, counted, regraded is not None, question_files)
-    evidence = knowledge.evidence.get(head.eval_id)
+    counted, is_rescored = as_head_scores(base), base.rescored is not None
+    question_files = suite.question_files.get(head.eval_id, ())
+    change, reason = _change(head, counted, is_rescored, question_files)
     if evidence is not None:
         change, reason = _CHANGE_OF_FINDING[evidence.finding], evidence.reason
     lost = (gate for gate in head.gates_failed if gate in gates_kept(counted))
@@ -197,9 +143,9 @@ def _compare(
         change=change,
         head=head,
         base=counted,
-        regraded=regraded is not None,
+        regraded=is_rescored,
         gates_lost=tuple(lost) if change is ChangeKind.REGRESSED else (),
-        # The gates that base itself declares: a regraded result has head's gates.
+        # The gates that base itself declares: a rescored result has head's gates.
         gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
         reason=reason,
         evidence=evidence,
@@ -207,9 +153,8 @@ def _compare(
     )
 
 
-def _base_scoring(
-    head: TestResult, base: TestResult | None, by_base: TestResult | None
-) -> BaseScoring | None:
+def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | None:
+    by_base = head.rescored
     if by_base is None or by_base.verdict is None or head.verdict is None:
         return BaseScoring(by_base) if by_base else None
     is_lower = RANK[by_base.verdict] < RANK[head.verdict]
@@ -222,14 +167,14 @@ def _base_scoring(
 
 
 def _change(
-    head: TestResult, base: TestResult, regraded: bool, question_files: Sequence[str]
+    head: TestResult, base: TestResult, is_rescored: bool, question_files: Sequence[str]
 ) -> tuple[ChangeKind, str]:
     if head.verdict is None:
         return ChangeKind.HEAD_ERROR, ""
     if head.fingerprint and base.fingerprint:
         if head.fingerprint.question != base.fingerprint.question:
             return ChangeKind.QUESTION_CHANGED, _question_reason(question_files)
-        if head.fingerprint.grading != base.fingerprint.grading and not regraded:
+        if head.fingerprint.grading != base.fingerprint.grading and not is_rescored:
             return _not_regraded(base)
     if base.verdict is None:
         return (
@@ -258,17 +203,14 @@ def _not_regraded(base: TestResult) -> tuple[ChangeKind, str]:
     if base.verdict is None and base.error:
         return ChangeKind.BASE_ERROR, base.error.message
     reason = "the base has no stored answer to grade again"
-    if _had_workspace(base):
+    if had_workspace(base):
         reason = "the folder in which base's agent worked is gone"
     return ChangeKind.NOT_COMPARABLE, f"the grading changed and {reason}"
 
 
-def _had_workspace(result: TestResult) -> bool:
+def had_workspace(result: TestResult) -> bool:
+    """Whether the agent worked in a workspace."""
     return any(sample.file_changes is not None for sample in result.samples)
-
-
-def _is_program(result: EvaluatorResult) -> bool:
-    return result.type == "code_judge" or any(map(_is_program, result.evaluator_results))
 
 
 def _improved(head: TestResult, base: TestResult) -> bool:
@@ -284,8 +226,3 @@ def _improved(head: TestResult, base: TestResult) -> bool:
 
 def _gates(result: TestResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys(gate.name for gate in result.gates))
-
-
-def count(suites: Iterable[SuiteComparison], change: ChangeKind) -> int:
-    """The number of tests with this change."""
-    return sum(test.change is change for suite in suites for test in suite.tests)

@@ -1,13 +1,14 @@
 """The decision rule: a test whose verdict fell is a suspect, and fresh samples decide whether it is
 a regression. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
+from functools import cache
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.comparison import NOTHING, Counts, Evidence
+from agentevals_action.model.comparison import NOTHING, Counts, Evidence, Finding
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
@@ -25,7 +26,8 @@ SUSPICION = Counts(0, 1)
 
 #: A suite's path on head and a test's id.
 Key = tuple[str, str]
-Evidences = Mapping[Key, Evidence]
+#: The prior of a suite (by its path on head) for a class of verdict.
+Priors = Callable[[str, Verdict], Prior]
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,18 @@ class Kept:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A test whose verdict fell, with the results that raised the suspicion. `kept` is what it
-    lost. A `deterministic` test gives the same result each time, so that one sample is enough."""
+    """A test whose verdict fell, with the results that raised the suspicion (without fresh
+    samples). `kept` is what it lost."""
 
     suite: str
     head: TestResult
     base: TestResult
     kept: Kept
-    deterministic: bool = False
 
     @property
     def key(self) -> Key:
         """The suite's path on head and the test's id."""
         return self.suite, self.head.eval_id
-
-
-def to_sample(suspects: Sequence[Suspect], horizon: int) -> Sequence[Suspect]:
-    """The suspects about which fresh samples reveal something, at most `horizon` for each."""
-    return [suspect for suspect in suspects if not suspect.deterministic and horizon]
 
 
 def gates_kept(result: TestResult) -> frozenset[str]:
@@ -122,10 +118,10 @@ def samples_for_majority(failures: int, trials: int, limit: int) -> int:
 class ConfirmationPlan:
     """At most `horizon` fresh samples of head for each suspect. `level` is the probability (0–1) of
     a false regression for one suspect: that of the pull request divided by the number of suspects
-    (Bonferroni)."""
+    (Bonferroni). None in a shard, which does not know that number and takes all samples."""
 
     horizon: int
-    level: float
+    level: float | None
 
 
 class Step(StrEnum):
@@ -165,16 +161,77 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step:
         return Step.CLEARED
     if base.trials < MIN_HISTORY and known.base_open:
         return Step.SAMPLE_BASE
-    needed = failures_needed(base + known.raised, prior, plan.horizon, plan.level)
+    left, needed = plan.horizon - head.trials, None
+    if plan.level is not None:
+        needed = failures_needed(base + known.raised, prior, plan.horizon, plan.level)
     if needed is not None and head.failures >= needed:
         return Step.REGRESSED
-    left = plan.horizon - head.trials
+    takes_all = plan.level is None and left > 0
     can_decide = needed is not None and head.failures + left >= needed
     # Undecided, it would be inconclusive (`TestComparison.is_unproven`): one success avoids that.
     can_succeed = needed is None and left and not head.successes and not base.failures
-    if can_decide or can_succeed:
+    if can_decide or can_succeed or takes_all:
         return Step.SAMPLE_HEAD
     return Step.CLEARED if 2 * head.failures < head.trials else Step.UNDECIDED
+
+
+@dataclass(frozen=True)
+class FreshSamples:
+    """The fresh samples of a test. `problem` states why some of head are missing, `base_problem`
+    why some of base are."""
+
+    head: tuple[SampleResult, ...] = ()
+    base: tuple[SampleResult, ...] = ()
+    problem: str = ""
+    base_problem: str = ""
+
+
+def weigh(suspect: Suspect, fresh: FreshSamples, base_open: bool = False) -> tuple[Kept, Known]:
+    """What must be kept, and the samples by it. Fresh samples of base replace its earlier ones if
+    they are enough. Base's samples alone determine what must be kept, so that head has no influence
+    on it."""
+    history: Sequence[SampleResult] = fresh.base
+    if suspect.kept.history(history).trials < MIN_HISTORY:
+        history = (*suspect.base.samples, *history)
+    kept = steadiest(suspect.kept, suspect.head, history)
+    return kept, Known(kept.history(history), SUSPICION, kept.history(fresh.head), base_open)
+
+
+def priors_of(bases: Mapping[str, Sequence[TestResult]]) -> Priors:
+    """The priors of suites from all their base results, without the samples of a confirmation."""
+
+    @cache
+    def prior(suite: str, verdict: Verdict) -> Prior:
+        kept = Kept(verdict, frozenset())
+        return fit_prior(kept.history(result.main_samples) for result in bases.get(suite, ()))
+
+    return prior
+
+
+def assess(
+    suspect: Suspect, fresh: FreshSamples, plan: ConfirmationPlan, priors: Priors
+) -> Evidence:
+    """The evidence of the fresh samples; `plan` has a level."""
+    kept, known = weigh(suspect, fresh)
+    prior, history = priors(suspect.suite, kept.verdict), known.base + known.raised
+    step = next_step(plan, prior, known)
+    # Samples that could have decided it are missing: an error, not a result.
+    is_error = fresh.problem or step is Step.SAMPLE_HEAD
+    is_error = is_error or (step is Step.UNDECIDED and fresh.base_problem)
+    needed = chance = None
+    if plan.level is not None:
+        needed = failures_needed(history, prior, plan.horizon, plan.level)
+    if known.head.trials:
+        chance = tail(history, prior, known.head.trials, known.head.failures)
+    return Evidence(
+        finding=Finding.ERROR if is_error else Finding(step.value),
+        base=known.base,
+        head=known.head,
+        base_samples=fresh.base,
+        needed=needed,
+        chance=chance,
+        reason="; ".join(filter(None, (fresh.problem, fresh.base_problem))),
+    )
 
 
 def require_decidable(samples: int, horizon: int, alpha: float) -> None:

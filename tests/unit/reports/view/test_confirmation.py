@@ -11,15 +11,12 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.reports.view import confirmation
-from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 
 def compared(found: Evidence | None, **fields: Any) -> TestComparison:
-    knowledge = Knowledge(evidence={"a": found} if found else {})
-    return reviews.compared(
-        (reviews.result("a", "fail", **fields),), (reviews.result("a"),), knowledge=knowledge
-    ).tests[0]
+    head, base = (reviews.result("a", "fail", **fields),), (reviews.result("a"),)
+    return reviews.compared(head, base, evidence={"a": found} if found else {}).tests[0]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from agentevals_action.reports.view.cost import (
     spending_sentence,
     spent_by_review,
 )
-from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 UNKNOWN = Amount()
@@ -132,9 +131,7 @@ def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None
     fresh = replace(reviews.result("a").samples[0], spent=Spending(0.5, replies=2))
     found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
     head, base = (reviews.result("a", "fail", cost_usd=0.25),), (reviews.result("a", cost_usd=7.0),)
-    suite = reviews.compared(
-        head, base, knowledge=Knowledge(evidence=found), origin=BaselineOrigin("branch")
-    )
+    suite = reviews.compared(head, base, evidence=found, origin=BaselineOrigin("branch"))
     spent = spent_by_review(
         reviews.review(suite, baseline=replace(reviews.BASELINE, source="auto"))
     )

@@ -11,7 +11,6 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.sentences import describe_change, headline
-from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import results, reviews
 
 HELD = Quarantine(("*",), "grace", "the service moves", date(2026, 3, 1))
@@ -22,9 +21,8 @@ FAILED: dict[str, Any] = {"gates": ("g",), "failed": ("g",)}
 def suite_of(
     head: TestResult | None, base: TestResult | None, evidence: Evidence | None = None
 ) -> SuiteComparison:
-    known = Knowledge(evidence={"a": evidence} if evidence else {})
-    heads = (head,) if head else ()
-    return reviews.compared(heads, (base,) if base else (), knowledge=known)
+    heads, bases = (head,) if head else (), (base,) if base else ()
+    return reviews.compared(heads, bases, evidence={"a": evidence} if evidence else {})
 
 
 def groups_of(suite: SuiteComparison) -> list[str]:

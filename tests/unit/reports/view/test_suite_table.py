@@ -4,7 +4,6 @@ from typing import Any
 
 from agentevals_action.model.comparison import Finding, SuiteComparison
 from agentevals_action.reports.view.suite_table import SuiteTable, suite_table
-from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 
@@ -44,8 +43,8 @@ def test_table__what_may_be_noise_is_never_called_a_change() -> None:
 def test_table__the_mean_score_is_of_the_samples_of_the_run_itself() -> None:
     fell = reviews.confirmed(reviews.result("t0", "fail"), 5, 5)
     rest = tuple(reviews.result(f"t{number}") for number in range(1, 5))
-    known = Knowledge(evidence={"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))})
-    suite = reviews.compared((fell, *rest), (reviews.result("t0"), *rest), knowledge=known)
+    known = {"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))}
+    suite = reviews.compared((fell, *rest), (reviews.result("t0"), *rest), evidence=known)
     (row,) = table_of(suite).rows
     assert (row.sign, row.pass_rate, row.score) == ("✅", "100%", "1.00 → 0.84 (within noise)")
 

@@ -1,6 +1,8 @@
 """Head against base: what a test became, and what is never called a regression."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -12,27 +14,27 @@ from agentevals_action.model.result import (
     TestResult,
     Verdict,
 )
+from agentevals_action.model.review import Selection
+from agentevals_action.model.run import RunSuite
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.compare import Knowledge, Side
+from agentevals_action.review.rescoring import needs_head_scores
 from tests.support import results
 
 
 def one(
     head: TestResult,
     base: TestResult | None,
-    knowledge: Knowledge | None = None,
     problem: str = "",
-    note: str = "",
+    question_files: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> TestComparison:
-    there = results.run(base) if base else None
-    suite = compare.compare_suite(
-        "evals/EVAL.yaml",
+    facts = RunSuite(
+        Selection("evals/EVAL.yaml", ()),
         "suite",
-        results.run(head),
-        Side(there, problem=problem, note=note),
-        knowledge,
+        (head.eval_id,),
+        problem,
+        question_files=question_files,
     )
-    return suite.tests[0]
+    return compare.compare_suite(facts, [head], [base] if base else ()).tests[0]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_change__a_removed_gate_is_listed() -> None:
 def test_change__another_question_is_never_a_regression() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
-    actual = one(head, base, Knowledge(question_files={"test": ["prompts/system.md"]}))
+    actual = one(head, base, question_files={"test": ("prompts/system.md",)})
     assert actual.change is ChangeKind.QUESTION_CHANGED
     assert "prompts/system.md" in actual.reason
     assert "watch" in actual.reason
@@ -105,7 +107,7 @@ def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
     assert one(head, base).change is ChangeKind.NOT_COMPARABLE
-    again = one(head, base, Knowledge(regraded={"test": base}))
+    again = one(head, replace(base, rescored=base))
     assert again.change is ChangeKind.REGRESSED
     assert again.regraded
 
@@ -113,7 +115,7 @@ def test_change__another_grading_is_compared_only_when_scored_again() -> None:
 def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
     base = results.result(verdict="pass", gates=("safe",))
     head = results.result(verdict="pass", print=results.fingerprint(grading="other"))
-    actual = one(head, base, Knowledge(regraded={"test": results.result(verdict="pass")}))
+    actual = one(head, replace(base, rescored=results.result(verdict="pass")))
     assert actual.change is ChangeKind.UNCHANGED
     assert actual.gates_removed == ("safe",)
 
@@ -137,10 +139,10 @@ def test_change__a_base_that_could_not_be_obtained_makes_nothing_new() -> None:
 
 
 def test_change__removed_tests_come_last_with_their_gates() -> None:
-    base = results.run(results.result("gone", gates=("safe",)), results.result("kept"))
-    suite = compare.compare_suite(
-        "e", "suite", results.run(results.result("kept"), results.result("added")), Side(base)
-    )
+    base = (results.result("gone", gates=("safe",)), results.result("kept"))
+    head = (results.result("kept"), results.result("added"))
+    facts = RunSuite(Selection("e", ()), "suite", ("kept", "added"))
+    suite = compare.compare_suite(facts, head, base)
     assert [(test.id, test.change) for test in suite.tests] == [
         ("kept", ChangeKind.UNCHANGED),
         ("added", ChangeKind.NEW),
@@ -149,17 +151,17 @@ def test_change__removed_tests_come_last_with_their_gates() -> None:
     assert suite.tests[-1].gates_removed == ("safe",)
 
 
-def test_needs_regrading__only_the_same_question_with_a_stored_answer() -> None:
+def test_needs_head_scores__only_the_same_question_with_a_stored_answer() -> None:
     head = results.result(print=results.fingerprint(grading="other"))
-    assert compare.needs_regrading(head, results.result())
-    assert not compare.needs_regrading(head, results.result(answer=None))
-    assert not compare.needs_regrading(results.result(), results.result())
-    assert not compare.needs_regrading(
+    assert needs_head_scores(head, results.result())
+    assert not needs_head_scores(head, results.result(answer=None))
+    assert not needs_head_scores(results.result(), results.result())
+    assert not needs_head_scores(
         results.result(print=results.fingerprint("other", "other")), results.result()
     )
 
 
-def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> None:
+def test_needs_head_scores__not_where_a_program_judged_a_folder_that_is_gone() -> None:
     def graded(kind: str, digest: str, changes: str | None) -> TestResult:
         inner = EvaluatorResult(name="inner", type=kind, score=1.0, passed=True)
         outer = EvaluatorResult(
@@ -179,15 +181,9 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
             fingerprint=fingerprint,
         )
 
-    assert compare.needs_regrading(
-        graded("code_judge", "new", None), graded("code_judge", "old", None)
-    )
-    assert compare.needs_regrading(
-        graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x")
-    )
-    assert not compare.needs_regrading(
-        graded("code_judge", "new", ""), graded("code_judge", "old", "")
-    )
+    assert needs_head_scores(graded("code_judge", "new", None), graded("code_judge", "old", None))
+    assert needs_head_scores(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
+    assert not needs_head_scores(graded("code_judge", "new", ""), graded("code_judge", "old", ""))
     actual = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
     assert (actual.change, actual.reason) == (
         ChangeKind.NOT_COMPARABLE,

@@ -1,20 +1,30 @@
-"""The inputs of the decision other than results: base, affected suites, edits, waivers, template.
-They are read before the first program of the change starts."""
+"""The inputs of a run: base, affected suites, edits, waivers, template. They are read before the
+first program of the change starts."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
+from agentevals_action.errors import GitError, InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
-from agentevals_action.execution.engine import Engine
+from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.judge_trees import needs_judge_tree
 from agentevals_action.formatting import list_paths
 from agentevals_action.github.events import Job
+from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.review import CommentTemplate, Selection
+from agentevals_action.model.run import Shard
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.estimate import attempt_cost
+from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import find_change
 from agentevals_action.review.change.comment_template import choose_template
@@ -25,14 +35,15 @@ from agentevals_action.review.change.selection import (
     select_suites,
 )
 from agentevals_action.review.change.target_permissions import read_permissions
+from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.request import ReviewRequest, Suites
+from agentevals_action.review.shards import divided_budget, part_of, reduce_suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import (
-    Checkout,
-    no_suite,
-)
-from agentevals_action.suites.configuration_file import read_quarantines
+from agentevals_action.suites.checkout import Checkout, load_all, no_suite, suite_paths
+from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.redaction import Redactor, redact
+from agentevals_action.targets.calls.reply_store import check_cache
 
 
 @dataclass(frozen=True)
@@ -47,18 +58,25 @@ class RunnableSuites:
 
 
 @dataclass(frozen=True)
-class Decisive:
-    """What decides besides the results, read before the first program of the change starts.
+class ReviewInputs:
+    """All inputs of the decision except the results. They are read before the first program of the
+    change starts.
 
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
-    suites use."""
+    suites use. A shard runs a `part` of the plan, other runs all of it. `last_cost` is the mean
+    cost of an attempt in the last run (US dollars)."""
 
+    request: ReviewRequest
+    engine: Engine
+    redactor: Redactor
+    last_cost: float | None
     head_sha: str
     base: Base
     suites: Suites
     change: Change
     selected: SelectedSuites
     plan: RunnableSuites
+    part: RunnableSuites
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
     acceptance: Acceptance | None
@@ -77,7 +95,112 @@ class Head:
     suites: Suites
 
 
-async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base: Base) -> Decisive:
+@asynccontextmanager
+async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
+    """The inputs with the trees of head and base, before a program of the change starts. Raises
+    AgentEvalsError when nothing can be reviewed."""
+    given, job = request.settings, request.job
+    settings = await asyncio.to_thread(with_configuration, given, request.repository.root)
+    workspace = replace(request.workspace, settings=settings)
+    request = replace(request, workspace=workspace)
+    is_commit = job.event != "local"
+    checkout = await Checkout.at(
+        workspace.folder, settings, request.repository, is_commit=is_commit
+    )
+    require_decidable(settings.samples, settings.confirm, settings.alpha)
+    await check_cache(settings, workspace.folder, workspace.environ)
+    last_cost = await asyncio.to_thread(attempt_cost, workspace.report / HEAD_RESULTS)
+    with suppress(OutputError):  # reported when the results are written
+        await asyncio.to_thread(workspace.make_report_folder)
+    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+    suites: Suites = await asyncio.to_thread(
+        load_all, checkout, settings, paths, workspace.folder, workspace.environ
+    )
+    log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
+    async with open_engine(
+        divided_budget(settings),
+        workspace.environ,
+        workspace.folder,
+        isolation=request.isolation,
+        log=log,
+    ) as engine:
+        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
+        head_sha = await base_tree.check_head(request.repository, job)
+        async with _open_base(request, given, head_sha) as base, AsyncExitStack() as judged:
+            head = Head(head_sha, checkout, suites)
+            inputs = await _read_inputs(request, engine, redactor, head, base, last_cost)
+            await _open_judge_trees(judged, request, engine, inputs)
+            yield inputs
+
+
+@asynccontextmanager
+async def _open_base(
+    request: ReviewRequest, inputs: Settings, head_sha: str
+) -> AsyncIterator[Base]:
+    """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
+    failure is the base's problem and does not end the review."""
+    repository = request.repository
+    base = await base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
+    async with AsyncExitStack() as opened:
+        if base.sha is not None:
+            try:
+                user = request.isolation.base
+                worktree = base_tree.base_worktree(repository, base.sha, user=user)
+                root = await opened.enter_async_context(worktree)
+                base = await _with_suites(request, inputs, replace(base, root=root), root)
+            except GitError as error:
+                base = replace(base, problem=error.sentence)
+            except InvalidInput as error:
+                # With no suites on base, every regression would be a new test.
+                base = replace(base, problem="; ".join((*error.errors, str(error))))
+        yield base
+
+
+async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, root: Path) -> Base:
+    """Base with all its suites, none if the working directory is new. Raises InvalidInput.
+
+    Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
+    decides which suites base has, and its rules of `watch` hold, too."""
+    settings, environ = request.settings, request.workspace.environ
+    with suppress(InvalidInput):  # head's corrects it
+        settings = await asyncio.to_thread(with_configuration, inputs, root)
+    repository = GitRepository(root, environ=environ)
+    if not (root / settings.working_directory).is_dir():
+        return replace(base, tracked=(await repository.listing()).tracked)
+    checkout = await Checkout.at(root, settings, repository, is_commit=True)
+    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+    suites = await asyncio.to_thread(load_all, checkout, settings, paths, root, environ)
+    return replace(
+        base,
+        suites=suites,
+        tracked=checkout.tracked,
+        watch=settings.watch_rules,
+    )
+
+
+async def _open_judge_trees(
+    opened: AsyncExitStack, request: ReviewRequest, engine: Engine, inputs: ReviewInputs
+) -> None:
+    """Checks out the commit of each side from which a judge may run once more, in the container.
+    Raises GitError."""
+    base, plan, repository = inputs.base, inputs.plan, request.repository
+    if request.isolation.judge is None:
+        return
+    sides = [(repository.root, inputs.head_sha, plan.head), (base.root, base.sha, plan.base)]
+    for root, sha, suites in sides:
+        if root and sha and any(map(needs_judge_tree, suites.values())):
+            tree = await opened.enter_async_context(base_tree.judge_tree(repository, sha))
+            engine.judge_trees.add(root, tree)
+
+
+async def _read_inputs(
+    request: ReviewRequest,
+    engine: Engine,
+    redactor: Redactor,
+    head: Head,
+    base: Base,
+    last_cost: float | None,
+) -> ReviewInputs:
     """Reads what decides, in the order that the attacks below require. Raises AgentEvalsError when
     nothing can be reviewed."""
     job, workspace, repository = request.job, request.workspace, request.repository
@@ -102,16 +225,23 @@ async def read_decisive(request: ReviewRequest, engine: Engine, head: Head, base
         engine.restrict(read_permissions(base, settings, workspace.environ))
     plan = await asyncio.to_thread(_plan, selected, head.suites, base, engine, job)
     quarantines = await _read_quarantines(request, checkout, base)
-    acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
+    acceptance = None
+    if settings.shard is None:  # the merge asks
+        acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
     named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
     await asyncio.to_thread(engine.load, (*plan.head.values(), *plan.base.values()))
-    return Decisive(
+    return ReviewInputs(
+        request=request,
+        engine=engine,
+        redactor=redactor,
+        last_cost=last_cost,
         head_sha=head.sha,
         base=base,
         suites=head.suites,
         change=change,
         selected=selected,
         plan=plan,
+        part=_part(plan, settings.shard) if settings.shard else plan,
         edits=await asyncio.to_thread(_find_edits, plan, engine),
         quarantines=quarantines,
         acceptance=acceptance,
@@ -185,6 +315,30 @@ def _plan(
         {one.path: by_path[one.path] for one in ready},
         {path: on_base[there] for path, there in base_paths.items() if there in on_base},
         tuple(dict.fromkeys(one for diagnostics in missing.values() for one in diagnostics)),
+    )
+
+
+def _part(plan: RunnableSuites, shard: Shard) -> RunnableSuites:
+    """The tests of a shard, and the suites that have some of them."""
+    sides = (plan.head, plan.base)
+    tests = {
+        path: tuple(test for side in sides if path in side for test in side[path].tests)
+        for path in plan.head
+    }
+    names = part_of(tests, shard)
+
+    def reduced(suites: Mapping[str, Suite]) -> Mapping[str, Suite]:
+        return {
+            path: reduce_suite(suite, names[path], shard.total)
+            for path, suite in suites.items()
+            if path in names
+        }
+
+    return replace(
+        plan,
+        selections=tuple(each for each in plan.selections if each.path in names),
+        head=reduced(plan.head),
+        base=reduced(plan.base),
     )
 
 

@@ -1,0 +1,114 @@
+"""A run without its rows: what ran, why, and what decides, as `run.json` has it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.edits import Edit
+from agentevals_action.model.quarantine import Acceptance, Quarantines
+from agentevals_action.model.result import CAMEL_CASE
+from agentevals_action.model.review import CommentTemplate, Selection
+
+#: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
+MAX_SHARDS = 256
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of `total` shards, numbered from 1."""
+
+    number: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.total}"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
+    `min_pass_rate` is 0–1 over the scored tests; `on_inconclusive` is `fail`, `neutral` or `pass`.
+    `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
+    suite makes the check neutral. At most `confirm` fresh samples are taken of a suspect, `alpha`
+    (0–1) is the probability of a false regression for the whole run. With `asks_person`, a person
+    can repeat the run with keys: the check run of an inconclusive one asks for that and blocks as
+    before."""
+
+    fail_on: frozenset[str]
+    min_pass_rate: float | None = None
+    on_inconclusive: Literal["fail", "neutral", "pass"] = "fail"
+    accept_label: str = "agentevals:accept"
+    untouched: str = "pass"
+    confirm: int = 6
+    alpha: float = 0.05
+    asks_person: bool = False
+
+
+@dataclass(frozen=True)
+class RunSuite:
+    """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
+    shards run. `problem` states why base has no results though it should, `note` why it rightly has
+    none, `origin` where they are from. `question_files` are the changed files that are part of the
+    question of a test, by its id."""
+
+    selection: Selection
+    name: str
+    tests: tuple[str, ...]
+    problem: str = ""
+    note: str = ""
+    origin: BaselineOrigin | None = None
+    edits: tuple[Edit, ...] = ()
+    question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The suite's path on head."""
+        return self.selection.path
+
+    @property
+    def base_path(self) -> str:
+        """The suite's path on base."""
+        return self.selection.base_path or self.path
+
+
+class Run(BaseModel):
+    """A run of head and base, as `compare` needs it besides the rows.
+
+    `head_sha` is the commit of the reports, `commit` the one that is checked out (a merge commit),
+    `time` the start (ISO 8601, UTC). `inputs` is a digest of all inputs that decide what runs.
+    `rows` are the numbers of rows of head and base. `refused` are the reasons why nothing could
+    run: the outcome is invalid. `problems` are sentences about what is missing, which make a pass
+    inconclusive. The other fields are as in `Review`."""
+
+    model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid", allow_inf_nan=False)
+
+    version: Literal[1] = 1
+    head_sha: str
+    base_sha: str | None = None
+    commit: str = ""
+    time: str = ""
+    shard: Shard | None = None
+    inputs: str = ""
+    rows: tuple[int, int] = (0, 0)
+    policy: Policy
+    samples: int = 1
+    suites: tuple[RunSuite, ...] = ()
+    baseline: BaselineInfo = BaselineInfo("none", wanted=False)
+    invalid: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    gone_suites: tuple[str, ...] = ()
+    suites_in_repository: int = 0
+    quarantines: Quarantines = Quarantines()
+    acceptance: Acceptance | None = None
+    notices: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    duration_ms: float = 0.0
+    uncommitted: tuple[str, ...] = ()
+    test_globs: tuple[str, ...] = ()
+    template: CommentTemplate | None = None
+    claims: str = ""

@@ -1,0 +1,112 @@
+"""The files of a run in its report folder: `run.json`, and the rows of head and of base."""
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.result import TestResult
+from agentevals_action.model.run import Run
+from agentevals_action.model.validation.field_errors import invalid_json
+from agentevals_action.results.jsonl import encode, encode_row, parse_results
+from agentevals_action.system.files.archives import DAMAGED
+
+RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
+RUN_FILES = (RUN, HEAD_RESULTS, BASE_RESULTS)
+#: Files of an archive, and bytes of each that is read, at most.
+_MEMBERS, _BYTES = 100, 64 << 20
+_RUN = TypeAdapter(Run)
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """A run with the rows of head and of base."""
+
+    run: Run
+    head: tuple[TestResult, ...] = ()
+    base: tuple[TestResult, ...] = ()
+
+    def files(self) -> Mapping[str, Iterator[bytes]]:
+        """The contents of the files by their names."""
+        run = self.run.model_copy(update={"rows": (len(self.head), len(self.base))})
+        return {
+            HEAD_RESULTS: (encode_row(result) + b"\n" for result in self.head),
+            BASE_RESULTS: (encode_row(result) + b"\n" for result in self.base),
+            RUN: iter([encode(_RUN, run)]),
+        }
+
+    def adding(self, notices: Iterable[str] = (), problems: Iterable[str] = ()) -> "RunResults":
+        """With more sentences."""
+        update = {
+            "notices": (*self.run.notices, *notices),
+            "problems": (*self.run.problems, *problems),
+        }
+        return replace(self, run=self.run.model_copy(update=update))
+
+
+def read_folder(folder: Path) -> RunResults:
+    """The run in a report folder. Raises InvalidInput."""
+    try:
+        return _parse({name: (folder / name).read_bytes() for name in RUN_FILES})
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        problem = f"{folder} has no complete results: {reason}"
+        raise InvalidInput(problem, "name the report folder of a run that ended") from error
+
+
+def read_archive(content: bytes) -> RunResults:
+    """The run in a ZIP, every byte of which may be an attack. The sentence of InvalidInput contains
+    no text of the archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if len(archive.infolist()) > _MEMBERS:
+                raise _refused(f"it contains more than {_MEMBERS} files")
+            contents = {name: _member(archive, name) for name in RUN_FILES}
+    except (*DAMAGED, OSError, ValueError) as error:
+        raise _refused(f"it is not a valid archive ({type(error).__name__})") from error
+    try:
+        return _parse(contents)
+    except ValueError as error:
+        raise _refused("its files are no results of a run") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The content of a member. The size in its header may be false."""
+    try:
+        with archive.open(name) as file:
+            content = file.read(_BYTES + 1)
+    except KeyError as error:
+        raise _refused(f"it contains no `{name}`") from error
+    if len(content) > _BYTES:
+        raise _refused(f"`{name}` is larger than {_BYTES >> 20} MiB")
+    return content
+
+
+def _refused(reason: str) -> InvalidInput:
+    return InvalidInput(f"the artifact of the first phase is refused: {reason}")
+
+
+def _parse(contents: Mapping[str, bytes]) -> RunResults:
+    """ValueError for files that are invalid, or lack a row."""
+    try:
+        run = _RUN.validate_json(contents[RUN])
+    except ValidationError as error:
+        raise ValueError(f"`{RUN}`: {invalid_json(error, contents[RUN])}") from error
+    head, base = (_rows(name, contents[name]) for name in (HEAD_RESULTS, BASE_RESULTS))
+    if run.rows != (len(head), len(base)):
+        raise ValueError("rows are missing")
+    return RunResults(run, head, base)
+
+
+def _rows(name: str, content: bytes) -> tuple[TestResult, ...]:
+    try:
+        rows = parse_results(content)
+    except ValueError as error:
+        raise ValueError(f"`{name}`, {error}") from error
+    if len({(row.eval_path, row.eval_id) for row in rows}) < len(rows):
+        raise ValueError(f"`{name}` has a test twice")
+    return rows

@@ -1,0 +1,110 @@
+"""Answers that are scored again because the change edits evaluators: those of base by head's, those
+of head by base's."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.execution.engine import Engine
+from agentevals_action.model.edits import SuiteEdits
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, TestResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.results.build import without_cost
+from agentevals_action.review.comparison.compare import had_workspace
+from agentevals_action.review.comparison.decision_rule import Key
+from agentevals_action.system.redaction import redact_reply
+
+#: Results by the suite's path on head and the test's id.
+Rows = Mapping[Key, TestResult]
+
+
+async def rescore_base(engine: Engine, suites: Mapping[str, Suite], head: Rows, base: Rows) -> Rows:
+    """The results of base; where head scores the same question differently, with the result of
+    base's answers by the evaluators of head's suites."""
+    to_score = {
+        key: row for key, row in base.items() if key in head and needs_head_scores(head[key], row)
+    }
+    return _with_scores(base, await _rescore(engine, suites, to_score))
+
+
+def needs_head_scores(head: TestResult, base: TestResult) -> bool:
+    """Whether head scores the same question differently and base has an answer to score again.
+
+    Not if a program judges the agent's workspace: that of base no longer exists.
+    """
+    now, before = head.fingerprint, base.fingerprint
+    if head.verdict is None or not now or not before:
+        return False
+    if now.question != before.question or now.grading == before.grading:
+        return False
+    if had_workspace(base) and any(_is_program(result) for result in head.evaluator_results):
+        return False
+    return any(sample.output_messages for sample in base.samples)
+
+
+def _is_program(result: EvaluatorResult) -> bool:
+    return result.type == "code_judge" or any(map(_is_program, result.evaluator_results))
+
+
+async def rescore_head(
+    engine: Engine, suites: Mapping[str, Suite], head: Rows, edits: Mapping[str, SuiteEdits]
+) -> Rows:
+    """The results of head; where the change edits what scores the same question, with the result of
+    head's answers by the evaluators of base's suites (by their path on head). That has the cost of
+    the scoring alone, and is an error where the answer cannot be scored."""
+    to_score = {
+        (path, name): row
+        for (path, name), row in head.items()
+        if row.verdict is not None and path in edits and name in edits[path].rescored
+    }
+    by_program = {(path, name) for path, name in to_score if name in edits[path].by_program}
+    error = None
+    if by_program:  # all suites have the same tree
+        error = await _prepare(engine, next(iter(suites.values())))
+    found, possible = {}, {}
+    for key, row in ((key, without_cost(row)) for key, row in to_score.items()):
+        reason = _without_workspace(row) or error if key in by_program else None
+        if reason:
+            found[key] = replace(
+                row, score=None, verdict=None, gates_failed=(), samples=(), error=reason
+            )
+        else:
+            possible[key] = row
+    return _with_scores(head, found | await _rescore(engine, suites, possible))
+
+
+def _without_workspace(head: TestResult) -> ErrorInfo | None:
+    """The error of a result that a program of base cannot score, because it would judge the agent's
+    workspace. None if there was none."""
+    if not had_workspace(head):
+        return None
+    reason = "the folder in which head's agent worked is gone"
+    return ErrorInfo(kind="evaluator", message=reason)
+
+
+async def _prepare(engine: Engine, suite: Suite) -> ErrorInfo | None:
+    """Prepares the tree of a suite for programs that score; the error if that fails."""
+    try:
+        await engine.prepare(suite.root)
+    except AttemptError as error:
+        return ErrorInfo(kind="prepare", message=f"for the base, {error.sentence}")
+    return None
+
+
+async def _rescore(
+    engine: Engine, suites: Mapping[str, Suite], rows: Rows
+) -> dict[Key, TestResult]:
+    tests = {path: {test.id: test for test in suites[path].tests} for path, _ in rows}
+    scored = await asyncio.gather(
+        *(
+            engine.runner.regrade(suites[path], tests[path][name], row)
+            for (path, name), row in rows.items()
+        )
+    )
+    return dict(zip(rows, map(redact_reply, scored), strict=True))
+
+
+def _with_scores(rows: Rows, scores: Rows) -> Rows:
+    rescored = {key: replace(rows[key], rescored=score) for key, score in scores.items()}
+    return {**rows, **rescored}

@@ -1,1 +1,0 @@
-"""A review on several machines: the plan, the shards, and the merge of their results."""

@@ -1,0 +1,190 @@
+"""A run on several machines: the part of the tests that each runs, and the merge of the parts."""
+
+import hashlib
+import heapq
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.formatting import counted, distinct, joined, plural
+from agentevals_action.model.result import TestResult
+from agentevals_action.model.run import Run, RunSuite, Shard
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.results.run_folder import RunResults
+from agentevals_action.review.comparison.decision_rule import Key
+from agentevals_action.settings import Settings
+
+#: The inputs that decide which tests run and how: all shards must have them in common.
+_COMMON = (
+    *("suites", "select", "watch", "untouched", "targets", "target", "judge_target", "samples"),
+    *("timeout", "setup", "prepare", "env", "strict", "working_directory", "baseline"),
+    *("baseline_branch", "baseline_file", "baseline_max_age", "cache", "cache_dir"),
+)
+
+
+def digest_of_inputs(settings: Settings) -> str:
+    """A digest of the inputs that all shards must have in common; they may contain secrets."""
+    values = repr([getattr(settings, name) for name in _COMMON])
+    return hashlib.sha256(values.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def divided_budget(settings: Settings) -> Settings:
+    """The settings with the shard's share of the budget."""
+    if settings.max_cost_usd is None or settings.shard is None:
+        return settings
+    share = settings.max_cost_usd / settings.shard.total
+    return settings.model_copy(update={"max_cost_usd": share})
+
+
+def part_of(suites: Mapping[str, Sequence[Test]], shard: Shard) -> Mapping[str, Collection[str]]:
+    """The ids of the tests of a shard by the suite's path on head, from the tests of both sides.
+    Every machine makes the same parts: the largest groups of tests first, each to the shard with
+    the fewest tests."""
+    groups = [(path, names) for path, tests in suites.items() for names in _groups(tests)]
+    loads = [(0, number) for number in range(1, shard.total + 1)]
+    part: dict[str, set[str]] = {}
+    for path, names in sorted(groups, key=lambda group: len(group[1]), reverse=True):
+        load, number = heapq.heappop(loads)
+        heapq.heappush(loads, (load + len(names), number))
+        if number == shard.number:
+            part.setdefault(path, set()).update(names)
+    return part
+
+
+def _groups(tests: Sequence[Test]) -> Sequence[Sequence[str]]:
+    """The ids of tests that stay on one machine: the turns of a conversation, and tests that share
+    a workspace, on either side."""
+    parents: dict[str, str] = {}
+    first: dict[Hashable, str] = {}
+
+    def root_of(name: str) -> str:
+        while parents[name] != name:
+            parents[name] = name = parents[parents[name]]
+        return name
+
+    for test in tests:
+        parents.setdefault(test.id, test.id)
+        for key in _shared(test):
+            parents[root_of(test.id)] = root_of(first.setdefault(key, test.id))
+    groups: dict[str, list[str]] = {}
+    for name in parents:
+        groups.setdefault(root_of(name), []).append(name)
+    return list(groups.values())
+
+
+def _shared(test: Test) -> Iterator[Hashable]:
+    if test.conversation_id is not None:
+        yield "conversation", test.conversation_id
+    workspace = test.workspace
+    if workspace and not workspace.per_test and not workspace.own:
+        yield "workspace"
+
+
+def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:
+    """A suite with these tests alone, whose targets get a share of their requests per minute."""
+    targets = {
+        name: replace(target, requests_per_minute=max(target.requests_per_minute // total, 1))
+        if target.requests_per_minute
+        else target
+        for name, target in suite.targets.targets.items()
+    }
+    tests = tuple(test for test in suite.tests if test.id in names)
+    return replace(suite, tests=tests, targets=replace(suite.targets, targets=targets))
+
+
+def describe(results: RunResults) -> str:
+    """A sentence about what a shard ran."""
+    errors = sum(row.verdict is None for row in results.head)
+    ended = f", {errors:,} of which ended in an error" if errors else ""
+    return f"shard {results.run.shard}: {counted(len(results.head), 'test')} ran{ended}"
+
+
+def exit_code(results: RunResults) -> ExitCode:
+    """Inconclusive if a test ended in an error, so that "re-run failed jobs" runs this shard again.
+    Whether tests fail is for the merge to decide."""
+    if results.run.invalid:
+        return ExitCode.INVALID
+    is_complete = all(row.verdict for row in results.head) and not results.run.problems
+    return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
+
+
+def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str]) -> RunResults:
+    """The results of all shards as those of one run. What a shard lacks is in the problems of the
+    run. `unreadable` are sentences about folders that cannot be read. Raises InvalidInput without a
+    shard of the commit `head_sha`."""
+    ordered = sorted(parts, key=lambda part: part.run.time, reverse=True)
+    own = [part for part in ordered if part.run.shard and part.run.head_sha == head_sha]
+    if not own:
+        raise InvalidInput(
+            "; ".join([f"there are no results of a shard of {head_sha[:12]}", *unreadable]),
+            "download the report folders of the shards before this step",
+        )
+    latest = own[0].run
+    problems = [*unreadable]
+    newest: dict[int, RunResults] = {}
+    for part in ordered:
+        if difference := _difference(part.run, latest):
+            problems.append(f"the results of {_name(part.run)} are not used: {difference}")
+        elif part.run.shard:
+            newest.setdefault(part.run.shard.number, part)
+    total = latest.shard.total if latest.shard else 0
+    missing = [str(number) for number in range(1, total + 1) if number not in newest]
+    if missing:
+        shards, have = plural(len(missing), "shard", "shards"), plural(len(missing), "has", "have")
+        problems.append(f"{shards} {joined(missing)} of {total} {have} no results")
+    used = [newest[number] for number in sorted(newest)]
+    tests = [(suite, test) for suite in latest.suites for test in suite.tests]
+    head = {(suite.path, test): index for index, (suite, test) in enumerate(tests)}
+    base = {(suite.base_path, test): index for index, (suite, test) in enumerate(tests)}
+    return RunResults(
+        _merged([part.run for part in used], problems),
+        _in_order((row for part in used for row in part.head), head),
+        _in_order((row for part in used for row in part.base), base),
+    )
+
+
+def _in_order(rows: Iterable[TestResult], order: Mapping[Key, int]) -> tuple[TestResult, ...]:
+    return tuple(sorted(rows, key=lambda row: order.get((row.eval_path, row.eval_id), len(order))))
+
+
+def _name(run: Run) -> str:
+    return f"shard {run.shard}" if run.shard else "a run that is no shard"
+
+
+def _difference(run: Run, latest: Run) -> str:
+    """Why a run does not belong to the same run as the latest shard; empty if it does."""
+    if run.shard is None or latest.shard is None or run.shard.total != latest.shard.total:
+        return f"the latest is shard {latest.shard}"
+    commits = [(each.head_sha, each.base_sha, each.commit) for each in (run, latest)]
+    if commits[0] != commits[1]:
+        return "they are of another commit or base"
+    tests = [[(suite.path, suite.tests) for suite in each.suites] for each in (run, latest)]
+    if (run.inputs, run.policy) != (latest.inputs, latest.policy) or tests[0] != tests[1]:
+        return "they are of other inputs or tests: give all jobs the same"
+    return ""
+
+
+def _merged(runs: Sequence[Run], problems: Sequence[str]) -> Run:
+    problem = next(filter(None, (run.baseline.problem for run in runs)), "")
+    return runs[0].model_copy(
+        update={
+            "shard": None,
+            "suites": tuple(map(_merged_suite, *(run.suites for run in runs))),
+            "baseline": replace(runs[0].baseline, problem=problem),
+            "invalid": distinct(run.invalid for run in runs),
+            "warnings": distinct(run.warnings for run in runs),
+            "notices": distinct(run.notices for run in runs),
+            "problems": distinct([*(run.problems for run in runs), problems]),
+            "uncommitted": distinct(run.uncommitted for run in runs),
+            "duration_ms": max(run.duration_ms for run in runs),
+        }
+    )
+
+
+def _merged_suite(*parts: RunSuite) -> RunSuite:
+    """A suite of which each shard ran a part: base's results are known if all have them."""
+    return replace(
+        parts[0],
+        problem=next(filter(None, (part.problem for part in parts)), ""),
+        origin=next(filter(None, (part.origin for part in parts)), None),
+    )
