@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from agentevals_action.formatting import CUT
 
@@ -147,7 +148,7 @@ def _forms(secret: str) -> Iterator[str]:
         *encoded64,
         *(text.replace("+", "-").replace("/", "_") for text in encoded64),
         *(form for text in encoded for form in (text, _lower_escapes(text))),
-        *(form for text in escaped for form in (text, text.replace("/", "\\/"))),
+        *escaped,
     ]
     yield from (form for form in forms if len(form) >= MIN_LENGTH)
 
@@ -195,7 +196,15 @@ def redact_reply(reply: Record) -> Record:
 
 def redact_record(record: Record, redactor: Redactor) -> Record:
     """A record (a review, a result) with every text in it redacted, keys of mappings included,
-    before a report escapes them. Data that nests deeper than `_MAX_DEPTH` levels is masked."""
+    before a report escapes them. Data that nests deeper than `_MAX_DEPTH` levels is masked.
+
+    Nearly all records are without secrets: their JSON shows that 50 times faster than a walk."""
+    try:
+        text = to_json(record, fallback=str).decode()
+    except ValueError:  # what JSON cannot contain, or nests too deeply
+        text = None
+    if text is not None and redactor.redact(text) == text:
+        return record
     redacted: Record = _redacted(record, redactor, _MAX_DEPTH)
     return redacted
 
@@ -217,8 +226,5 @@ def _rebuilt(value: Any, inner: Callable[[Any], Any]) -> Any:
         return {inner(key): inner(item) for key, item in value.items()}
     is_model = isinstance(value, BaseModel)
     names = type(value).model_fields if is_model else [field.name for field in fields(value)]
-    parts = {name: getattr(value, name) for name in names}
-    changed = {name: after for name, part in parts.items() if (after := inner(part)) != part}
-    if not changed:
-        return value
+    changed = {name: inner(getattr(value, name)) for name in names}
     return value.model_copy(update=changed) if is_model else replace(value, **changed)

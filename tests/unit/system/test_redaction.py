@@ -65,30 +65,12 @@ FORMS = {
     "url in lower case": quote(SECRET, safe="").lower(),
     "json": json.dumps(SECRET)[1:-1],
     "json unescaped": json.dumps(SECRET, ensure_ascii=False)[1:-1],
-    "json of PHP": json.dumps(SECRET).replace("/", "\\/")[1:-1],
 }
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_redact__every_form(form: str) -> None:
     assert Redactor([SECRET]).redact(f"before {form} after") == f"before {MASK} after"
-
-
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-@pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "x-access-token:", "user:"])
-@pytest.mark.parametrize("after", ["", "!", "!!", "@host"])
-def test_redact__base64_wherever_the_secret_stands_in_it(
-    encode: type, before: str, after: str
-) -> None:
-    secret = "ghs_0123456789abcdefXYZ?>~"
-    encoded = encode(f"{before}{secret}{after}".encode()).decode()
-    clean = Redactor([secret]).redact(f"Authorization: basic {encoded}.")
-    assert MASK in clean
-    left = "".join(
-        character for character in clean.partition("basic ")[2] if character not in "*.="
-    )
-    assert secret not in str(base64.b64decode(left + "A" * (-len(left) % 4)))
-    assert len(left) <= (len(before) + len(after)) * 4 / 3 + 4
 
 
 @given(before=st.binary(max_size=12), secret=SECRETS, after=st.binary(max_size=12))
