@@ -14,6 +14,7 @@ from agentevals_action.errors import GitError
 from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system import process
 from agentevals_action.system.resources import exhausted
+from agentevals_action.system.start_errors import describe_start
 
 _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
@@ -43,9 +44,8 @@ _CONFIG = (
     ("user.name", "github-actions[bot]"),
     ("user.email", "41898282+github-actions[bot]@users.noreply.github.com"),
 )
-#: The commands that ask the origin.
-_REMOTE = ("fetch", "ls-remote", "push")
-
+#: Bytes of output that git may write: part of a list of files would be a wrong answer.
+_OUTPUT_LIMIT = 256 * 1024 * 1024
 _STATUSES = {
     "A": "added",
     "D": "removed",
@@ -84,7 +84,6 @@ class GitRepository:
         self.root, self.token, self.server_url = root, token, server_url
         self.environ, self.seconds = environ or {}, seconds
         self._commits: dict[str, Sequence[str]] = {}
-        self._is_partial: bool | None = None
 
     @classmethod
     async def open(
@@ -99,7 +98,7 @@ class GitRepository:
         found = cls(path, token, server_url, environ, seconds)
         done = await found._call("rev-parse", "--show-toplevel")
         if done.returncode == 0:
-            found.root = Path(os.fsdecode(done.stdout.removesuffix(b"\n"))).resolve()
+            found.root = Path(os.fsdecode(done.output.removesuffix(b"\n"))).resolve()
             return found
         advice = "change to the folder of your repository, or make this one with `git init`"
         if found.environ.get("GITHUB_ACTIONS") == "true":
@@ -114,14 +113,6 @@ class GitRepository:
         folder = await self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
 
-    async def _lacks_objects(self) -> bool:
-        """Whether files or folders of commits may be missing (`filter` of actions/checkout)."""
-        if self._is_partial is None:
-            names = r"^remote\..*\.promisor$"
-            found = await self._call("config", "--get-regexp", "--name-only", names)
-            self._is_partial = found.returncode == 0
-        return self._is_partial
-
     async def head(self) -> str:
         """SHA of HEAD's commit."""
         if (sha := await self.resolve("HEAD")) is None:
@@ -135,7 +126,7 @@ class GitRepository:
         if revision == "HEAD" or _SHA.fullmatch(revision):
             return next(iter(await self._read_commit(revision)), "").removeprefix("commit ") or None
         done = await self._call("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-        return done.stdout.decode("ascii").strip() if done.returncode == 0 else None
+        return done.stdout.strip() if done.returncode == 0 else None
 
     async def has(self, sha: str) -> bool:
         """Whether the repository contains the commit."""
@@ -167,8 +158,7 @@ class GitRepository:
             done = await self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
             if done.returncode != 0:
                 return ()
-            text = done.stdout.decode("utf-8", "replace")
-            headers = text.partition("\n\n")[0].split("\n")
+            headers = done.stdout.partition("\n\n")[0].split("\n")
             self._commits[headers[0].removeprefix("commit ")] = headers
             return headers
         return self._commits[revision]
@@ -192,8 +182,8 @@ class GitRepository:
         """SHA of the best common ancestor; None if the repository contains none."""
         done = await self._call("merge-base", one, other)
         if done.returncode not in (0, 1):
-            raise _failure("merge-base", done)
-        return done.stdout.decode("ascii").strip() or None
+            raise GitError(f"`git merge-base` failed: {_last_line(done.stderr)}")
+        return done.stdout.strip() or None
 
     async def fetch(self, sha: str) -> None:
         """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
@@ -207,7 +197,7 @@ class GitRepository:
         done = await self._call("remote", "get-url", "origin")
         if done.returncode != 0:
             raise GitError("the repository has no remote `origin`", "add it with `git remote add`")
-        url = os.fsdecode(done.stdout).strip()
+        url = os.fsdecode(done.output).strip()
         over_ssh = re.fullmatch(r"(?:ssh://)?git@[^/:]+[/:](.+)", url)
         return f"{self.server_url}/{over_ssh[1]}" if over_ssh and self.token else url
 
@@ -254,7 +244,7 @@ class GitRepository:
         options = ["--name-status", "-z", "--find-renames", "--no-ext-diff", "--no-relative"]
         options += [f"-l{_RENAME_LIMIT}", "--ignore-submodules=dirty"]
         revisions = (base,) if head is None else (base, head)
-        output = await self._read_objects("diff", *options, *revisions, "--")
+        output = await self._read("diff", *options, *revisions, "--", network=True)
         found = _parse_name_status(output)
         if head is not None:
             return found
@@ -264,10 +254,13 @@ class GitRepository:
 
     async def listing(self) -> "TreeListing":
         """The files of the working tree."""
-        tracked = frozenset(await self._names("ls-files", "-z", "--cached"))
-        others = await self._names("ls-files", "-z", "--others", "--exclude-standard")
+        entries = await self._names(
+            "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
+        )
+        names = {entry[2:] for entry in entries}
+        tracked = frozenset(entry[2:] for entry in entries if not entry.startswith("?"))
         missing = frozenset(name for name in tracked if not os.path.lexists(self.root / name))
-        return TreeListing(tuple(sorted({*tracked, *others} - missing)), tracked, missing)
+        return TreeListing(tuple(sorted(names - missing)), tracked, missing)
 
     async def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
@@ -285,7 +278,7 @@ class GitRepository:
     async def _settings_without_filters(self) -> Sequence[str]:
         """Options of git that replace the programs of all filters by none."""
         found = await self._call("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
-        names = {os.fsdecode(name).rpartition(".")[0] for name in found.stdout.split(b"\0") if name}
+        names = {os.fsdecode(name).rpartition(".")[0] for name in found.output.split(b"\0") if name}
         empty = ("clean=", "process=", "required=false")
         return [word for name in sorted(names) for one in empty for word in ("-c", f"{name}.{one}")]
 
@@ -302,12 +295,10 @@ class GitRepository:
 
     async def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
-        options = ("-z", "--full-tree", sha, "--", f":(literal){path}")
-        entry = await self._read_objects("ls-tree", *options)
-        about = entry.partition(b"\t")[0].decode("ascii").split()
-        if about[1:2] != ["blob"]:
+        done = await self._call("cat-file", "blob", f"{sha}:{path}", network=True)
+        if done.returncode != 0 and path in done.stderr:  # `path 'x' does not exist in 'SHA'`
             return None
-        return await self._read_objects("cat-file", "blob", about[2])
+        return self._checked("cat-file", done).output
 
     async def check_out(self, sha: str) -> None:
         """Puts the working tree and HEAD on a commit, on no branch. Changes of tracked files are
@@ -323,46 +314,39 @@ class GitRepository:
         output = await self._read(*arguments)
         return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
 
-    async def _read_objects(self, *arguments: str) -> bytes:
-        """As `_read`. In a partial clone, git fetches the objects that are missing."""
-        return await self._read(*arguments, network=await self._lacks_objects())
-
     async def _succeeds(self, *arguments: str) -> bool:
         return (await self._call(*arguments)).returncode == 0
 
     async def _read(self, *arguments: str, network: bool = False) -> bytes:
-        done = await self._call(*arguments, network=network)
-        if done.returncode != 0:
-            raise _failure(arguments[0], done)
-        return done.stdout
+        return self._checked(arguments[0], await self._call(*arguments, network=network)).output
 
-    async def _call(self, *arguments: str, network: bool = False) -> process.CompletedBytes:
-        timeout = _NETWORK_SECONDS if network else self.seconds
-        # Git with a token in its environment is a target for other programs of its user.
-        sends_token = network and (arguments[0] in _REMOTE or await self._lacks_objects())
-        environment = self._environment(network, sends_token)
+    def _checked(self, command: str, done: process.Completed) -> process.Completed:
+        if done.returncode != 0:
+            raise GitError(f"`git {command}` failed: {_last_line(done.stderr)}")
+        return done
+
+    async def _call(self, *arguments: str, network: bool = False) -> process.Completed:
+        """Runs git; a call with `network` gets the token, for the origin and for the objects that
+        are missing in a partial clone."""
         try:
-            return await process.call(
-                ("git", *arguments), cwd=self.root, environment=environment, timeout=timeout
+            done = await process.run(
+                ("git", *arguments),
+                cwd=self.root,
+                environment=self._environment(network),
+                timeout=_NETWORK_SECONDS if network else self.seconds,
+                limit=_OUTPUT_LIMIT,
             )
-        except TimeoutError as error:
-            raise GitError(
-                f"`git {arguments[0]}` took longer than {timeout:g} s",
-                "see whether the origin answers",
-            ) from error
         except OSError as error:
             if problem := exhausted(error):
                 raise problem from error
-            if not self.root.is_dir():
-                raise GitError(
-                    f"there is no folder {self.root}", "check the repository out first"
-                ) from error
-            raise GitError(
-                f"`git {arguments[0]}` could not be run: {error}",
-                "install git and put it on the PATH",
-            ) from error
+            reason, _ = describe_start(error, "git", self.root)
+            advice = "check the repository out first, and install git on the PATH"
+            raise GitError(f"`git {arguments[0]}` could not be run: {reason}", advice) from error
+        if done.timed_out or done.truncated:
+            raise GitError(f"`git {arguments[0]}` {done.failure}", "see whether the origin answers")
+        return done
 
-    def _environment(self, network: bool, sends_token: bool) -> dict[str, str]:
+    def _environment(self, network: bool) -> dict[str, str]:
         environment = {"PATH": _PATH}
         for name, value in self.environ.items():
             if _PASSED_ON.fullmatch(name) or (network and _PROXIES.fullmatch(name)):
@@ -371,7 +355,7 @@ class GitRepository:
         environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
         if not network:  # in a partial clone git would fetch; before 2.44 the first has no effect
             environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-        config = [*_CONFIG, *(self._authorization() if sends_token and self.token else ())]
+        config = [*_CONFIG, *(self._authorization() if network and self.token else ())]
         environment["GIT_CONFIG_COUNT"] = str(len(config))
         for number, (key, value) in enumerate(config):
             environment[f"GIT_CONFIG_KEY_{number}"] = key
@@ -410,11 +394,7 @@ def _id_on_disk(path: Path) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _failure(command: str, done: process.CompletedBytes) -> GitError:
-    return GitError(f"`git {command}` failed: {_last_line(done.stderr)}")
-
-
-def _last_line(stderr: bytes) -> str:
-    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+def _last_line(stderr: str) -> str:
+    lines = [line for line in stderr.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
     return (fatal or lines or ["no error message"])[-1].removeprefix("fatal: ")

@@ -12,6 +12,7 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,8 +25,6 @@ from agentevals_action.system.start_errors import describe_start
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
-#: Bytes of each stream that `call` accepts: part of a list of files would be a wrong answer.
-CALL_LIMIT = 256 * 1024 * 1024
 #: Seconds between SIGTERM and SIGKILL.
 GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
@@ -44,25 +43,37 @@ OnOutput = Callable[[int, bytes], None]
 
 @dataclass(frozen=True)
 class Completed:
-    """A child that ended. `returncode` is negative for a signal; texts are UTF-8 with replacement
-    and bounded. `failure` says how it ended, after a subject: `ended with exit code 3`; empty if
-    the code is 0 and the output complete."""
+    """A child that ended, with the bytes of its two streams, as far as they were kept. `returncode`
+    is negative for a signal. `failure` says how it ended, after a subject: `ended with exit code
+    3`; empty if the code is 0 and the output complete."""
 
     returncode: int
-    stdout: str
-    stderr: str
+    output: bytes
+    errors: bytes
     timed_out: bool = False
-    truncated: bool = False
+    #: The streams that wrote more than was kept.
+    cut: frozenset[int] = frozenset()
     failure: str = ""
 
+    @property
+    def truncated(self) -> bool:
+        """Whether it wrote more than was kept."""
+        return bool(self.cut)
 
-@dataclass(frozen=True)
-class CompletedBytes:
-    """A child of `call` that ended, with its complete output."""
+    @cached_property
+    def stdout(self) -> str:
+        """Standard output without secrets: UTF-8 with replacement."""
+        return self._text(1, self.output)
 
-    returncode: int
-    stdout: bytes
-    stderr: bytes
+    @cached_property
+    def stderr(self) -> str:
+        """Standard error without secrets: UTF-8 with replacement."""
+        return self._text(2, self.errors)
+
+    def _text(self, stream: int, data: bytes) -> str:
+        # The rest of a line that was cut could be part of a secret.
+        kept = data[: data.rfind(b"\n") + 1] if stream in self.cut else data
+        return redact(kept.decode("utf-8", "replace"))
 
 
 async def run(
@@ -76,31 +87,30 @@ async def run(
     on_output: OnOutput | None = None,
     user: ChildUser | None = None,
 ) -> Completed:
-    """Runs a child until it ends or `timeout` seconds pass, and keeps the complete lines in the
-    first `limit` bytes of each stream, without secrets: the rest of a line could be part of one. It
-    runs as `user`, or as the user of this process.
+    """Runs a child until it ends or `timeout` seconds pass, and keeps the first `limit` bytes of
+    each stream. It runs as `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
-    child = _Collector(limit, on_output, asyncio.Event())
+    child = _Collector(limit, on_output)
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
         transport = await start(child, command, cwd, environment, feed, user)
     try:
-        timed_out = not await _occurs(child.done, timeout)
+        timed_out = not await _occurs(child.exited, timeout)
     finally:
         returncode = await end(child, transport)
-    stdout, stderr = (redact(child.text(fd)) for fd in _STREAMS)
     failure = ""
     if timed_out:
         failure = f"did not end within {timeout:g} s"
     elif returncode:
         failure = describe_end(returncode)
-    elif child.truncated:
+    elif child.cut:
         failure = f"wrote more than {limit / 1024**2:g} MB"
-    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated), failure)
+    output, errors = (bytes(child.output[fd]) for fd in _STREAMS)
+    return Completed(returncode, output, errors, timed_out, frozenset(child.cut), failure)
 
 
 async def run_checked(
@@ -173,33 +183,6 @@ def describe_end(returncode: int) -> str:
     return f"ended with exit code {returncode}"
 
 
-async def call(
-    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float
-) -> CompletedBytes:
-    """Runs a child without input to its end; as in `run`, no process of its group is left.
-
-    OSError if it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) after
-    `timeout` seconds."""
-    done = asyncio.Event()
-
-    def stop_at_limit(_fd: int, _kept: bytes) -> None:
-        if child.truncated:
-            done.set()
-
-    child = _Collector(CALL_LIMIT, stop_at_limit, done)
-    with Path(os.devnull).open("rb") as nothing:
-        transport = await start(child, command, cwd, environment, nothing, None)
-    try:
-        ended = await _occurs(done, timeout)
-    finally:
-        returncode = await end(child, transport)
-    if not ended:
-        raise TimeoutError(f"{command[0]} did not end within {timeout:g} s")
-    if child.truncated:
-        raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")
-    return CompletedBytes(returncode, *(bytes(child.output[fd]) for fd in _STREAMS))
-
-
 class Child(asyncio.SubprocessProtocol):
     """A child process as its parent sees it: its two streams and its end."""
 
@@ -235,20 +218,13 @@ class Child(asyncio.SubprocessProtocol):
 
 
 class _Collector(Child):
-    """Collects the output of a child up to a limit; `done` is set at its end, if the caller did not
-    set it before."""
+    """Collects the output of a child up to a limit of bytes for each stream."""
 
-    def __init__(self, limit: int, on_output: OnOutput | None, done: asyncio.Event) -> None:
+    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
         super().__init__()
-        self.done = done
         self.output = {fd: bytearray() for fd in _STREAMS}
-        self.truncated: set[int] = set()
+        self.cut: set[int] = set()
         self._limit, self._on_output = limit, on_output
-
-    def process_exited(self) -> None:
-        """Called when the process ends."""
-        super().process_exited()
-        self.done.set()
 
     def add_output(self, fd: int, data: bytes) -> None:
         """Keeps what fits into the limit."""
@@ -256,16 +232,9 @@ class _Collector(Child):
         fitting = data[: self._limit - len(kept)]
         kept += fitting
         if len(fitting) < len(data):
-            self.truncated.add(fd)
+            self.cut.add(fd)
         if self._on_output:
             self._on_output(fd, fitting)
-
-    def text(self, fd: int) -> str:
-        """The kept output; without its last line if that is cut."""
-        kept = self.output[fd]
-        return (kept[: kept.rfind(b"\n") + 1] if fd in self.truncated else kept).decode(
-            "utf-8", "replace"
-        )
 
 
 class _Stream(asyncio.Protocol):

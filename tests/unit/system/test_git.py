@@ -50,7 +50,7 @@ def test_root__without_a_repository(tmp_path: Path) -> None:
 def test_root__without_git(made: Repository, tmp_path: Path) -> None:
     with pytest.raises(GitError, match="could not be run") as caught:
         asyncio.run(GitRepository.open(made.path, environ={"PATH": str(tmp_path)}))
-    assert "install git" in caught.value.hint
+    assert "there is no command 'git'" in str(caught.value)
 
 
 def test_root__of_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def recorded(tmp_path: Path, clone: Repository) -> tuple[Any, Path]:
     return opened(clone, token=token, environ=environ), log
 
 
-def test_token__only_calls_that_fetch_get_it(tmp_path: Path) -> None:
+def test_token__only_calls_that_may_fetch_get_it(tmp_path: Path) -> None:
     request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
     clone = request.checkout(tmp_path / "workspace", request.merge)
     repository, log = recorded(tmp_path, clone)
@@ -335,12 +335,8 @@ def test_token__only_calls_that_fetch_get_it(tmp_path: Path) -> None:
     repository.uncommitted()
     repository.add_worktree(tmp_path / "tree", request.main)
     assert set(log.read_text().splitlines()) == {
-        *("fetch token", "connection token"),
-        *(
-            f"{name} none"
-            for name in ("rev-parse", "diff", "ls-tree", "cat-file", "ls-files", "status")
-        ),
-        *("worktree none", "config none"),
+        *(f"{name} token" for name in ("fetch", "connection", "diff", "cat-file", "worktree")),
+        *(f"{name} none" for name in ("rev-parse", "ls-files", "status")),
     }
 
 

@@ -344,33 +344,9 @@ def test_run_checked__what_the_caller_accepts_is_no_error(
     assert asyncio.run(done).failure
 
 
-def call(tmp_path: Path, *command: str, timeout: float = 30) -> process.CompletedBytes:
-    return asyncio.run(
-        process.call(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=timeout)
-    )
-
-
-def test_call__gives_raw_bytes(tmp_path: Path) -> None:
-    done = call(tmp_path, "sh", "-c", "printf 'a\\000\\376'; printf '\\377' >&2; cat; exit 4")
-    assert done == process.CompletedBytes(4, b"a\0\xfe", b"\xff")
-
-
-def test_call__past_the_limit_it_refuses_instead_of_cutting(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="more than"):
-        call(tmp_path, *python("import os\nwhile True: os.write(1, b'x' * 1048576)"), timeout=100)
-
-
-def test_call__what_cannot_be_started_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        call(tmp_path, "no-such-program-here")
-    with pytest.raises(OSError, match="cannot be passed"):
-        call(tmp_path, "echo", "a\0b")
-
-
-def test_call__time_out_kills_the_group(tmp_path: Path) -> None:
-    with pytest.raises(TimeoutError, match="sh did not end within 2 s"):
-        call(tmp_path, "sh", "-c", "sleep 300 & echo $! $$ > pids; wait", timeout=2)
-    assert all(gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+def test_run__keeps_the_bytes(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "printf 'a\\000\\376'; printf '\\377' >&2")
+    assert (done.output, done.errors) == (b"a\0\xfe", b"\xff")
 
 
 def powerless_python() -> list[str]:

@@ -65,11 +65,11 @@ async def _git(folder: Path, *arguments: str) -> None:
         environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
     command = ("git", *arguments)
     try:
-        done = await process.call(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
+        done = await process.run(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
     except OSError as error:
         raise GitError(
             f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"
         ) from error
     if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip()
+        reason = done.stderr.strip() or done.failure
         raise GitError(f"`git {arguments[0]}` failed: {reason}", "check the folder it names")
