@@ -59,7 +59,7 @@ def test_selftest__json_is_one_document_and_the_same_each_time(folder: Path) -> 
     )
     found = json.loads(first.out)
     assert first.out == again.out
-    assert (found["notScored"], found["samplesNeeded"]) == (0, None)
+    assert (found["steady"], found["samplesNeeded"]) == (0, None)
     assert found["blocked"] == pytest.approx(1 / 3)
     assert [(test["test"], test["passed"], test["flakeRate"]) for test in found["tests"]] == [
         ("flaky", 2, 0.5),

@@ -3,12 +3,11 @@ then."""
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -149,21 +148,3 @@ class _Lines:
         if is_due or monotonic() - self._printed >= _INTERVAL:
             self._printed = monotonic()
             print(line, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def show_checks(total: int) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal how many targets have answered; the block calls it with each name."""
-    if not sys.stderr.isatty():
-        yield lambda _name: None
-        return
-    done = 0
-    with rich_console(sys.stderr).status(f"checking {counted(total, 'target')} …") as status:
-
-        def finish(name: str) -> None:
-            nonlocal done
-            done += 1
-            last = escape(printable(name, _NAME))
-            status.update(f"checking {counted(total, 'target')} … {done} done, the last {last}")
-
-        yield finish

@@ -4,10 +4,10 @@ that commit would block. Pure."""
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import Record, SampleResult, TestResult
 from agentevals_action.results import scoring
 from agentevals_action.review.comparison.decision_rule import find_fall
 
@@ -18,8 +18,7 @@ SAMPLE_COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 300
 
 
-@dataclass(frozen=True)
-class Flakiness:
+class Flakiness(Record):
     """One test over several samples of one commit: `passed` of the `scored` samples, and `errors`
     that could not be scored, with the message of the first.
 

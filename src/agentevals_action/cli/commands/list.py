@@ -1,16 +1,15 @@
 """`list`: suites and tests, and which suites a change affects."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
-from agentevals_action.escaping import printable
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change import base_tree
@@ -34,13 +33,10 @@ async def command(
         reasons = await _affected(loaded, base)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
     if as_json:
-        entries = [_entry(suite, reasons[suite.path]) for suite in listed]
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        output.print_json([_entry(suite, reasons[suite.path]) for suite in listed])
     else:
-        for suite in listed:
-            _print(suite, reasons[suite.path])
-        if not listed:
-            print("the change affects no suite")
+        lines = [line for suite in listed for line in _lines(suite, reasons[suite.path])]
+        output.print_lines(lines or ["the change affects no suite"])
     has_errors = any(isinstance(suite, BrokenSuite) for suite in listed)
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
 
@@ -61,9 +57,9 @@ async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str,
 
 
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"path": suite.path, "reasons": list(reasons)}
+    entry: dict[str, Any] = {"path": suite.path, "reasons": reasons}
     if isinstance(suite, BrokenSuite):
-        return entry | {"errors": [str(diagnostic) for diagnostic in suite.errors]}
+        return entry | {"errors": list(map(str, suite.errors))}
     tests = [
         {"id": test.id, "path": test.location.path, "line": test.location.line}
         for test in suite.tests
@@ -71,14 +67,11 @@ def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]
     return entry | {"name": suite.name, "tests": tests}
 
 
-def _print(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> None:
-    print(printable(suite.path))
-    for reason in reasons:
-        print(f"  {printable(reason, 1000)}")
+def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> Sequence[str]:
+    below: Sequence[str]
     if isinstance(suite, BrokenSuite):
-        for diagnostic in suite.errors:
-            print(f"  {printable(str(diagnostic), 1000)}")
-        return
-    for test in suite.tests:
-        location = f"{printable(test.location.path)}:{test.location.line}"
-        print(f"  - {printable(test.id)}  ({location})")
+        below = [str(error) for error in suite.errors]
+    else:
+        places = ((test.id, test.location) for test in suite.tests)
+        below = [f"- {name}  ({place.path}:{place.line})" for name, place in places]
+    return [suite.path, *(f"  {line}" for line in (*reasons, *below))]

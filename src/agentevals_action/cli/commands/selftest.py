@@ -1,31 +1,34 @@
 """`selftest`: suites that run many times on one commit: how often two runs of it would differ."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
+from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.cli.preparation import check_targets, run_tests, setup_log
 from agentevals_action.errors import ExitCode
-from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import open_engine
 from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.execution.resume import IndexedTest
 from agentevals_action.formatting import UNKNOWN, counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
-from agentevals_action.reports.terminal import print_table
 from agentevals_action.review import selftest
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
 from agentevals_action.targets.calls.reply_store import check_cache
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")
+_LEGEND = (
+    "flake rate: samples that differ from the most frequent result of their test",
+    "pairs blocked: pairs of single runs of this commit in which the second is worse",
+    "samples enough: samples per side from which at most 5 % of such pairs are worse",
+)
 
 
 @click.command("selftest")
@@ -37,7 +40,7 @@ _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "sampl
     show_default=True,
     help="Samples per test.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+@json_option
 @input_options(*_INPUTS)
 async def command(
     paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None
@@ -56,7 +59,7 @@ async def command(
     )
     steady = len(pairs) - len(tests)
     if as_json:
-        print(json.dumps(_document(found, steady), indent=2, allow_nan=False))
+        output.print_json(_document(found, steady))
     else:
         _print(found, steady)
     has_unknown = any(test.flake_rate is None for test in found)
@@ -79,26 +82,20 @@ async def _run(tests: Sequence[IndexedTest], loaded: LoadedSuites) -> Sequence[T
 
 
 def _print(found: Sequence[Flakiness], steady: int) -> None:
-    sentences = []
     if steady:
-        sentences.append(f"{counted(steady, 'test')} did not run: the result is always the same.")
+        print(f"{counted(steady, 'test')} did not run: the result is always the same.")
     if found:
         rows = [_row(f"{test.suite} {test.test}", [test]) for test in found]
         if len(found) > 1:
             rows.append(_row("all together", found))
-        print_table(sys.stdout, _TITLES, [[*map(printable, row)] for row in rows])
-        sentences += [
-            "flake rate: samples that differ from the most frequent result of their test",
-            "pairs blocked: pairs of single runs of this commit in which the second is worse",
-            "samples enough: samples per side from which at most 5 % of such pairs are worse",
-        ]
-    sentences += [
+        output.print_table(_TITLES, rows)
+        output.print_lines(_LEGEND)
+    output.print_lines(
         f"{test.suite} {test.test}: {test.errors} of {test.scored + test.errors} samples could "
-        f"not be scored: {test.message}"
+        f"not be scored: {' '.join(test.message.split())}"
         for test in found
         if test.errors
-    ]
-    console.print_sentences(sentences, sys.stdout)
+    )
 
 
 def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:
@@ -119,21 +116,7 @@ def _document(found: Sequence[Flakiness], steady: int) -> dict[str, object]:
     """The JSON document, camelCase like the results; rates are 0-1, null if unknown."""
     return {
         "steady": steady,
-        "notScored": sum(test.flake_rate is None for test in found),
         "blocked": selftest.blocked_together(found),
         "samplesNeeded": selftest.samples_needed(found),
-        "tests": [
-            {
-                "suite": test.suite,
-                "test": test.test,
-                "passed": test.passed,
-                "scored": test.scored,
-                "notScored": test.errors,
-                "error": test.message or None,
-                "flakeRate": test.flake_rate,
-                "blocked": test.blocked,
-                "samplesNeeded": None if test.blocked is None else selftest.samples_needed([test]),
-            }
-            for test in found
-        ],
+        "tests": [test.model_dump(mode="json") for test in found],
     }

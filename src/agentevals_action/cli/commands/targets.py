@@ -2,12 +2,10 @@
 
 import asyncio
 import fnmatch
-import json
 import re
 import shlex
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +13,7 @@ from time import monotonic
 
 import click
 
+from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
@@ -26,8 +25,7 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Message, Suite
 from agentevals_action.model.target import Price, Target
 from agentevals_action.reports.console import STYLES
-from agentevals_action.reports.progress import show_checks
-from agentevals_action.reports.terminal import Styled, print_table
+from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.prices.cost import known_price
@@ -36,7 +34,6 @@ from agentevals_action.targets.variables import missing_error, read_variables
 _QUESTION = Message("user", "Reply with OK.")
 _CONCURRENT = 8  # checks
 _MODEL = 60  # characters of a model, a command or an address
-_LINE = 1_000  # characters
 _TITLES = ("target", "provider", "model", "price per million tokens", "usable")
 #: Options that identify an agent or a model; the first one that is set is shown.
 _IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
@@ -50,11 +47,6 @@ class ListedCheck(Record):
     answers: bool | None
     text: str
     kind: str = ""
-
-
-_NOT_CHECKED = ListedCheck(
-    answers=None, text="it was not checked, because no suite uses it; name it with `--name`"
-)
 
 
 class ListedTarget(Record):
@@ -116,19 +108,21 @@ async def command(
     loaded = await load_suites(inputs, paths)
     suites = loaded.all_valid()
     found = _find_targets(suites, names)
-    listed = list(_list_targets(found, loaded.environ))
+    listed = _list_targets(found, loaded.environ)
     async with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
         if check:
-            is_due = [bool(names) or target.is_used for target in listed]
-            listed = await _check_all(found, listed, is_due, engine, loaded.settings.timeout)
+            listed = await _check_all(found, listed, bool(names), engine, loaded.settings.timeout)
         redactor = engine.redactor(suites)
     listed = [redact_record(target, redactor) for target in listed]
     if as_json:
-        # ASCII: a name may contain lone surrogates, which UTF-8 cannot encode.
-        print(json.dumps([target.model_dump(mode="json") for target in listed], indent=2))
+        output.print_json([target.model_dump(mode="json") for target in listed])
     else:
-        _print_targets(listed)
-    return _exit_code(listed)
+        for path, targets in groupby(listed, key=lambda target: target.location.path):
+            output.print_table(_TITLES, map(_row, targets), texts=range(len(_TITLES)), heading=path)
+    failed = [target.check for target in listed if target.check and target.check.answers is False]
+    if any(check.kind == "configuration" for check in failed):
+        return ExitCode.INVALID
+    return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
 
 
 def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_FoundTarget]:
@@ -159,9 +153,10 @@ def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_Fo
 
 def _list_targets(
     found: Iterable[_FoundTarget], environ: Mapping[str, str]
-) -> Iterator[ListedTarget]:
+) -> Sequence[ListedTarget]:
     """The listed form of targets; InvalidInput if a `.env` file cannot be used."""
     read = cache(lambda root, folder: read_variables(environ, root, folder))
+    listed = []
     for entry in found:
         target = entry.target
         try:
@@ -170,18 +165,20 @@ def _list_targets(
             raise InvalidInput(str(error), error.hint) from error
         model = target.options.priced_model()
         price, source = known_price(target, [model] if model else [])
-        yield ListedTarget(
-            name=target.name,
-            provider=target.provider,
-            model=_identify(target),
-            location=target.location,
-            price=price,
-            price_source=source,
-            is_used=bool(entry.used_by),
-            missing=tuple(
-                name for name in target.variables if not all(name in names for names in known)
-            ),
+        missing = (name for name in target.variables if not all(name in names for names in known))
+        listed.append(
+            ListedTarget(
+                name=target.name,
+                provider=target.provider,
+                model=_identify(target),
+                location=target.location,
+                price=price,
+                price_source=source,
+                is_used=bool(entry.used_by),
+                missing=tuple(missing),
+            )
         )
+    return listed
 
 
 def _identify(target: Target) -> str:
@@ -199,26 +196,25 @@ def _identify(target: Target) -> str:
 async def _check_all(
     found: Sequence[_FoundTarget],
     listed: Sequence[ListedTarget],
-    is_due: Sequence[bool],
+    are_named: bool,
     engine: Engine,
     timeout: float,
-) -> list[ListedTarget]:
-    """The same targets with checks; only those that are due are asked."""
+) -> Sequence[ListedTarget]:
+    """The same targets with checks; only those that are used or named are asked."""
     slots = asyncio.Semaphore(_CONCURRENT)
-    with show_checks(sum(is_due)) as finish:
 
-        async def check(entry: _FoundTarget, target: ListedTarget, due: bool) -> ListedTarget:
-            result = _NOT_CHECKED
-            if due:
-                async with slots:
-                    result = await _check(entry, target, engine, timeout)
-                finish(target.name)
-            return target.model_copy(update={"check": result})
+    async def check(entry: _FoundTarget, target: ListedTarget) -> ListedTarget:
+        unused = "it was not checked, because no suite uses it; name it with `--name`"
+        result = ListedCheck(answers=None, text=unused)
+        if target.is_used or are_named:
+            async with slots:
+                result = await _check(entry, target, engine, timeout)
+        return target.model_copy(update={"check": result})
 
-        try:
-            return list(await asyncio.gather(*map(check, found, listed, is_due)))
-        finally:
-            await engine.close()
+    try:
+        return await asyncio.gather(*map(check, found, listed))
+    finally:
+        await engine.close()
 
 
 async def _check(
@@ -230,8 +226,7 @@ async def _check(
             raise missing_error(target.missing)
         known = await engine.calls.check(entry.target, _request(entry, timeout))
     except AttemptError as error:
-        text = "; ".join(filter(None, (str(error), error.hint)))
-        return ListedCheck(answers=False, text=text, kind=error.kind)
+        return ListedCheck(answers=False, text=error.sentence, kind=error.kind)
     if known:
         return ListedCheck(answers=None, text=known)
     return ListedCheck(answers=True, text=f"answers ({monotonic() - started:.2f} s)")
@@ -246,37 +241,27 @@ def _request(entry: _FoundTarget, timeout: float) -> Request:
         if suite.target_of(test) == entry.target.name
     )
     suite, test = next(uses, (entry.suites[0], None))
-    id = test.id if test else "check"
-    request = Request((_QUESTION,), id, 0, timeout, suite.root, suite.folder, suite=suite.path)
-    if test is None:
-        return request
-    return replace(request, conversation_id=test.conversation_id, metadata=test.metadata)
-
-
-def _exit_code(listed: Sequence[ListedTarget]) -> int:
-    failed = [target.check for target in listed if target.check and target.check.answers is False]
-    if any(check.kind == "configuration" for check in failed):
-        return ExitCode.INVALID
-    return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
-
-
-def _print_targets(listed: Sequence[ListedTarget]) -> None:
-    """A table for each targets file."""
-    for path, targets in groupby(listed, key=lambda target: target.location.path):
-        rows, columns = [*map(_row, targets)], range(len(_TITLES))
-        print_table(sys.stdout, _TITLES, rows, texts=columns, heading=printable(path))
+    return Request(
+        (_QUESTION,),
+        test.id if test else "check",
+        0,
+        timeout,
+        suite.root,
+        suite.folder,
+        suite=suite.path,
+        conversation_id=test.conversation_id if test else None,
+        metadata=test.metadata if test else {},
+    )
 
 
 def _row(target: ListedTarget) -> Sequence[Styled]:
     price = target.price
     prices = f"{dollars(price.input)} in, {dollars(price.output)} out" if price else ""
+    usable: Styled = "yes"
     if check := target.check:
         styles = {True: STYLES["pass"], False: STYLES["fail"], None: ""}
         usable = check.text, styles[check.answers]
     elif target.missing:
         unset = plural(len(target.missing), "is not set", "are not set")
         usable = f"no: {joined(target.missing)} {unset}", STYLES["fail"]
-    else:
-        usable = "yes", ""
-    texts = [target.name, target.provider, printable(target.model, _MODEL), prices]
-    return [*map(printable, texts), (printable(usable[0], _LINE), usable[1])]
+    return target.name, target.provider, printable(target.model, _MODEL), prices, usable

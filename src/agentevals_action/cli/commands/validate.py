@@ -1,8 +1,6 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
-import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,10 +9,10 @@ from typing import Any
 
 import click
 
+from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
-from agentevals_action.escaping import printable
 from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import counted
@@ -24,8 +22,6 @@ from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
-
-_LINE = 2_000  # characters
 
 
 @click.command("validate")
@@ -41,12 +37,15 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
         *[await _check(suite, loaded) for suite in loaded.suites],
     ]
     if as_json:
-        listed = [
-            file.entry() for file in files if file.tests is not None or file.errors or file.warnings
-        ]
-        print(json.dumps(listed, indent=2))
+        output.print_json([file.entry() for file in files if file.is_listed])
     else:
-        _print(files)
+        output.print_lines(map(str, distinct(file.errors for file in files)))
+        output.print_warnings(warning for file in files for warning in file.warnings)
+        output.print_lines(
+            f"{file.path}: valid, {counted(file.tests, 'test')}"
+            for file in files
+            if file.tests is not None and not file.errors
+        )
     return ExitCode.INVALID if any(file.errors for file in files) else ExitCode.PASSED
 
 
@@ -60,15 +59,19 @@ class _File:
     errors: Sequence[Diagnostic]
     warnings: Sequence[Diagnostic] = ()
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether there is anything to report; not for a configuration without a diagnostic."""
+        return self.tests is not None or bool(self.errors or self.warnings)
+
     def entry(self) -> dict[str, Any]:
         """The JSON object of the file."""
-        return {
-            "path": self.path,
-            "valid": not self.errors,
-            "tests": self.tests,
-            "errors": [one.entry() for one in self.errors],
-            "warnings": [one.entry() for one in self.warnings],
-        }
+        errors, warnings = (
+            [item.entry() for item in self.errors],
+            [item.entry() for item in self.warnings],
+        )
+        own = {"path": self.path, "valid": not errors, "tests": self.tests}
+        return own | {"errors": errors, "warnings": warnings}
 
 
 async def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
@@ -83,7 +86,9 @@ async def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...
     A script that git ignores may be built before the tests, so that it is no error."""
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
-    for evaluator in (one for test in suite.tests for own in test.evaluators for one in walk(own)):
+    for evaluator in (
+        inner for test in suite.tests for own in test.evaluators for inner in walk(own)
+    ):
         script = evaluator.options.missing_script()
         if script is not None and not await _is_ignored(script, loaded):
             path = os.path.relpath(script, suite.root)
@@ -109,13 +114,3 @@ async def _advice_for_script(
 
 async def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
     return loaded.repository is not None and await loaded.repository.ignores(file)
-
-
-def _print(files: Sequence[_File]) -> None:
-    for error in distinct(file.errors for file in files):
-        print(printable(str(error), _LINE))
-    for warning in dict.fromkeys(warning for file in files for warning in file.warnings):
-        print(f"warning: {printable(str(warning), _LINE)}", file=sys.stderr)
-    for file in files:
-        if file.tests is not None and not file.errors:
-            print(f"{printable(file.path)}: valid, {counted(file.tests, 'test')}")

@@ -1,0 +1,57 @@
+"""What commands print to standard output: JSON, YAML, tables and lines."""
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from agentevals_action.escaping import printable
+from agentevals_action.reports import terminal
+from agentevals_action.reports.terminal import Styled
+from agentevals_action.suites.files.yaml_writer import write_yaml
+from agentevals_action.system.redaction import redact
+
+_CELL, _LINE = 1_000, 100_000  # characters
+
+
+def print_json(data: Any) -> None:
+    """One JSON document of plain data, records and dataclasses."""
+    # ASCII: a text may contain lone surrogates, which UTF-8 cannot encode.
+    print(json.dumps(to_jsonable_python(data), indent=2, allow_nan=False))
+
+
+def print_yaml(documents: Iterable[Any]) -> None:
+    """YAML documents of JSON data. A line that the log of a job would take for a command has `| `
+    before it."""
+    print_lines("---\n".join(map(write_yaml, documents)).splitlines())
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines without anything that a terminal or the log of a job would take for a command."""
+    for line in lines:
+        print(printable(redact(line), _LINE))
+
+
+def print_warnings(warnings: Iterable[object]) -> None:
+    """Each warning once, on standard error."""
+    for warning in dict.fromkeys(map(str, warnings)):
+        print(f"warning: {printable(redact(warning), _LINE)}", file=sys.stderr)
+
+
+def print_table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[Styled]],
+    *,
+    texts: Collection[int] = (0,),
+    heading: str = "",
+) -> None:
+    """A table with these titles; the columns `texts` are texts, the others figures."""
+
+    def cell(value: Styled) -> Styled:
+        text, style = (value, "") if isinstance(value, str) else value
+        return printable(redact(text), _CELL), style
+
+    plain = [[cell(value) for value in row] for row in rows]
+    terminal.print_table(sys.stdout, titles, plain, texts=texts, heading=printable(heading))
