@@ -13,11 +13,6 @@ ECHO = """\
 targets:
   - {name: default, provider: cli, command: [cat], judge_target: judge}
   - {name: judge, provider: cli, command: [cat]}
-  - {name: strict, provider: cli, command: [cat], judge_target: decided}
-  - name: decided
-    provider: mock
-    responses:
-      - {pattern: "(?s)names the window.*is polite", response: '{"checks": [{"id": "rubric-1", "satisfied": true}, {"id": "rubric-2", "satisfied": false}]}'}
   - {name: paid, provider: openai, model: m, api_key: "${{ PAID_KEY }}"}
 """
 SUITE = """\
@@ -35,52 +30,17 @@ tests:
             evaluators:
               - {name: safe, type: contains, value: safe, required: true}
               - {name: rest, type: contains, value: alpha}
-  - id: rubric-far-down
-    input: '{"checks": [{"id": "safe", "satisfied": false}, {"id": "rubric-2", "satisfied": true}]}'
-    assert:
-      - name: outer
-        type: composite
-        aggregator: {type: maximum}
-        evaluators:
-          - {name: a, type: contains, value: checks}
-          - {name: quality, type: rubric, prompt: "{{answer}}", rubrics: [{id: safe, outcome: no harm, required: true}, is kind]}
-  - id: closed-inside
-    input: alpha
-    assert:
-      - name: m
-        type: composite
-        evaluators:
-          - {name: a, type: contains, value: alpha}
-          - name: gate
-            type: composite
-            aggregator: {type: safety_gate, required: [safe]}
-            evaluators: [{name: safe, type: contains, value: safe}, {name: never, type: code_judge, exit_code: true, script: [touch, never]}]
   - id: error-and-gate
     input: alpha
     assert:
       - {name: m, type: composite, evaluators: [{name: j, type: llm_judge, prompt: "{{answer}}"}, {name: b, type: is_json, required: true}]}
       - {name: good, type: contains, value: alpha}
-  - id: error-alone
-    input: alpha
-    assert:
-      - {name: m, type: composite, evaluators: [{name: j, type: llm_judge, prompt: "{{answer}}"}, {name: b, type: contains, value: a}]}
-  - id: closed-beside-an-error
-    input: alpha
-    assert:
-      - name: m
-        type: composite
-        aggregator: {type: safety_gate, required: [j, b]}
-        evaluators: [{name: j, type: llm_judge, prompt: "{{answer}}"}, {name: b, type: is_json}]
   - id: two-of-three
     input: alpha beta
     assertions:
       - type: assert-set
         threshold: 0.66
         assertions: [{type: contains, value: alpha}, {type: contains, value: beta}, {type: contains, value: gamma}]
-  - id: strings
-    input: '{}'
-    execution: {target: strict}
-    assertions: [names the window, {type: is-json}, is polite]
 """
 
 
@@ -92,7 +52,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     (folder / "EVAL.yaml").write_text(SUITE)
     done = command.run(folder, "run", "--output", "out.jsonl")
     assert done.code == 1, done.err
-    assert not (folder / "never").exists()
     return {
         row["evalId"]: row
         for row in map(json.loads, (folder / "out.jsonl").read_text().splitlines())
@@ -103,13 +62,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     ("test", "verdict", "score", "gates", "error"),
     [
         ("gate-far-down", "fail", 0.995, ["outer/quality/safe"], False),
-        ("rubric-far-down", "fail", 1, ["outer/quality/safe"], False),
-        ("closed-inside", "fail", 0.5, ["m/gate"], False),
         ("error-and-gate", "fail", 1, ["m/b"], True),
-        ("error-alone", None, None, [], True),
-        ("closed-beside-an-error", "fail", 0, ["m"], True),
         ("two-of-three", "pass", 1, [], False),
-        ("strings", "borderline", 0.75, [], False),
     ],
 )
 def test_run__composite(
@@ -141,12 +95,6 @@ def test_run__keeps_the_results_of_children(rows: dict[str, dict[str, Any]]) -> 
     kept = rows["error-and-gate"]["evaluatorResults"][0]
     assert (kept["score"], kept["passed"], kept["error"]["kind"]) == (None, False, "judge")
     assert kept["error"]["message"].startswith("j: ")
-    assert [
-        child["name"]
-        for child in rows["closed-inside"]["evaluatorResults"][0]["evaluatorResults"][1][
-            "evaluatorResults"
-        ]
-    ] == ["safe"]
 
 
 def test_run__asks_for_the_key_of_a_judge_inside(tmp_path: Path) -> None:

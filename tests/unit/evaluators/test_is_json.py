@@ -182,13 +182,6 @@ def load(folder: Path, fields: str) -> Any:
     return suites.load(suites.write(folder, {"EVAL.yaml": text}))
 
 
-def test_suite__an_invalid_schema_has_its_line(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "{type: is-json, schema: {type: object, properties: {a: {type: 5}}}}")
-    (error,) = map(str, loaded.errors)
-    assert error.startswith("EVAL.yaml:6:")
-    assert "`schema.properties.a.type`" in error
-
-
 def test_suite__value_is_another_name_of_schema(tmp_path: Path) -> None:
     loaded = load(tmp_path, "{type: is-json, value: {type: object}}")
     assert isinstance(loaded, Suite), loaded

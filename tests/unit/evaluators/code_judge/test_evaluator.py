@@ -141,23 +141,13 @@ def test_payload__a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     ("printed", "score", "hits", "misses"),
     [
         ('{"score": 0.25, "hits": ["a"], "misses": ["b"], "reasoning": "r"}', 0.25, ("a",), ("b",)),
-        ('{"score": 1}', 1.0, (), ()),
-        ('log {x} and {"step": 1}\n{"score": 0.5}\nbye', 0.5, (), ()),
-        ('{"score": 0.1}\n{"score": 0.9}', 0.9, (), ()),
-        ('{"score": 0.1}\n{"step": 2}', 0.1, (), ()),
-        (
-            '{"score": 0.75, "assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false, "evidence": "no b"}]}',
-            0.75,
-            ("a",),
-            ("b (no b)",),
-        ),
+        ('log {x} and {"step": 1}\n{"score": 0.1}\n{"score": 0.5}\nbye', 0.5, (), ()),
         (
             '{"assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false}]}',
             0.5,
             ("a",),
             ("b",),
         ),
-        ('{"score": 0.3, "details": {"score": 1.0}}', 0.3, (), ()),
     ],
 )
 def test_object__counts_as_printed(
@@ -167,38 +157,7 @@ def test_object__counts_as_printed(
     assert (result.score, result.hits, result.misses, result.error) == (score, hits, misses, None)
 
 
-@pytest.mark.parametrize(
-    "printed",
-    [
-        '{"score": 85}',
-        '{"score": -0.1}',
-        '{"score": 1.0000001}',
-        '{"score": NaN}',
-        '{"score": Infinity}',
-        '{"score": 1e999}',
-        '{"score": true}',
-        '{"score": "1"}',
-        '{"score": null}',
-        '{"score": ' + "9" * 5000 + "}",
-        '{"score": 1, "score": 0}',
-        '{"score": 1',
-        '{"score": 1,}',
-        "{'score': 1}",
-        '{"score": 0.1, "details": {"score": 1.0}, }',
-        '{"score": 0.1, "details": {"score": 1.0}',
-        '[{"score": 1}]',
-        '{"score": 1}\n{"score": 0.2, ',
-        '{"assertions": []}',
-        '{"assertions": [{"text": "a", "passed": "yes"}]}',
-        '{"score": 1, "hits": "a"}',
-        '{"score": 1, "misses": [1]}',
-        '{"score": 1, "details": []}',
-        '{"score": 1, "reasoning": 7}',
-        '{"result": {"score": 1}}',
-        "{",
-        "no such thing as {braces}",
-    ],
-)
+@pytest.mark.parametrize("printed", ['{"score": 85}', '{"score": 1', "no such thing as {braces}"])
 def test_object__that_cannot_be_read_is_an_error(tmp_path: Path, printed: str) -> None:
     program = f"import sys; print('the reason', file=sys.stderr); print({printed!r})"
     assert "the reason" in refused(judged(program, tmp_path, threshold=0.8))
@@ -209,10 +168,7 @@ def test_object__that_cannot_be_read_is_an_error(tmp_path: Path, printed: str) -
     [
         ("", 1.0, "exit code 0"),
         ("print('long enough')", 1.0, "long enough"),
-        ("print('{}')", 1.0, "{}"),
-        ("import sys; print('deprecated', file=sys.stderr)", 1.0, "deprecated"),
         ("raise SystemExit(3)", 0.0, "exit code 3"),
-        ("print('too short'); raise SystemExit(1)", 0.0, "too short"),
         ("raise SystemExit('too short')", 0.0, "too short"),
     ],
 )
@@ -224,9 +180,8 @@ def test_exit_code__is_the_result_if_it_is_declared(
     assert bool(result.hits) == bool(score)
 
 
-@pytest.mark.parametrize("program", ["", "print('long enough')", "def main(): print(1)"])
-def test_exit_code__zero_without_an_object_is_an_error(tmp_path: Path, program: str) -> None:
-    assert "`exit_code: true`" in refused(judged(program, tmp_path, negate=True))
+def test_exit_code__zero_without_an_object_is_an_error(tmp_path: Path) -> None:
+    assert "`exit_code: true`" in refused(judged("def main(): print(1)", tmp_path, negate=True))
 
 
 def test_exit_code__another_without_an_object_is_a_miss(tmp_path: Path) -> None:
@@ -234,23 +189,16 @@ def test_exit_code__another_without_an_object_is_a_miss(tmp_path: Path) -> None:
     assert (result.score, result.misses, result.error) == (0.0, ("too short",), None)
 
 
-@pytest.mark.parametrize("negate", [False, True])
-def test_crash__is_an_error_also_negated(tmp_path: Path, negate: bool) -> None:
-    message = refused(judged("raise ValueError('of mine')", tmp_path, negate=negate, threshold=0.8))
-    assert "ended with exit code 1" in message
-    assert "ValueError: of mine" in message
-
-
-def test_crash__after_an_object_is_an_error(tmp_path: Path) -> None:
-    assert "ended with exit code 2" in refused(
-        judged("print('{\"score\": 1}'); raise SystemExit(2)", tmp_path)
-    )
-
-
-def test_crash__by_a_signal_is_an_error(tmp_path: Path) -> None:
-    assert "signal 9" in refused(
-        judged("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path, negate=True)
-    )
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("raise ValueError('of mine')", "ValueError: of mine"),
+        ("print('{\"score\": 1}'); raise SystemExit(2)", "ended with exit code 2"),
+        ("import os; os.kill(os.getpid(), 9)", "signal 9"),
+    ],
+)
+def test_crash__is_an_error_also_negated(tmp_path: Path, program: str, problem: str) -> None:
+    assert problem in refused(judged(program, tmp_path, negate=True, threshold=0.8))
 
 
 @pytest.mark.parametrize(("own", "seconds"), [({}, 0.5), ({"timeout_seconds": 0.25}, 0.25)])
@@ -271,16 +219,9 @@ def test_program__missing_is_an_error(tmp_path: Path) -> None:
     assert "the judge cannot be started: there is no './no-such-judge' in " in message
 
 
-def test_folder__missing_is_an_error(tmp_path: Path) -> None:
-    message = refused(
-        cases.run("code_judge", {"script": ["true"], "cwd": "build"}, cases.case(root=tmp_path))
-    )
-    assert f"there is no folder {tmp_path / 'build'}" in message
-
-
 @pytest.mark.parametrize(
     ("cwd", "where"),
-    [(None, "evals"), ("judges", "evals/judges"), ("/", "."), ("../other", "other")],
+    [(None, "evals"), ("../other", "other")],
 )
 def test_folder__is_that_of_the_file_that_declares_it(
     tmp_path: Path, cwd: str | None, where: str
@@ -306,24 +247,10 @@ def test_environment__is_what_the_case_allows(tmp_path: Path) -> None:
     assert set(result.hits) - {"LC_CTYPE"} == {"ALLOWED", "PATH"}
 
 
-@pytest.mark.parametrize("code", ["raise ValueError", "print('{')", "import os; os.abort()"])
-def test_failure__with_names_withheld_says_how_to_let_them_through(
-    tmp_path: Path, code: str
-) -> None:
-    message = refused(judged(code, tmp_path, withheld=("MY_API_KEY", "OTHER_TOKEN")))
+def test_failure__with_names_withheld_states_how_to_let_them_through(tmp_path: Path) -> None:
+    message = refused(judged("raise ValueError", tmp_path, withheld=("MY_API_KEY", "OTHER_TOKEN")))
     assert "MY_API_KEY, OTHER_TOKEN" in message
     assert "input `env`" in message
-
-
-def test_success__says_nothing_of_withheld_names(tmp_path: Path) -> None:
-    assert "KEY" not in repr(judged("print('{\"score\": 1}')", tmp_path, withheld=("MY_API_KEY",)))
-
-
-def test_output__of_half_a_surrogate_pair_can_be_written_down(tmp_path: Path) -> None:
-    result = judged(
-        r"""print('{"score": 1, "hits": ["\\ud800"], "details": {"a": ["\\udfff"]}}')""", tmp_path
-    )
-    assert (result.score, result.hits, result.details) == (1.0, ("?",), {"a": ["?"]})
 
 
 def test_output__beyond_what_is_kept_is_an_error(tmp_path: Path) -> None:
@@ -349,29 +276,6 @@ def test_metadata__that_is_no_json_is_an_error(tmp_path: Path) -> None:
 )
 def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...]) -> None:
     assert cases.options("code_judge", {"script": script}).model_dump()["script"] == words
-
-
-@pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("", "names no program"),
-        ([], "names no program"),
-        (["", "x"], "names no program"),
-        (7, "a list of words"),
-        (["head", 5], "write a text"),
-        ("python3 'judge.py", "cannot be split"),
-        ("true && ./check", "has && in it"),
-        ("echo start; ./check", "has ; in it"),
-        ("cat x | ./check", "has | in it"),
-        ("./check > out", "has > in it"),
-        ("./one\n./two", "a line break"),
-        (["a\0b"], "NUL"),
-    ],
-)
-def test_script__that_is_no_single_command_is_refused(script: object, told: str) -> None:
-    (error,) = cases.errors("code_judge", {"script": script})
-    assert error.steps[0] == "script"
-    assert told in str(error)
 
 
 def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 answers from here."""
 
 import asyncio
-import json
-import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from agentevals_action.errors import AttemptError
@@ -23,7 +21,6 @@ from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.system.loopback_server import MAX_HEAD
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases
 
@@ -39,28 +36,23 @@ def ask(path, data=None, token=os.environ.get("AGENTV_TARGET_PROXY_TOKEN", "")):
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
-def say(score, **details):
-    print(json.dumps({"score": score, "details": details}))
 """
+QUESTION = {"question": "a"}
+Ask = Callable[[str, Sequence[Message]], Awaitable[Trace]]
 
 
 async def echoing(name: str, messages: Sequence[Message]) -> Trace:
-    """A target that says its own name and what it was sent."""
+    """A target whose answer is its own name and the prompt."""
     return Trace((Message("assistant", f"{name}: {prompt_text(messages)}"),), usage=Usage(3, 2))
 
 
-def judges(ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing) -> base.Judges:
+def judges(ask: Ask = echoing) -> base.Judges:
     return base.Judges("judge", ("default", "judge", "other"), ask)
 
 
-def judged(
-    code: str,
-    tmp_path: Path,
-    target: Any = True,
-    ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing,
-) -> EvaluatorResult:
-    """What comes of a judge written in Python that may use `ask` and `say`."""
-    fields = {"script": [sys.executable, "-c", CLIENT + code], "target": target}
+def judged(code: str, tmp_path: Path, ask: Ask = echoing) -> EvaluatorResult:
+    """The result of a judge written in Python, which may use `ask`."""
+    fields = {"script": [sys.executable, "-c", CLIENT + code], "target": True}
     return cases.run(
         "code_judge", fields, cases.case("sunny", root=tmp_path, judges=lambda _: judges(ask))
     )
@@ -69,7 +61,7 @@ def judged(
 def test_judge__asks_the_judge_target(tmp_path: Path) -> None:
     code = """
 status, reply = ask("/invoke", {"question": "Is this kind? " + case["answer"], "systemPrompt": "Be strict."})
-say(1, status=status, reply=reply)
+print(json.dumps({"score": 1, "details": {"status": status, "reply": reply}}))
 """
     result = judged(code, tmp_path)
     assert result.error is None, result.error
@@ -84,73 +76,19 @@ say(1, status=status, reply=reply)
     }
 
 
-def test_judge__asks_another_target_by_name_and_in_a_batch(tmp_path: Path) -> None:
-    code = """
-requests = [{"question": "a"}, {"question": "b", "target": "other"}, {"question": "c", "target": "judge"}]
-status, reply = ask("/invokeBatch", {"requests": requests})
-say(1, status=status, texts=[one["rawText"] for one in reply["responses"]], info=ask("/info")[1])
-"""
-    result = judged(code, tmp_path, {"max_calls": 7})
-    assert result.details == {
-        "status": 200,
-        "texts": ["judge: a", "other: b", "judge: c"],
-        "info": {
-            "targetName": "judge",
-            "maxCalls": 7,
-            "callCount": 3,
-            "availableTargets": ["default", "judge", "other"],
-        },
-    }
-
-
-def test_judge__has_a_limit_of_calls(tmp_path: Path) -> None:
-    code = """
-said = [ask("/invoke", {"question": str(number)})[0] for number in range(4)]
-status, reply = ask("/invoke", {"question": "once more"})
-say(1, said=said, told=reply["error"])
-"""
-    result = judged(code, tmp_path, {"max_calls": 2})
-    assert result.details["said"] == [200, 200, 429, 429]
-    assert "the limit of 2 calls is reached" in result.details["told"]
-
-
-@pytest.mark.parametrize(
-    ("target", "most"), [(True, 50), ({}, 50), ({"max_calls": 3}, 3), ({"max_calls": 0}, 0)]
-)
-def test_judge__limit_as_written(tmp_path: Path, target: Any, most: int) -> None:
-    assert judged('say(1, most=ask("/info")[1]["maxCalls"])', tmp_path, target).details == {
-        "most": most
-    }
-
-
-def test_judge__batch_over_the_limit_makes_no_call(tmp_path: Path) -> None:
-    code = """
-status, _ = ask("/invokeBatch", {"requests": [{"question": "a"}] * 3})
-say(1, status=status, calls=ask("/info")[1]["callCount"])
-"""
-    assert judged(code, tmp_path, {"max_calls": 2}).details == {"status": 429, "calls": 0}
-
-
 def test_judge__without_a_target_has_no_proxy(tmp_path: Path) -> None:
-    code = 'import os; print(any(name.startswith("AGENTV_") for name in os.environ), end=""); raise SystemExit(1)'
-    for fields in ({}, {"target": False}):
-        result = cases.run(
-            "code_judge",
-            {"script": [sys.executable, "-c", code], **fields},
-            cases.case(root=tmp_path),
-        )
-        assert result.misses == ("False",)
+    code = 'import os; print("AGENTV_TARGET_PROXY_URL" in os.environ, end=""); raise SystemExit(1)'
+    fields = {"script": [sys.executable, "-c", code], "target": False}
+    result = cases.run("code_judge", fields, cases.case(root=tmp_path))
+    assert result.misses == ("False",)
 
 
-def test_judge__that_fails_over_a_refusal_says_which(tmp_path: Path) -> None:
+def test_judge__that_fails_after_a_refusal_names_it(tmp_path: Path) -> None:
     async def failing(name: str, messages: Sequence[Message]) -> Trace:
         raise AttemptError("judge", f"the judge `{name}` could not be asked: out of order")
 
-    result = judged(
-        'status, reply = ask("/invoke", {"question": "a"})\nsys.exit(str(status))',
-        tmp_path,
-        ask=failing,
-    )
+    code = 'status, reply = ask("/invoke", {"question": "a"})\nsys.exit(str(status))'
+    result = judged(code, tmp_path, ask=failing)
     assert result.score is None
     assert result.error is not None
     assert result.error.message.startswith("the judge ended with exit code 1: 502")
@@ -167,10 +105,97 @@ def test_judge__that_has_no_judge_target_is_an_error(tmp_path: Path) -> None:
     assert (result.score, result.error and result.error.kind) == (None, "configuration")
 
 
-def test_judge__that_ends_while_it_is_answered_cancels_the_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "limit"), [(True, 50), ({}, 50), ({"max_calls": 3}, 3), ({"max_calls": 0}, 0)]
+)
+def test_limit__is_the_field_or_fifty(target: Any, limit: int) -> None:
+    made = cases.options("code_judge", {"script": ["true"], "target": target})
+    assert made.model_dump()["target"] == {"max_calls": limit}
+
+
+def talk(
+    *requests: tuple[str, str, Any], limit: int = 5, headers: Mapping[str, str] | None = None
+) -> list[tuple[int, Any]]:
+    """Status and body of the replies to requests that are sent at the same time; a body of bytes is
+    sent unchanged."""
+
+    async def send(proxy: TargetProxy) -> list[tuple[int, Any]]:
+        own = {"Authorization": f"Bearer {proxy.token}"} if headers is None else headers
+        async with httpx.AsyncClient(base_url=proxy.url, headers=own, trust_env=False) as client:
+            replies = await asyncio.gather(*(
+                client.request(method, path, **({"content": body} if isinstance(body, bytes) else {"json": body}))
+                for method, path, body in requests
+            ))  # fmt: skip
+        return [(reply.status_code, reply.json()) for reply in replies]
+
+    async def run() -> list[tuple[int, Any]]:
+        async with target_proxy(judges(), limit) as proxy:
+            return await send(proxy)
+
+    return asyncio.run(run())
+
+
+def test_proxy__answers_a_batch_in_order_by_target() -> None:
+    requests = [QUESTION, {"question": "b", "target": "other"}]
+    ((status, reply),) = talk(("POST", "/invokeBatch", {"requests": requests}))
+    assert status == 200
+    assert [answer["rawText"] for answer in reply["responses"]] == ["judge: a", "other: b"]
+
+
+def test_proxy__states_its_targets_and_limit() -> None:
+    targets = ["default", "judge", "other"]
+    info = {"targetName": "judge", "maxCalls": 7, "callCount": 0, "availableTargets": targets}
+    assert talk(("GET", "/info", None), limit=7) == [(200, info)]
+
+
+def test_limit__is_shared_by_requests_at_the_same_time() -> None:
+    replies = talk(*[("POST", "/invoke", QUESTION)] * 8, limit=3)
+    assert sorted(status for status, _ in replies) == [200] * 3 + [429] * 5
+    refused = next(body for status, body in replies if status == 429)
+    assert "the limit of 3 calls is reached" in refused["error"]
+
+
+def test_limit__a_batch_over_it_makes_no_call() -> None:
+    ((status, reply),) = talk(("POST", "/invokeBatch", {"requests": [QUESTION] * 3}), limit=2)
+    assert (status, "(0 made, 3 asked for)" in reply["error"]) == (429, True)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "problem"),
+    [
+        ("POST", "/invoke", b"[" * 100_000, 400, "not valid JSON"),
+        ("POST", "/invoke", [], 400, "a JSON object"),
+        ("POST", "/invoke", {}, 400, "`question`"),
+        ("POST", "/invoke", {"question": ""}, 400, "`question`"),
+        ("POST", "/invoke", {**QUESTION, "target": "gone"}, 400, "there is no target 'gone'"),
+        ("POST", "/invokeBatch", QUESTION, 400, "`requests`: it is missing"),
+        ("POST", "/invoke", b"x" * (MAX_BODY + 1), 413, ""),
+        ("GET", "/", None, 404, "there is no /"),
+        ("GET", "/invoke", None, 405, "needs POST"),
+    ],
+)
+def test_proxy__refuses_with_a_reason(
+    method: str, path: str, body: Any, status: int, problem: str
+) -> None:
+    ((replied, reply),) = talk((method, path, body))
+    assert replied == status
+    assert problem in reply["error"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
+@pytest.mark.parametrize("request_", [("GET", "/info", None), ("POST", "/invoke", QUESTION)])
+def test_proxy__without_its_token_is_401(
+    request_: tuple[str, str, Any], headers: Mapping[str, str]
+) -> None:
+    assert talk(request_, headers=headers)[0][0] == 401
+
+
+def test_proxy__that_ends_cancels_calls_and_is_gone() -> None:
     ended: list[str] = []
+    started = asyncio.Event()
 
     async def never(name: str, messages: Sequence[Message]) -> Trace:
+        started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -178,166 +203,17 @@ def test_judge__that_ends_while_it_is_answered_cancels_the_call(tmp_path: Path) 
             raise
         raise AssertionError
 
-    code = """
-import http.client, threading, time
-host = os.environ["AGENTV_TARGET_PROXY_URL"].removeprefix("http://")
-connection = http.client.HTTPConnection(host)
-connection.request("POST", "/invoke", json.dumps({"question": "a"}), {"Authorization": "Bearer " + os.environ["AGENTV_TARGET_PROXY_TOKEN"]})
-while ask("/info")[1]["callCount"] == 0:
-    time.sleep(0.01)
-say(0.5)
-"""
-    result = judged(code, tmp_path, ask=never)
-    assert result.score == 0.5
+    async def run() -> str:
+        async with target_proxy(judges(never), 5) as proxy, httpx.AsyncClient() as client:
+            headers = {"Authorization": f"Bearer {proxy.token}"}
+            call = client.post(f"{proxy.url}/invoke", json=QUESTION, headers=headers)
+            waiting = asyncio.ensure_future(call)
+            await started.wait()
+        waiting.cancel()
+        return proxy.url
+
+    url = asyncio.run(run())
     assert ended == ["cancelled"]
-
-
-async def _exchange(proxy: TargetProxy, sent: bytes) -> tuple[int, dict[str, Any]]:
-    """Status and body of what the proxy says to raw bytes."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(proxy.url).port)
-    writer.write(sent)
-    await writer.drain()
-    said = await reader.read()
-    writer.close()
-    head, _, body = said.rpartition(b"\r\n\r\n")
-    return int(head.split()[1]), json.loads(body)
-
-
-def raw(
-    method: str,
-    path: str,
-    body: bytes = b"",
-    headers: Mapping[str, str] | None = None,
-    token: str = "",
-) -> bytes:
-    own = {
-        "Host": "x",
-        "Authorization": f"Bearer {token}",
-        "Content-Length": str(len(body)),
-        **(headers or {}),
-    }
-    return (
-        f"{method} {path} HTTP/1.1\r\n{''.join(f'{name}: {value}' + chr(13) + chr(10) for name, value in own.items())}\r\n".encode()
-        + body
-    )
-
-
-def chunked(token: str, body: bytes) -> bytes:
-    head = f"POST /invoke HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + body
-
-
-def exchange(make: Callable[[str], bytes]) -> tuple[int, dict[str, Any]]:
-    """Status and body of what a proxy says to bytes made with its token."""
-
-    async def talk() -> tuple[int, dict[str, Any]]:
-        async with target_proxy(judges(), 5) as proxy:
-            return await _exchange(proxy, make(proxy.token))
-
-    return asyncio.run(talk())
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "told"),
-    [
-        ("/invoke", b"", "not valid JSON"),
-        ("/invoke", b"\xff", "not valid JSON"),
-        ("/invoke", b"[" * 100_000, "not valid JSON"),
-        ("/invoke", b"[]", "a JSON object"),
-        ("/invoke", b"{}", "`question`"),
-        ("/invoke", b'{"question": ""}', "`question`"),
-        ("/invoke", b'{"question": 3}', "`question`"),
-        ("/invoke", b'{"question": "a", "systemPrompt": []}', "write a text"),
-        (
-            "/invoke",
-            b'{"question": "a", "target": "gone"}',
-            "there is no target 'gone'; known are default, judge, other",
-        ),
-        ("/invokeBatch", b'{"question": "a"}', "`requests`: it is missing"),
-        ("/invokeBatch", b'{"requests": [{"question": "a"}, 3]}', "`requests[1]`: write an object"),
-    ],
-)
-def test_proxy__bad_input_is_400_and_says_why(path: str, body: bytes, told: str) -> None:
-    status, said = exchange(lambda token: raw("POST", path, body, token=token))
-    assert status == 400
-    assert told in said["error"]
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": "Bearer"},
-        {"Authorization": "Bearer ünkown"},
-        {},
-    ],
-)
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/info"), ("POST", "/invoke"), ("GET", "/unknown")]
-)
-def test_proxy__without_its_token_is_401(
-    method: str, path: str, headers: Mapping[str, str]
-) -> None:
-    assert exchange(lambda _: raw(method, path, b'{"question": "a"}', headers))[0] == 401
-
-
-@pytest.mark.parametrize(
-    ("make", "status"),
-    [
-        (lambda token: raw("GET", "/", token=token), 404),
-        (lambda token: raw("GET", "/invoke", token=token), 405),
-        (lambda token: raw("POST", "/info", token=token), 405),
-        (lambda token: chunked(token, b'11\r\n{"question": "a"}\r\n0\r\n\r\n'), 200),
-        (lambda token: chunked(token, b"-1\r\n"), 400),
-        (lambda token: raw("POST", "/invoke", b"x" * (MAX_BODY + 1), token=token), 413),
-        (lambda token: raw("GET", "/info", token=token, headers={"X": "x" * 3 * MAX_HEAD}), 431),
-        (lambda token: b"hello\r\n\r\n", 400),
-        (lambda token: raw("GET", "/info?x=1", token=token), 200),
-        (
-            lambda token: raw(
-                "POST", "/invoke", b'{"question": "a"}', {"Expect": "100-continue"}, token
-            ),
-            100,
-        ),
-    ],
-)
-def test_proxy__other_requests(make: Callable[[str], bytes], status: int) -> None:
-    assert exchange(make)[0] == status
-
-
-def test_proxy__listens_on_the_loopback_alone_and_is_gone_afterwards() -> None:
-    with socket.socket() as silent:
-
-        async def talk() -> tuple[str, int]:
-            async with target_proxy(judges(), 1) as proxy:
-                place = urlsplit(proxy.url)
-                # A client that connects and says nothing does not hold it up.
-                silent.connect((place.hostname, place.port))
-                await _exchange(proxy, raw("GET", "/info", token=proxy.token))
-                return place.hostname or "", place.port or 0
-
-        host, port = asyncio.run(talk())
-        assert host == "127.0.0.1"
-        assert silent.recv(1) == b""
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, port))
-
-
-def test_proxy__calls_side_by_side_do_not_pass_the_limit_together() -> None:
-    async def talk() -> list[int]:
-        async with target_proxy(judges(), 3) as proxy:
-            sent = raw("POST", "/invoke", b'{"question": "a"}', token=proxy.token)
-            return sorted(
-                status
-                for status, _ in await asyncio.gather(*(_exchange(proxy, sent) for _ in range(8)))
-            )
-
-    assert asyncio.run(talk()) == [200] * 3 + [429] * 5
-
-
-def test_proxy__each_has_a_token_of_its_own() -> None:
-    async def talk() -> int:
-        async with target_proxy(judges(), 3) as one, target_proxy(judges(), 3) as other:
-            return (await _exchange(one, raw("GET", "/info", token=other.token)))[0]
-
-    assert asyncio.run(talk()) == 401
+    assert url.startswith("http://127.0.0.1:")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url, trust_env=False)

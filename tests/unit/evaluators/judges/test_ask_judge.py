@@ -57,14 +57,6 @@ def test_repair__that_is_no_better_is_a_judge_error(bad: str) -> None:
     assert (bad or "empty") in str(error.value)
 
 
-def test_error_of_the_call__is_passed_on() -> None:
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
-        raise AttemptError("timeout", "too slow")
-
-    with pytest.raises(AttemptError, match="too slow"):
-        asked(ask)
-
-
 @pytest.mark.parametrize(
     "prompt",
     [

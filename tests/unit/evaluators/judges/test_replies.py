@@ -151,3 +151,31 @@ def test_read_score__takes_the_share_only_where_it_may() -> None:
         replies.read_score(data)
     with pytest.raises(replies.UnreadableReply):
         replies.read_score({**data, "score": None}, share=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"assertions": []},
+        {"assertions": [{"text": "a", "passed": "yes"}]},
+        {"score": 1, "hits": "a"},
+        {"score": 1, "misses": [1]},
+        {"score": 1, "details": []},
+        {"score": 1, "reasoning": 7},
+    ],
+)
+def test_read_score__needs_fields_of_their_types(data: dict[str, Any]) -> None:
+    with pytest.raises(replies.UnreadableReply):
+        replies.read_score(data, share=True)
+
+
+def test_read_score__assertions_are_hits_and_misses() -> None:
+    failed = {"text": "b", "passed": False, "evidence": "no b"}
+    score = replies.read_score(
+        {"score": 0.75, "assertions": [{"text": "a", "passed": True}, failed]}
+    )
+    assert (score.value, score.hits, score.misses) == (0.75, ("a",), ("b (no b)",))
+
+
+def test_find_object__half_a_surrogate_pair_is_replaced() -> None:
+    assert found('{"score": 1, "hits": ["\\ud800"]}')["hits"] == ["?"]

@@ -1,0 +1,25 @@
+"""Options of each type that check nothing or have no meaning are refused, with the reason."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support import cases
+
+REFUSED = Path(__file__).parents[2] / "data" / "evaluator_options.yaml"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "problem"), yaml.safe_load(REFUSED.read_text(encoding="utf-8"))
+)
+def test_options__without_a_meaning_are_refused(
+    kind: str, fields: dict[str, Any], problem: str
+) -> None:
+    assert problem in "; ".join(map(str, cases.errors(kind, fields)))
+
+
+def test_pattern__that_is_nested_too_deeply_is_refused() -> None:
+    (error,) = cases.errors("regex", {"value": "(?:" * 5000 + ")" * 5000})
+    assert "not a valid regular expression" in str(error)
