@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.evaluators.composite import Composite
-from agentevals_action.evaluators.field_accuracy.evaluator import FieldAccuracy
+from agentevals_action.evaluators.field_accuracy import FieldAccuracy
 from agentevals_action.evaluators.is_json import IsJson
 from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Rubric

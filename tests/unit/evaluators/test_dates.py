@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.evaluators.field_accuracy import dates
+from agentevals_action.evaluators import dates
 
 DAY = datetime(2025, 1, 15, tzinfo=UTC)
 
