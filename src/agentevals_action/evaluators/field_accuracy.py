@@ -21,7 +21,7 @@ from pydantic import (
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import dates
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
-from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_json
+from agentevals_action.evaluators.json_objects import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Score

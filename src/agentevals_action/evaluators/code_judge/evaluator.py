@@ -24,7 +24,8 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
-from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
+from agentevals_action.evaluators.json_objects import UnreadableReply, find_object
+from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile

@@ -1,20 +1,17 @@
-"""Asks a judge and reads the JSON object in its reply; an unclear reply is an error."""
+"""Asks a judge and reads the score in its reply; an unclear reply is an error."""
 
-import json
-import math
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Ask, require
+from agentevals_action.evaluators.base import Ask
+from agentevals_action.evaluators.json_objects import UnreadableReply, find_object
 from agentevals_action.formatting import ending
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message
 from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.model.validation.json_values import check_depth, replace_surrogates
 
 Reading = TypeVar("Reading")
 Reply = TypeVar("Reply", bound="JudgeReplyModel")
@@ -30,19 +27,6 @@ _REPAIR = (
     "Give your judgement again, as one JSON object and nothing else, in the form that was asked "
     "for; when no form was asked for, in this one:\n{form}\n"
 )
-
-# A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
-_START = re.compile(r"""\{(?=\s*(?:["'}]|\w+["']?\s*:|\Z))""")
-
-# Text around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`), which
-# is broken itself.
-_PART_BEFORE = re.compile(r"""(?:["']\s*:|\[|\}\s*,)\s*\Z""")
-_PART_AFTER = re.compile(r"\s*[,:\]}]")
-_BEFORE_LENGTH = 200  # characters before an object in which `_PART_BEFORE` is searched
-
-
-class UnreadableReply(ValueError):
-    """A reply that does not have the required form; the message states the reason."""
 
 
 async def ask_judge(
@@ -75,77 +59,6 @@ async def ask_judge(
         raise AttemptError(
             "judge", f"the judge's reply cannot be read, also when asked again: {error}; {shown}"
         ) from None
-
-
-def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
-    """The last JSON object in a text that has one of the keys; prose and code fences around it are
-    ignored.
-
-    UnreadableReply if there is none, or if a broken object follows it. An object inside a broken
-    one (`{"score": 0.1, "details": {"score": 1}, …`) does not count."""
-    found: Mapping[str, Any] | None = None
-    problem = ""
-    start = text.find("{")
-    while start >= 0:
-        try:
-            value, end = _DECODER.raw_decode(text, start)
-            check_depth(text[start:end])
-            before = max(0, start - _BEFORE_LENGTH)
-            if _PART_BEFORE.search(text, before, start) or _PART_AFTER.match(text, end):
-                raise ValueError("it is part of something larger that is not a JSON object")
-        except RecursionError:
-            raise UnreadableReply("the JSON object is nested too deeply") from None
-        except ValueError as error:
-            end = start + 1
-            if _START.match(text, start):
-                problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        else:
-            if value.keys() & set(keys):
-                found, problem = _clean(value), ""
-        start = text.find("{", end)
-    if problem:
-        raise UnreadableReply(f"the JSON object is broken ({problem})")
-    if found is None:
-        named = " or ".join(f"`{key}`" for key in keys)
-        raise UnreadableReply(f"there is no JSON object with {named}")
-    return found
-
-
-def read_json(text: str) -> Any:
-    """The one JSON value that a text is; UnreadableReply if it is not exactly one."""
-    try:
-        check_depth(text)
-        return _clean(_DECODER.decode(text))
-    except ValueError as error:
-        raise UnreadableReply(str(error)) from None
-
-
-def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        raise ValueError("a key is given twice")
-    return data
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_is_finite = require(math.isfinite, "a number is too large")
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique_keys,
-    parse_constant=_refuse_constant,
-    parse_float=lambda digits: _is_finite(float(digits)),
-)
-
-
-def _clean(value: Any) -> Any:
-    """The data without surrogates, which cannot be written to a UTF-8 file."""
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
-    return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
 class JudgeReplyModel(BaseModel):

@@ -18,10 +18,10 @@ from pydantic import (
 )
 
 from agentevals_action.evaluators.base import Case, require
+from agentevals_action.evaluators.json_objects import UnreadableReply
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
 from agentevals_action.evaluators.judges.replies import (
     JudgeReplyModel,
-    UnreadableReply,
     ask_judge,
     validate_reply,
 )
