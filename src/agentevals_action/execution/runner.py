@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
@@ -199,8 +200,9 @@ class Runner:
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:
         test = sample.test
         target = _target(sample.suite, sample.suite.target_of(test), "target")
-        request = replace(
-            self._request(sample, test.input),
+        request = self._request(
+            sample,
+            test.input,
             workspace=workspace,
             conversation_id=self._conversation_id(sample),
             metadata=test.metadata,
@@ -226,16 +228,16 @@ class Runner:
         key = f"{self._run_id} {sample.suite.root} {sample.suite.path} {sample.number}"
         return f"{name}-{hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
 
-    def _request(self, sample: _Sample, messages: Sequence[Message]) -> Request:
-        suite, timeout = sample.suite, self._timeout(sample)
+    def _request(self, sample: _Sample, messages: Sequence[Message], **fields: Any) -> Request:
         return Request(
             messages,
-            sample.test.id,
-            sample.number,
-            timeout,
-            suite.root,
-            suite.folder,
-            suite=suite.path,
+            eval_id=sample.test.id,
+            attempt=sample.number,
+            timeout=self._timeout(sample),
+            root=sample.suite.root,
+            suite_folder=sample.suite.folder,
+            suite=sample.suite.path,
+            **fields,
         )
 
     def _timeout(self, sample: _Sample) -> float:
@@ -297,11 +299,8 @@ class Runner:
     ) -> Trace:
         # Attack: a program that judges asks the agent, which leaves modules in the judges' `HOME`.
         is_judge = target.name != sample.suite.target_of(sample.test)
-        request = replace(
-            self._request(sample, messages),
-            repeat=repeat,
-            is_judge=is_judge,
-            temperature=temperature,
+        request = self._request(
+            sample, messages, repeat=repeat, is_judge=is_judge, temperature=temperature
         )
         try:
             trace = await self._calls.complete(target, request)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 
 from pydantic import ValidationError
 
@@ -14,8 +15,8 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.system import redaction
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.redaction import redact_reply
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
@@ -86,8 +87,17 @@ class TargetClient:
         Raises TargetDead if the target refuses all calls, else AttemptError of kind `timeout`,
         `configuration`, `budget` or `target`."""
         connection = self._connect(target, request.root, request.suite_folder)
-        reply = redaction.redact_reply(await self._call(connection, request))
-        return with_cost(reply, target, connection.options)
+        shared, limit = connection.shared, _time_limit(target, request)
+        retries = Retries(target.retries, limit, self._backoff, shared.rate_limit)
+        async with shared.rate_limit.slot:
+            try:
+                return await retries.run(lambda: self._call(connection, request, retries))
+            except TimeoutError:
+                raise AttemptError("timeout", f"no answer within {limit:g} s") from None
+            except TargetDead as error:
+                problem = f"the target {target.name} cannot be used: {error}"
+                shared.dead = shared.dead or TargetDead(problem, error.hint)
+                raise shared.dead from None
 
     def load(self, target: Target, folder: Folder) -> None:
         """Reads the files of a target that decide about its answers, for a suite in `folder`.
@@ -112,48 +122,29 @@ class TargetClient:
             for provider in state.providers.values():
                 await provider.close()
 
-    async def _call(self, connection: _Connection, request: Request) -> Trace:
-        shared, target = connection.shared, connection.target
-        limit = _time_limit(target, request)
-        retries = Retries(target.retries, limit, self._backoff, shared.rate_limit)
-
-        async def call_once() -> Trace:
-            await shared.rate_limit.turn()
-            if shared.dead is not None:
-                raise shared.dead
-            self._budget.check()
-            try:
-                trace, milliseconds = await retries.timed(complete)
-            except TimeoutError:
-                raise AttemptError("timeout", f"no answer within {limit:g} s") from None
-            except AttemptError as error:
-                if error.spent is not None:  # a failed call is paid for, too
-                    spent = with_cost(error.spent, target, connection.options)
-                    self._budget.add(target.name, spent)
-                raise
-            shared.rate_limit.succeeded()
-            if trace.duration_ms is not None or trace.cached:  # a replay: that of its call
-                return trace
-            return replace(trace, duration_ms=round(milliseconds, 1))
-
-        async def complete(seconds: float) -> Trace:
-            async with asyncio.timeout(seconds + GRACE):
-                trace = await connection.provider.complete(replace(request, timeout=seconds))
-            if trace.has_answer:
-                return trace
-            error = AttemptError("target", "the answer is empty", "return a text or a tool call")
-            error.spent = trace
-            raise error
-
-        async with shared.rate_limit.slot:
-            try:
-                trace = await retries.run(call_once)
-            except TargetDead as error:
-                problem = f"the target {target.name} cannot be used: {error}"
-                shared.dead = shared.dead or TargetDead(problem, error.hint)
-                raise shared.dead from None
-        self._budget.add(target.name, with_cost(trace, target, connection.options))
-        return trace
+    async def _call(self, connection: _Connection, request: Request, retries: Retries) -> Trace:
+        """One call, counted and priced; its reply contains no secret."""
+        target, shared = connection.target, connection.shared
+        await shared.rate_limit.turn()
+        if shared.dead is not None:
+            raise shared.dead
+        self._budget.check()
+        started = monotonic()
+        try:
+            reply = await _answer(connection.provider, request, retries.seconds_left)
+        except AttemptError as error:
+            if error.spent is not None:  # a failed call is paid for, too
+                self._budget.add(target.name, with_cost(error.spent, target, connection.options))
+            raise
+        finally:
+            seconds = monotonic() - started
+            retries.deduct(seconds)
+        shared.rate_limit.succeeded()
+        if reply.duration_ms is None and not reply.cached:  # a replay: that of its call
+            reply = replace(reply, duration_ms=round(seconds * 1000, 1))
+        reply = with_cost(redact_reply(reply), target, connection.options)
+        self._budget.add(target.name, reply)
+        return reply
 
     def _connect(self, target: Target, root: Path, folder: Path) -> _Connection:
         # The connection holds the target, so that no other target gets its id.
@@ -188,6 +179,19 @@ class TargetClient:
         if identity not in self._shared:
             self._shared[identity] = _SharedState(RateLimit(*limits))
         return self._shared[identity]
+
+
+async def _answer(provider: Provider, request: Request, seconds: float) -> Trace:
+    """The answer of one call. AttemptError for an empty one; TimeoutError."""
+    if seconds != request.timeout:
+        request = replace(request, timeout=seconds)
+    async with asyncio.timeout(seconds + GRACE):
+        reply = await provider.complete(request)
+    if not reply.has_answer:
+        error = AttemptError("target", "the answer is empty", "return a text or a tool call")
+        error.spent = reply
+        raise error
+    return reply
 
 
 def _time_limit(target: Target, request: Request) -> float:

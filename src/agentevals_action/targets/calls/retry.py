@@ -3,11 +3,6 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from time import monotonic
-from typing import NoReturn
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
-from tenacity.wait import wait_exponential
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.trace import Trace
@@ -21,74 +16,54 @@ class Retries:
     """Repeats a call after a TransientError.
 
     `retries` counts repetitions; `seconds` is the time limit for all calls and the backoff between
-    them; `backoff` is the first wait in seconds. A rate limit (429) uses neither a repetition nor
-    time: it delays all calls to the target, for at most `PATIENCE` seconds per call."""
+    them, of which `seconds_left` is left; `backoff` is the first wait in seconds. A rate limit
+    (429) uses neither a repetition nor time: it delays all calls to the target, for at most
+    `PATIENCE` seconds per call."""
 
     def __init__(self, retries: int, seconds: float, backoff: float, rate_limit: RateLimit) -> None:
-        self._retries, self._seconds_left = retries, seconds
-        self._exponential = wait_exponential(multiplier=backoff, max=MAX_BACKOFF)
-        self._rate_limit = rate_limit
-        self._failures = 0
+        self._retries, self.seconds_left = retries, seconds
+        self._backoff, self._rate_limit = backoff, rate_limit
+        self._calls = self._failures = 0
         self._patience = PATIENCE
+
+    def deduct(self, seconds: float) -> None:
+        """Takes the time of a call from what is left."""
+        self.seconds_left = max(self.seconds_left - seconds, 0.0)
 
     async def run(self, call: Callable[[], Awaitable[Trace]]) -> Trace:
         """The result of the first call that succeeds; AttemptError if there is none, TargetDead if
         the target requests too long a pause."""
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            wait=self._wait,
-            stop=self._is_over,
-            sleep=self._sleep,
-            retry_error_callback=self._give_up,
-        )
-        return await retrying(call)
+        while True:
+            try:
+                return await call()
+            except TransientError as error:
+                await self._wait(error)
 
-    async def timed(self, call: Callable[[float], Awaitable[Trace]]) -> tuple[Trace, float]:
-        """Calls with the seconds that are left, and deducts the time it takes; the result and its
-        milliseconds."""
-        started = monotonic()
-        try:
-            trace = await call(self._seconds_left)
-        finally:
-            seconds = monotonic() - started
-            self._seconds_left = max(self._seconds_left - seconds, 0.0)
-        return trace, seconds * 1000
-
-    def _wait(self, state: RetryCallState) -> float:
-        """The seconds to sleep. A pause that the target requests delays all of its calls instead:
-        the rate limit waits."""
-        error = _error(state)
-        backoff = self._exponential(state) * random.uniform(0.5, 1)  # noqa: S311  # no secret
+    async def _wait(self, error: TransientError) -> None:
+        """Waits before the next call. A pause that the target requests delays all of its calls
+        instead: the rate limit waits."""
+        self._calls += 1
+        longest = min(self._backoff * 2 ** (self._calls - 1), MAX_BACKOFF)
+        backoff = longest * random.uniform(0.5, 1)  # noqa: S311  # no secret
         if error.limited:
             pause = max(backoff, error.retry_after or 0.0)
             self._patience -= pause
-        else:
-            self._failures += 1
-            if error.retry_after is None or self._failures > self._retries:
-                return backoff
-            pause = error.retry_after
-        self._rate_limit.pause(pause, error)
-        return 0.0
+            self._rate_limit.pause(pause, error)
+            if self._patience < 0:
+                raise self._given_up(error)
+            return
+        self._failures += 1
+        if self._failures > self._retries:
+            raise self._given_up(error)
+        if error.retry_after is not None:
+            self._rate_limit.pause(error.retry_after, error)
+            backoff = 0.0
+        if backoff >= self.seconds_left:
+            reason = f"; no time is left to wait {backoff:.1f} s and retry"
+            raise self._given_up(error, reason)
+        self.deduct(backoff)
+        await asyncio.sleep(backoff)
 
-    def _is_over(self, state: RetryCallState) -> bool:
-        if _error(state).limited:
-            return self._patience < 0
-        return self._failures > self._retries or state.upcoming_sleep >= self._seconds_left
-
-    async def _sleep(self, seconds: float) -> None:
-        self._seconds_left -= seconds
-        await asyncio.sleep(seconds)
-
-    def _give_up(self, state: RetryCallState) -> NoReturn:
-        error, calls = _error(state), state.attempt_number
-        problem = f"{error} (after {calls} calls)" if calls > 1 else str(error)
-        if not error.limited and self._failures <= self._retries:
-            problem += f"; no time is left to wait {state.upcoming_sleep:.1f} s and retry"
-        raise AttemptError("target", problem, error.hint) from None
-
-
-def _error(state: RetryCallState) -> TransientError:
-    error = state.outcome.exception() if state.outcome else None
-    if not isinstance(error, TransientError):
-        raise TypeError(f"{error!r} is not retried")
-    return error
+    def _given_up(self, error: TransientError, reason: str = "") -> AttemptError:
+        problem = f"{error} (after {self._calls} calls)" if self._calls > 1 else str(error)
+        return AttemptError("target", problem + reason, error.hint)
