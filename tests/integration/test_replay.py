@@ -290,7 +290,7 @@ def test_replay__a_mock_answers_itself(tmp_path: Path) -> None:
         (("--cache", "replay"), "`replay` needs a folder"),
         (("--cache", "replay", "--record", "c"), "`--record` cannot be used with `--cache`"),
         (("--record", "../out"), "write a path relative to the workspace, without `..`"),
-        (("--record", "agentevals-report/c"), "inputs `cache-dir` and `report-dir`"),
+        (("--record", "agentevals-report/c"), "write another folder than `agentevals-report/c`"),
     ],
 )
 def test_options__that_contradict_each_other_are_refused(
