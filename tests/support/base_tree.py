@@ -6,12 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.baselines.base import BaseTree, Freshness
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.review import Selection
-from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.suite import Suite
 from tests.support import results, suites
 
 SUITE = """\
@@ -28,20 +26,12 @@ tests:
 """
 FILES = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": suites.TARGETS}
 PATH = "evals/EVAL.yaml"
-BASE = "b" * 40
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
-FRESH = Freshness(NOW, 14.0)
 
 
 def fingerprints(suite: Suite) -> dict[str, Fingerprint]:
     made = Fingerprints()
     return {test.id: made.of(suite, test) for test in suite.tests}
-
-
-def tree(*found: Suite | BrokenSuite, commit: str = BASE) -> BaseTree:
-    info = BaselineInfo("auto", wanted=True, commit=commit, commit_time="2026-01-09T00:00:00Z")
-    of = Fingerprints().of
-    return BaseTree(info, {suite.path: suite for suite in found}, of, of)
 
 
 def greeter(root: Path, path: str = PATH) -> Suite:

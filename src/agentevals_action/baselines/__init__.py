@@ -1,6 +1,6 @@
 """The results of the base that a change is compared with.
 
-Two sources (`base.py` is their interface): `stored` takes the newest run whose fingerprints fit, of
-the data branch (`data_branch`, with one file for each run: `run_files`) or of a committed results
-file; `rerun` runs base now. `auto` asks both. `stored_run` makes stored results one run of base,
+A suite takes the newest stored run whose fingerprints fit (`stored`), of the data branch
+(`data_branch`, with one file for each run: `run_files`) or of a committed results file; a suite
+that no source has runs on base now (`base`). `stored_run` makes stored results those of base,
 `trends` is the development over the runs of the data branch."""

@@ -5,7 +5,7 @@ import gzip
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
@@ -40,21 +40,26 @@ def write_run(results: Iterable[TestResult]) -> bytes:
     answer that is small enough to be scored again."""
     rows = BytesIO()
     for result in results:
-        answer = _latest_answer(result) if rows.tell() < _BYTES_WITH_ANSWERS else None
+        answer = None
+        if rows.tell() < _BYTES_WITH_ANSWERS:
+            answer = latest_answer(result.main_samples, _is_storable)
         rows.write(_row(result, answer) + b"\n")
     return gzip.compress(rows.getvalue(), mtime=0)
 
 
-def _latest_answer(result: TestResult) -> int | None:
-    """The index of the latest answer that can be stored, a cached one only if there is no other."""
-    samples = result.main_samples
-    storable = [index for index, sample in enumerate(samples) if _is_storable(sample)]
-    return max(storable, key=lambda index: (not samples[index].cached, index), default=None)
+def latest_answer(
+    samples: Sequence[SampleResult], is_usable: Callable[[SampleResult], bool]
+) -> int | None:
+    """The index of the latest usable answer, a cached one only if there is no other."""
+    usable = [
+        index
+        for index, sample in enumerate(samples)
+        if sample.output_messages and is_usable(sample)
+    ]
+    return max(usable, key=lambda index: (not samples[index].cached, index), default=None)
 
 
 def _is_storable(sample: SampleResult) -> bool:
-    if not sample.output_messages:
-        return False
     try:
         return len(to_json([sample.output_messages, sample.file_changes])) <= ANSWER_BYTES
     except ValueError:  # data of an agent that JSON cannot hold

@@ -4,15 +4,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from datetime import datetime
 
-from agentevals_action.baselines.base import BaseTree, Freshness, origin_of, split_selections
-from agentevals_action.baselines.run_files import without_messages
-from agentevals_action.baselines.stored_run import complete_run
-from agentevals_action.model.baseline import BaselineOrigin, BaseRun, StoredRun
-from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
-from agentevals_action.model.review import Selection
-from agentevals_action.model.suite import Suite
+from agentevals_action.baselines.base import Unavailable, is_stale, origin_of
+from agentevals_action.baselines.run_files import latest_answer, without_messages
+from agentevals_action.baselines.stored_run import complete_rows
+from agentevals_action.model.baseline import BaseSuite, StoredRun
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
@@ -20,64 +19,57 @@ SAMPLES = 50
 
 
 @dataclass(frozen=True)
-class StoredBaseline:
+class StoredSource:
     """The results in `runs`, newest first, which are `at` a branch or file (as messages show it).
-    `problem` is the reason why runs are missing. `is_ancestor` tells whether a commit is base or
-    before it, None if unknown."""
+    `problem` is the reason why runs are missing. A stored result must have the fingerprint
+    `stored`, by base's rules of `watch`; `compared` is the one to compare it with head by. Results
+    are stale `days` before `now`. `is_ancestor` gives whether a commit is base or before it, None
+    if unknown."""
 
-    source: str
+    name: str
     at: str
-    tree: BaseTree
-    freshness: Freshness
     runs: Sequence[StoredRun]
     problem: str
+    stored: Callable[[Suite, Test], Fingerprint]
+    compared: Callable[[Suite, Test], Fingerprint]
+    now: datetime
+    days: float
     is_ancestor: Callable[[str], Awaitable[bool | None]]
-    reruns: ClassVar[bool] = False
 
-    async def results(self, selections: Sequence[Selection]) -> BaseRun:
-        """Results by the suite's path on head."""
-        suites, missing = split_selections(self.tree.suites, selections)
-        runs: dict[str, SuiteRun] = {}
-        origins: dict[str, BaselineOrigin] = {}
-        problems: dict[str, str] = {}
-        for path, suite in suites.items():
-            found = await asyncio.to_thread(self._newest, suite)
-            if isinstance(found, str):
-                problems[path] = found
-            else:
-                runs[path], origins[path] = found[0], await self._origin(*found)
-        info = replace(self.tree.info, source=self.source)
-        return BaseRun(info, runs, missing, problems, origins)
+    async def find(self, suite: Suite) -> BaseSuite:
+        """The results of a suite of base. Raises Unavailable."""
+        rows, run = await asyncio.to_thread(self._newest, suite)
+        origin = origin_of(self.name, rows, run.commit)
+        time = run.time or origin.time
+        return BaseSuite(
+            rows,
+            replace(
+                origin,
+                is_ancestor=await self.is_ancestor(run.commit) if run.commit else None,
+                time=time,
+                stale=is_stale(time, self.now, self.days),
+            ),
+        )
 
-    def _newest(self, suite: Suite) -> tuple[SuiteRun, StoredRun] | str:
+    def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
         """The newest run with all tests of a suite as base has them, with the samples of the other
-        runs as its history; else the reason why the newest run is none."""
-        stored = {test.id: self.tree.stored_fingerprint(suite, test) for test in suite.tests}
-        compared = {test.id: self.tree.fingerprint(suite, test) for test in suite.tests}
+        runs as its history. Unavailable states why the newest run is none."""
+        stored = {test.id: self.stored(suite, test) for test in suite.tests}
+        compared = {test.id: self.compared(suite, test) for test in suite.tests}
         reason = ""
         for run in self.runs:
             rows = _rows_of(run, suite)
             if not rows:
                 continue
-            found = complete_run(suite, rows, stored, compared)
-            if not isinstance(found, str):
+            try:
+                complete_rows(suite, rows, stored, compared)
                 rows = self._with_history(suite, rows, stored)
-                found = complete_run(suite, rows, stored, compared)
-            if not isinstance(found, str):
-                return found, run
-            of_run = f"the results of {run.commit[:12]}: " if run.commit else ""
-            reason = reason or f"{self.at}: {of_run}{found}"
-        return "; ".join(filter(None, [self.problem, reason])) or f"{self.at} has no results of it"
-
-    async def _origin(self, found: SuiteRun, run: StoredRun) -> BaselineOrigin:
-        origin = origin_of(self.source, found, run.commit)
-        time = run.time or origin.time
-        return replace(
-            origin,
-            is_ancestor=await self.is_ancestor(run.commit) if run.commit else None,
-            time=time,
-            stale=self.freshness.is_stale(time),
-        )
+                return complete_rows(suite, rows, stored, compared), run
+            except Unavailable as unavailable:
+                of_run = f"the results of {run.commit[:12]}: " if run.commit else ""
+                reason = reason or f"{self.at}: {of_run}{unavailable}"
+        known = "; ".join(filter(None, [self.problem, reason]))
+        raise Unavailable(known or f"{self.at} has no results of it")
 
     def _with_history(
         self,
@@ -102,15 +94,12 @@ def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
 
 
-def _latest_answer(samples: Sequence[SampleResult]) -> int | None:
-    """The index of the latest sample with an answer that can be scored again."""
-    for index in reversed(range(len(samples))):
-        try:
-            if samples[index].output_messages and stored_work(samples[index]):
-                return index
-        except ValueError:  # somebody edited the file
-            continue
-    return None
+def _can_be_scored(sample: SampleResult) -> bool:
+    try:
+        stored_work(sample)
+    except ValueError:  # somebody edited the file
+        return False
+    return True
 
 
 def _latest(
@@ -121,7 +110,7 @@ def _latest(
     else one answer would look like many."""
     fresh = [sample for sample in samples if not sample.cached and sample.error is None]
     kept = (fresh or list(newest))[-SAMPLES:]
-    answered = _latest_answer(kept)
+    answered = latest_answer(kept, _can_be_scored)
     return tuple(
         sample if index == answered else without_messages(sample)
         for index, sample in enumerate(kept)

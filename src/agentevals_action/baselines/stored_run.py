@@ -1,26 +1,26 @@
-"""The base run of a suite from stored results, if they are results of the base's own tree."""
+"""The results of base from stored results, if they are results of the base's own tree."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from agentevals_action.baselines.base import Unavailable
 from agentevals_action.formatting import counted, plural
-from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results import build, scoring
-from agentevals_action.results.summary import suite_run
 
 
-def complete_run(
+def complete_rows(
     suite: Suite,
     results: Sequence[TestResult],
     expected: Mapping[str, Fingerprint],
     compared: Mapping[str, Fingerprint],
-) -> SuiteRun | str:
-    """The stored results of a suite as a run of the base, or the reason why they are not one.
+) -> tuple[TestResult, ...]:
+    """The stored results of a suite as those of base. Unavailable states why they are not.
 
     Every test of the suite must have one scored result with the three digests of the base's tree
-    (`expected`): a missing test would count as new on head, and hide its regression. The run has
+    (`expected`): a missing test would count as new on head, and hide its regression. They have
     the fingerprints to compare it with head by (`compared`). Only the samples of a result
     are used (without those of a confirmation); everything else follows from them and from the
     suite."""
@@ -28,13 +28,13 @@ def complete_run(
     tests = tuple(suite.tests)
     problem = _missing(tests, by_id, len(results)) or _different(tests, by_id, expected)
     if problem:
-        return problem
+        raise Unavailable(problem)
     found = {test.id: _result(suite, test, by_id[test.id], compared[test.id]) for test in tests}
     scored = tuple(result for result in found.values() if result is not None)
     if len(scored) < len(found):
         errored = [name for name, result in found.items() if result is None]
-        return f"{_names(errored)} ended in an error there"
-    return suite_run(suite.path, suite.name, scored)
+        raise Unavailable(f"{_names(errored)} ended in an error there")
+    return scored
 
 
 def _sound_samples(result: TestResult) -> tuple[SampleResult, ...]:

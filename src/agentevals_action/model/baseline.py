@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.result import TestResult
 
 #: The values of the input `baseline`.
 SOURCES = ("auto", "branch", "file", "rerun", "none")
@@ -58,13 +58,20 @@ class BaselineOrigin:
 
 
 @dataclass(frozen=True)
-class BaseRun:
-    """Results of a baseline by suite path on head. A suite without results has a reason, either in
-    `missing` (it is new, or broken on base: nothing to compare with) or in `problems` (its results
-    could not be obtained)."""
+class BaseSuite:
+    """The results of a suite on base, and where they are from."""
+
+    rows: tuple[TestResult, ...]
+    origin: BaselineOrigin
+
+
+@dataclass(frozen=True)
+class BaseResults:
+    """Base's results by the suite's path on head. A suite without results has a reason, either in
+    `notes` (it is new, or broken on base: nothing to compare with) or in `problems` (they could not
+    be obtained)."""
 
     info: BaselineInfo
-    suites: Mapping[str, SuiteRun] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    suites: Mapping[str, BaseSuite] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
-    origins: Mapping[str, BaselineOrigin] = field(default_factory=dict)

@@ -3,18 +3,19 @@ run; then compare and decide. `publish` shows the review."""
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from agentevals_action.errors import InvalidInput, OutputError, unwrapped
-from agentevals_action.model.baseline import BaseRun
+from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.review import Review
 from agentevals_action.model.run import Policy, Run
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import estimate
 from agentevals_action.results.run_folder import BASE_RESULTS, HEAD_RESULTS, RunResults, read_folder
-from agentevals_action.review.baseline_source import find_baseline
+from agentevals_action.review.base_results import find_base
 from agentevals_action.review.change.workspace import SHARDS, ReviewWorkspace
 from agentevals_action.review.inputs import ReviewInputs, open_inputs
 from agentevals_action.review.outcome import compare
@@ -43,12 +44,12 @@ async def run(request: ReviewRequest) -> RunResults:
             sides = Sides(engine, inputs.redactor, workspace, progress, part.head, part.base)
             try:
                 with unwrapped():
-                    baseline = await find_baseline(inputs, sides)
-                    _print_estimate(inputs, reruns=baseline.reruns)
+                    stored = await find_base(inputs)
+                    _print_estimate(inputs, stored.left.values())
                     async with asyncio.TaskGroup() as tasks:
-                        base_run = tasks.create_task(baseline.results(part.selections))
-                        head_rows = tasks.create_task(sides.run_head())
-                    head, base = head_rows.result(), _base_rows(inputs, base_run.result())
+                        of_base = tasks.create_task(sides.run_base(stored))
+                        of_head = tasks.create_task(sides.run_head())
+                    head, base = of_head.result(), _base_rows(inputs, of_base.result())
                     base = await rescore_base(engine, part.head, head, base)
                     head = await rescore_head(engine, part.base, head, inputs.edits)
                     head, base = await sides.confirm(head, base, policy)
@@ -57,7 +58,7 @@ async def run(request: ReviewRequest) -> RunResults:
                 raise
             finally:
                 await engine.close()
-        facts = redact_record(run_facts(inputs, base_run.result(), started), inputs.redactor)
+        facts = redact_record(run_facts(inputs, of_base.result(), started), inputs.redactor)
         results = RunResults(facts, tuple(head.values()), tuple(base.values()))
         return await asyncio.to_thread(write, workspace, results)
 
@@ -95,13 +96,13 @@ def write(workspace: ReviewWorkspace, results: RunResults) -> RunResults:
     return results
 
 
-def _base_rows(inputs: ReviewInputs, base_run: BaseRun) -> Rows:
+def _base_rows(inputs: ReviewInputs, base: BaseResults) -> Rows:
     """The results of base, of the tests of this part."""
     return {
         (path, row.eval_id): row
-        for path, suite in base_run.suites.items()
+        for path, suite in base.suites.items()
         for names in [{test.id for test in inputs.part.base[path].tests}]
-        for row in suite.results
+        for row in suite.rows
         if row.eval_id in names
     }
 
@@ -116,10 +117,9 @@ def not_completed(head_sha: str, reasons: Sequence[str], policy: Policy) -> RunR
     return RunResults(Run(head_sha=head_sha, policy=policy, problems=tuple(reasons)))
 
 
-def _print_estimate(inputs: ReviewInputs, *, reruns: bool) -> None:
+def _print_estimate(inputs: ReviewInputs, reruns: Iterable[Suite]) -> None:
     """What the run will cost, by the last one."""
-    settings, part = inputs.request.settings, inputs.part
-    suites = (*part.head.values(), *(part.base.values() if reruns else ()))
+    settings, suites = inputs.request.settings, (*inputs.part.head.values(), *reruns)
     attempts = settings.samples * sum(len(suite.tests) for suite in suites)
     sentence = estimate(attempts, inputs.last_cost, settings.max_cost_usd)
     console.print_sentences([sentence], sys.stderr)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import list_paths, plural
 from agentevals_action.github.events import Job
-from agentevals_action.model.baseline import BaseRun
+from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import Quarantines
@@ -21,7 +21,7 @@ from agentevals_action.review.shards import digest_of_inputs
 from agentevals_action.suites.checkout import distinct_errors
 
 
-def run_facts(inputs: ReviewInputs, base: BaseRun, started: datetime) -> Run:
+def run_facts(inputs: ReviewInputs, base: BaseResults, started: datetime) -> Run:
     """The facts of a run that is done."""
     request, settings = inputs.request, inputs.request.settings
     plan, selected, quarantines = inputs.plan, inputs.selected, inputs.quarantines
@@ -80,7 +80,7 @@ def policy_of(request: ReviewRequest) -> Policy:
 def _suite(
     inputs: ReviewInputs,
     selection: Selection,
-    base: BaseRun,
+    base: BaseResults,
     question_files: Mapping[str, tuple[str, ...]],
 ) -> RunSuite:
     path, suite = selection.path, inputs.plan.head[selection.path]
@@ -89,8 +89,8 @@ def _suite(
         suite.name,
         tuple(test.id for test in suite.tests),
         base.problems.get(path) or (base.info.problem if base.info.wanted else ""),
-        base.missing.get(path, ""),
-        base.origins.get(path),
+        base.notes.get(path, ""),
+        base.suites[path].origin if path in base.suites else None,
         inputs.edits.get(path, SuiteEdits()).edits,
         question_files,
     )

@@ -4,14 +4,15 @@ results are in memory until the end."""
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from agentevals_action.errors import AttemptError, InvalidInput, OutputError
+from agentevals_action.baselines.base import FoundSuites, with_rerun
+from agentevals_action.errors import AttemptError, OutputError
 from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.execute import Event, Started, execute
 from agentevals_action.execution.resample import Resampler, is_deterministic
+from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Policy
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
@@ -19,7 +20,6 @@ from agentevals_action.results.build import extended
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.run_folder import BASE_RESULTS, HEAD_RESULTS
 from agentevals_action.results.scoring import MIN_MAJORITY
-from agentevals_action.results.summary import suite_run
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.comparison.compare import as_head_scores, find_suspects
 from agentevals_action.review.comparison.decision_rule import (
@@ -55,19 +55,19 @@ class Sides:
         results = await self._run("head", suites, HEAD_RESULTS)
         return {(result.eval_path, result.eval_id): result for result in results}
 
-    async def run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
-        """Runs suites of base, whose tree is prepared."""
-        by_suite: dict[str, list[TestResult]] = {suite.path: [] for suite in suites}
-        for result in await self._run("base", suites, BASE_RESULTS):
-            by_suite[result.eval_path].append(result)
-        return [suite_run(suite.path, suite.name, by_suite[suite.path]) for suite in suites]
-
-    async def prepare_base(self, root: Path) -> None:
-        """Prepares the tree of base. Raises InvalidInput."""
+    async def run_base(self, found: FoundSuites) -> BaseResults:
+        """Runs the suites that no source has on base, and adds their results."""
+        suites = {path: self.base[path] for path in found.left if path in self.base}
+        if not suites or self.workspace.settings.baseline not in ("auto", "rerun"):
+            return with_rerun(found, {})
         try:
-            await self.engine.prepare(root)
+            await self.engine.prepare(next(iter(suites.values())).root)
         except AttemptError as error:
-            raise InvalidInput(f"for the base, {error}", error.hint) from error
+            return with_rerun(found, {}, f"for the base, {error.sentence}")
+        by_suite: dict[str, list[TestResult]] = {suite.path: [] for suite in suites.values()}
+        for result in await self._run("base", tuple(suites.values()), BASE_RESULTS):
+            by_suite[result.eval_path].append(result)
+        return with_rerun(found, {path: by_suite[suite.path] for path, suite in suites.items()})
 
     async def _run(self, side: str, suites: Sequence[Suite], name: str) -> Sequence[TestResult]:
         keys = ((suite.path, test.id) for suite in suites for test in suite.tests)

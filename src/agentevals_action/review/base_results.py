@@ -1,0 +1,92 @@
+"""The stored results of base: those of the sources that the input `baseline` names."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from agentevals_action.baselines.base import FoundSuites, Source, find_stored
+from agentevals_action.baselines.stored import StoredSource
+from agentevals_action.errors import GitError
+from agentevals_action.model.baseline import BaselineInfo, BaseResults, StoredRun
+from agentevals_action.results.jsonl import parse_results
+from agentevals_action.review.inputs import ReviewInputs
+
+#: Bytes of a baseline file, at most.
+_FILE_BYTES = 64 * 1024 * 1024
+
+
+async def find_base(inputs: ReviewInputs) -> FoundSuites:
+    """The stored results of the suites that run, read before a program of the change starts; what
+    is left has to run on base, if `baseline` allows that."""
+    settings, base = inputs.request.settings, inputs.base
+    name = settings.baseline
+    wanted = name != "none" and bool(base.sha or base.problem)
+    reason = "`baseline` is `none`" if name == "none" else base.reason
+    if not wanted or base.root is None:
+        info = BaselineInfo(
+            name,
+            wanted=wanted,
+            commit=base.sha,
+            commit_time=base.time,
+            reason=reason,
+            problem=base.problem if wanted else "",
+        )
+        return FoundSuites(BaseResults(info), {}, {})
+    info = BaselineInfo(name, wanted=True, commit=base.sha, commit_time=base.time)
+    names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
+    sources = [await _open(inputs, each) for each in names.get(name, [name])]
+    suites = {suite.path: suite for suite in base.suites}
+    return await find_stored(info, sources, suites, inputs.part.selections)
+
+
+async def _open(inputs: ReviewInputs, name: str) -> Source:
+    settings, repository = inputs.request.settings, inputs.request.repository
+    if name == "branch":
+        at, (runs, problem) = f"`{settings.baseline_branch}`", await _read_branch(inputs)
+    else:
+        at, (runs, problem) = f"`{settings.baseline_file}` on base", await _read_file(inputs)
+    commit, fingerprints = inputs.base.sha or "", inputs.engine.fingerprints
+    return StoredSource(
+        name,
+        at,
+        runs,
+        problem,
+        fingerprints.with_rules(inputs.base.watch).of,
+        fingerprints.of,
+        datetime.now(UTC),
+        settings.baseline_max_age,
+        lambda earlier: repository.is_ancestor(earlier, commit),
+    )
+
+
+async def _read_branch(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str]:
+    """The runs of the data branch, and a problem with them."""
+    branch = inputs.request.data_branch
+    if branch is None:
+        return (), "`baseline: branch` needs GitHub, and this run is local"
+    try:
+        files = await branch.read()
+    except GitError as error:
+        return (), f"`{branch.name}` could not be read: {error.sentence}"
+    if files is None:
+        return (), (
+            f"there is no branch `{branch.name}` yet: runs on the default branch with "
+            "`contents: write` write it"
+        )
+    problems: list[str] = []
+    paths = {suite.path for suite in inputs.part.base.values()}
+    found = await asyncio.to_thread(list, files.runs(problems, paths))
+    return tuple(run for _, run in found), "; ".join(problems)
+
+
+async def _read_file(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str]:
+    """The run in the baseline file of base's commit, and the reason if there is none."""
+    path = inputs.request.settings.baseline_file or ""
+    content = await inputs.request.repository.show(inputs.base.sha or "", path)
+    if content is None:
+        return (), f"there is no `{path}` on base (a baseline file counts once it is merged)"
+    if len(content) > _FILE_BYTES:
+        return (), f"`{path}` on base is larger than {_FILE_BYTES >> 20} MiB"
+    try:
+        return (StoredRun(await asyncio.to_thread(parse_results, content)),), ""
+    except ValueError as error:
+        return (), f"`{path}` on base is not a results file: {error}"
