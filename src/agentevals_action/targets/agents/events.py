@@ -15,9 +15,11 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import text_of
+from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.redaction import redact
+from agentevals_action.targets.formats.base import read_usage
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
@@ -58,6 +60,10 @@ class Event:
     def amount(self, name: str) -> float | None:
         """A finite number of at least 0."""
         return json_values.amount(self.value(name))
+
+    def usage(self, name: str) -> Usage:
+        """The tokens of a call, or of a model."""
+        return read_usage(self.value(name))
 
     def object(self, name: str) -> "Event":
         """An object; empty if it is missing."""
@@ -182,11 +188,6 @@ def add_results(
         replace(message, tool_calls=tuple(map(add_result, message.tool_calls)))
         for message in messages
     )
-
-
-def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """The tool calls of messages, in order."""
-    return tuple(call for message in messages for call in message.tool_calls)
 
 
 def common_call(

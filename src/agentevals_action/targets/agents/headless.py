@@ -109,7 +109,7 @@ class AgentOptions(CommandOptions):
 
     @abstractmethod
     def read(self, events: Sequence[Event]) -> Trace:
-        """The trace of a run, as far as the events show it."""
+        """The trace of a run, as far as the events show it; ValueError if one is not valid."""
 
     @abstractmethod
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
@@ -157,10 +157,13 @@ class _Agent(Provider):
             if path is not None:
                 with suppress(OSError):  # its figures stay unknown
                     stream.add(read_resolved(path, STREAM_LIMIT) + b"\n")
-        trace = options.read(stream.events)
-        if error := self._find_error(done, stream, trace):
-            error.spent = trace
-            raise error
+        try:
+            trace = options.read(stream.events)
+        except ValueError as error:
+            raise self._runner.error(f"{self._title}: {error}", done.stderr) from None
+        if failure := self._find_error(done, stream, trace):
+            failure.spent = trace
+            raise failure
         refused = options.refusal.findall(done.stderr) if options.refusal else ()
         warnings = [f"the agent refused a call: {cut_line(call, _CALL_SHOWN)}" for call in refused]
         return replace(trace, warnings=tuple(dict.fromkeys(warnings)))

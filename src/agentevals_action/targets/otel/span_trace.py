@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message, ToolCall
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
-from agentevals_action.targets.agents.events import add_answer, calls_of
+from agentevals_action.targets.agents.events import add_answer
 from agentevals_action.targets.otel.conventions import Step, read_step
 from agentevals_action.targets.otel.spans import Span
 

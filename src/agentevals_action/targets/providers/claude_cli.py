@@ -10,18 +10,20 @@ of a sub-agent is not in the stream, only its usage."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.formats import anthropic
+from agentevals_action.targets.formats.base import WireMessage, read_usage
 
 #: The errors for the values of an assistant message's `error`, if the API refused the call.
 _REFUSALS: Mapping[str, Callable[[str], AttemptError]] = {
@@ -46,20 +48,6 @@ _SYNTHETIC = "<synthetic>"  # the model of messages that the CLI itself wrote
 _DURATIONS = ("durationMs", "totalDurationMs")
 _NAMES = {"Task": "Agent"}  # of earlier versions
 _UNKNOWN_TOOL = "<tool_use_error>Error: No such tool available"
-#: Tokens of one call, and of all calls of one model: input after the last cache breakpoint, output,
-#: input read from the cache and written to it. A price applies to the sum of the input.
-_CALL_FIELDS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-)
-_MODEL_FIELDS = (
-    "inputTokens",
-    "outputTokens",
-    "cacheReadInputTokens",
-    "cacheCreationInputTokens",
-)
 
 
 class ClaudeCli(AgentOptions):
@@ -106,19 +94,20 @@ class ClaudeCli(AgentOptions):
         )
 
     def read(self, events: Sequence[Event]) -> Trace:
-        """The trace of a run."""
+        """The trace of a run; ValueError for a message of another form."""
         result = agent_events.last(events, "result")
         denied = {denial.text("tool_use_id") for denial in result.objects("permission_denials")}
-        messages = agent_events.add_results(_messages(events), _results(events, denied))
+        wired = [(event, message) for event in events for message in _wired(event)]
+        messages = agent_events.add_results(_messages(wired), _results(wired, denied))
         messages = agent_events.add_answer(messages, result.text("result"))
-        models = result.objects("modelUsage")
-        usage = total(_usage(model, _MODEL_FIELDS) for model in models)
-        if not models:
-            usage = _usage(result.object("usage"), _CALL_FIELDS)
+        models = result.value("modelUsage")
+        usage = result.usage("usage")
+        if isinstance(models, Mapping) and models:
+            usage = total(map(read_usage, models.values()))
         return Trace(
             messages=messages,
-            tool_calls=agent_events.calls_of(messages),
-            llm_call_count=_calls_count(events, usage),
+            tool_calls=calls_of(messages),
+            llm_call_count=_count_calls(events, wired, usage),
             usage=replace(usage, cost_usd=result.amount("total_cost_usd")),
             duration_ms=result.amount("duration_ms"),
         )
@@ -142,95 +131,79 @@ class ClaudeCli(AgentOptions):
 def _refusal(events: Sequence[Event]) -> AttemptError | None:
     """The error of the last message, if the API refused the call."""
     event = agent_events.last(events, "assistant")
-    error = event.text("error")
-    message = str(_message(event.object("message"), None).content) or error
-    return _REFUSALS.get(error, agent_events.failure)(message) if error else None
+    if not (error := event.text("error")):
+        return None
+    texts = (str(message.message.content) for message in _wired(event))
+    return _REFUSALS.get(error, agent_events.failure)("\n".join(filter(None, texts)) or error)
 
 
-def _calls_count(events: Sequence[Event], usage: Usage) -> int | None:
+def _wired(event: Event) -> Sequence[WireMessage]:
+    """The messages of an event."""
+    message = event.value("message")
+    if event.type not in ("assistant", "user") or not isinstance(message, Mapping):
+        return ()
+    return anthropic.from_wire([{**message, "role": event.type}])
+
+
+def _count_calls(
+    events: Sequence[Event], wired: Sequence[tuple[Event, WireMessage]], usage: Usage
+) -> int | None:
     """The number of model calls if the stream shows each: their input must add up to the total."""
-    calls = [event.object("message") for event in events if event.type == "assistant"]
     shown = {
-        call.text("id"): call.object("usage") for call in calls if call.value("model") != _SYNTHETIC
+        event.object("message").text("id"): message.usage
+        for event, message in wired
+        if event.type == "assistant" and message.model != _SYNTHETIC
     }
     reports = [event.object("tool_use_result") for event in events if event.type == "user"]
-    last_calls = [report.object("usage") for report in reports if report.text("agentId")]
-    usages = [_usage(call, _CALL_FIELDS) for call in (*shown.values(), *last_calls)]
+    last_calls = [report.usage("usage") for report in reports if report.text("agentId")]
+    usages = [*shown.values(), *last_calls]
     is_complete = usage.input_tokens and total(usages).input_tokens == usage.input_tokens
     return len(usages) if is_complete else None
 
 
-def _usage(data: Event, fields: Sequence[str]) -> Usage:
-    fresh, output, cached, written = map(data.count, fields)
-    tokens = None if fresh is None else fresh + (cached or 0) + (written or 0)
-    return Usage(tokens, output, cached, written)
-
-
-def _messages(events: Sequence[Event]) -> list[Message]:
+def _messages(wired: Sequence[tuple[Event, WireMessage]]) -> list[Message]:
     """The model's messages, a sub-agent's among them. One message arrives as several events with
     the same id, one for each block."""
     messages: list[Message] = []
     last_id = ""
-    for event in events:
-        message = event.object("message")
-        if event.type != "assistant" or message.value("model") == _SYNTHETIC:
+    for event, found in wired:
+        if event.type != "assistant" or found.model == _SYNTHETIC:
             continue
-        name = "subagent" if isinstance(event.value("parent_tool_use_id"), str) else None
-        part = _message(message, name)
-        if message.text("id") and message.text("id") == last_id:
+        message_id, part = event.object("message").text("id"), found.message
+        calls = tuple(
+            replace(call, name=_NAMES.get(call.name, call.name)) for call in part.tool_calls
+        )
+        text, name = str(part.content), None
+        if isinstance(event.value("parent_tool_use_id"), str):
+            name = "subagent"
+        if message_id and message_id == last_id:
             before = messages.pop()
-            both = "\n".join(filter(None, (str(before.content), str(part.content))))
-            part = replace(part, content=both, tool_calls=(*before.tool_calls, *part.tool_calls))
-        last_id = message.text("id")
-        messages.append(part)
+            text = "\n".join(filter(None, (str(before.content), text)))
+            calls = (*before.tool_calls, *calls)
+        messages.append(Message("assistant", text, name, tool_calls=calls))
+        last_id = message_id
     return messages
 
 
-def _message(message: Event, name: str | None) -> Message:
-    content = message.value("content")
-    if isinstance(content, str):
-        return Message("assistant", content, name)
-    blocks = message.objects("content")
-    text = "\n".join(block.text("text") for block in blocks if block.type == "text")
-    calls = tuple(
-        agent_events.common_call(
-            block.text("name"), block.value("input"), block.text("id"), _NAMES, {}
-        )
-        for block in blocks
-        if block.type.endswith("tool_use") and block.text("name")
-    )
-    return Message("assistant", text, name, tool_calls=calls)
-
-
-def _results(events: Sequence[Event], denied: Collection[str]) -> Mapping[str, ToolResult]:
+def _results(
+    wired: Sequence[tuple[Event, WireMessage]], denied: Collection[str]
+) -> Mapping[str, ToolResult]:
     """The results of tool calls, by id. The duration is as reported, else the time between the
     events of the call and of the result."""
-    started: dict[str, Event] = {}
+    started = {call.id: event for event, found in wired for call in found.message.tool_calls}
     results: dict[str, ToolResult] = {}
-    for event in events:
-        blocks = event.object("message").objects("content")
-        started |= {block.text("id"): event for block in blocks if "input" in block}
-        ended = [block for block in blocks if block.type.endswith("tool_result")]
-        for block in ended:
-            call_id, output = block.text("tool_use_id"), _output(block)
-            duration = _reported_duration(event) if len(ended) == 1 else None
-            if duration is None and (start := started.get(call_id)):
-                duration = agent_events.milliseconds_between(start, event)
-            refused = call_id in denied or str(output).startswith(_UNKNOWN_TOOL)
-            results[call_id] = ToolResult(output, duration, refused)
+    for event, found in wired:
+        call_id, output = found.message.tool_call_id, found.message.content
+        if call_id is None:
+            continue
+        duration = _reported_duration(event)
+        if duration is None and call_id in started:
+            duration = agent_events.milliseconds_between(started[call_id], event)
+        refused = call_id in denied or str(output).startswith(_UNKNOWN_TOOL)
+        results[call_id] = ToolResult(output, duration, refused)
     return results
 
 
 def _reported_duration(event: Event) -> float | None:
     details = event.object("tool_use_result")
     return next((details.amount(name) for name in _DURATIONS if name in details), None)
-
-
-def _output(block: Event) -> Any:
-    """The text of a result if it contains only text, else the result unchanged."""
-    content, parts = block.value("content"), block.objects("content")
-    if isinstance(content, list) and len(parts) == len(content):
-        texts = [part.value("text") for part in parts]
-        if all(isinstance(text, str) for text in texts):
-            return "\n".join(texts)
-    return content

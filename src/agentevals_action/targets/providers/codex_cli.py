@@ -16,7 +16,7 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message, ToolCall
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import decoded
@@ -26,7 +26,6 @@ from agentevals_action.targets.agents.headless import AgentOptions, Command
 
 #: The tools whose calls are part of shell commands.
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
-_USAGE_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens")
 _CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _DEAD = re.compile(
@@ -88,14 +87,14 @@ class CodexCli(AgentOptions):
             if event.type == "item.completed"
             for message in _messages(item, event, started.get(item.text("id"), Event()))
         )
-        calls = agent_events.calls_of(messages)
-        usage = agent_events.last(events, "turn.completed").object("usage")
+        calls = calls_of(messages)
+        usage = agent_events.last(events, "turn.completed").usage("usage")
         if any(call.name == "Agent" for call in calls):  # it is that of the main agent alone
-            usage = Event()
+            usage = Usage()
         return Trace(
             messages=messages,
             tool_calls=calls,
-            usage=Usage(*map(usage.count, _USAGE_FIELDS)),
+            usage=usage,
             hidden_tools=_HIDDEN_TOOLS,
         )
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message, ToolCall
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
@@ -86,7 +86,7 @@ class CopilotCli(AgentOptions):
         answered = sum(call.text("outcome") == "success" for call in finished)
         return Trace(
             messages=messages,
-            tool_calls=agent_events.calls_of(messages),
+            tool_calls=calls_of(messages),
             llm_call_count=answered if finished else len(_data(events, "assistant.usage")) or None,
             usage=_usage(events),
             duration_ms=ended.object("usage").amount("sessionDurationMs"),
