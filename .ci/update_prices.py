@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.target import Price
-from agentevals_action.targets.prices import table
-from agentevals_action.targets.prices.table import find_price, normalized
+from agentevals_action.targets import prices
+from agentevals_action.targets.prices import TABLE_FILE, find_price, normalized
 
 _PACKAGED = "litellm/model_prices_and_context_window_backup.json"
 _VENDORS = ("anthropic", "cohere", "cohere_chat", "deepseek", "gemini", "mistral", "openai", "xai")
@@ -90,7 +90,7 @@ def main(path: str = "", to: str = "") -> None:
         listing = Path(str(package.locate_file(_PACKAGED)))
     listed = json.loads(listing.read_bytes())
     text = make_table(listed, source, datetime.now(UTC).date().isoformat())
-    written = Path(to) if to else Path(table.__file__).with_name("table.json")
+    written = Path(to) if to else Path(prices.__file__).with_name(TABLE_FILE)
     written.write_text(text, encoding="utf-8")
 
 

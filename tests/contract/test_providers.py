@@ -6,7 +6,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base, providers
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer
-from tests.support.anthropic_server import AnthropicServer
-from tests.support.gemini_server import GeminiServer
-from tests.support.openai_server import AzureServer, OpenAIServer
+from tests.support.model_targets import MODELS, VendorServer
 
 FOLDER = Path(providers.__file__).parent
 ANSWERED = Path(__file__).parents[1] / "support" / "answered.jsonl"
@@ -50,33 +48,24 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "replay": {"path": str(ANSWERED)},
 }
 NAMES = sorted(SAMPLES)
-#: The vendor's stand-in, where it is not OpenAI's.
-STAND_INS: Mapping[
-    str, Callable[[Mapping[str, str]], AnthropicServer | GeminiServer | AgentServer | OpenAIServer]
-] = {
-    "anthropic": AnthropicServer,
-    "azure": AzureServer,
-    "gemini": GeminiServer,
-    "http": AgentServer.matching,
-}
 
 
-def stand_in(
-    name: str, replies: Mapping[str, str]
-) -> AnthropicServer | GeminiServer | AgentServer | OpenAIServer:
-    return STAND_INS[name](replies) if name in STAND_INS else OpenAIServer(replies)
+def stand_in(name: str, replies: Mapping[str, str]) -> VendorServer | AgentServer:
+    """The server of a model, or of an agent."""
+    return MODELS[name].server(replies) if name in MODELS else AgentServer.matching(replies)
+
+
+def defined(name: str, sample: Mapping[str, Any], url: str) -> base.ProviderOptions:
+    """The options of a sample, at a server."""
+    definition = {field: url if value == "URL" else value for field, value in sample.items()}
+    return targets.options({"provider": name, **definition})
 
 
 @contextmanager
 def connected(name: str) -> Iterator[tuple[base.ProviderOptions, base.ProviderContext]]:
     with stand_in(name, {"^echo hello$": "hello"}) as server:
-        definition = {
-            field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()
-        }
-        yield (
-            targets.options({"provider": name, **definition}),
-            targets.context({"PATH": os.environ["PATH"]}),
-        )
+        options = defined(name, SAMPLES[name], server.url)
+        yield options, targets.context({"PATH": os.environ["PATH"]})
 
 
 def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
@@ -196,10 +185,7 @@ def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> Non
             await provider.close()
 
     with stand_in(name, {}) as server:
-        definition = {
-            field: server.url if value == "URL" else value for field, value in FAILING[name].items()
-        }
-        options = targets.options({"provider": name, **definition})
+        options = defined(name, FAILING[name], server.url)
         with pytest.raises(AttemptError) as caught:
             asyncio.run(failed(options))
     assert caught.value.kind == "target"
@@ -207,6 +193,7 @@ def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_connect__opens_nothing(name: str) -> None:
-    with OpenAIServer() as server, connected(name) as (options, context):
-        asyncio.run(options.connect(context).close())
+    with stand_in(name, {}) as server:
+        options = defined(name, SAMPLES[name], server.url)
+        asyncio.run(options.connect(targets.context({"PATH": os.environ["PATH"]})).close())
         assert server.requests == []

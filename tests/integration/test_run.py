@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.results.jsonl import read_results
-from agentevals_action.targets.prices.table import price_table
+from agentevals_action.targets.prices import price_table
 from tests.support import command
 from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Repository

@@ -233,7 +233,7 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
     assert "the connection to 127.0.0.1:" in said["closed"]
     assert said["closed"].endswith("; check that the server runs and that `base_url` is correct")
     assert said["gone"].endswith("; check that the server runs and that `url` is correct")
-    assert 'the reply has no `text`: it has "texts"' in said["wrong"]
+    assert 'the reply has no answer at `text`: it is {"texts": []}' in said["wrong"]
     assert said["fine"].startswith("it was not asked")
     assert len(model.requests) == len(agent.requests) == 1
 

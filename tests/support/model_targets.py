@@ -1,75 +1,127 @@
-"""Calls of the providers of models, against the servers that replace their vendors."""
+"""The providers of models, and a server that answers them in the format of their vendor."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.base import Provider
 from tests.support import targets
-from tests.support.anthropic_server import AnthropicServer
-from tests.support.anthropic_server import failure as anthropic_failure
-from tests.support.gemini_server import GeminiServer
-from tests.support.gemini_server import failure as gemini_failure
-from tests.support.openai_server import AzureServer, OpenAIServer, azure_failure
-from tests.support.openai_server import failure as openai_failure
-from tests.support.stand_in import Sent, StandIn
+from tests.support.stand_in import Received, Sent, StandIn
 
-Result = TypeVar("Result")
+
+class VendorServer(StandIn[Received, Sent]):
+    """The first pattern that is found in a text of the request, or `otherwise`, answers; `write`
+    makes the body of a reply. With `key`, requests without it in a header are refused."""
+
+    def __init__(
+        self,
+        write: Callable[[str], Any],
+        replies: Mapping[str, str] | None = None,
+        *,
+        otherwise: str | None = None,
+        script: Sequence[Sent] = (),
+        key: str = "",
+    ) -> None:
+        super().__init__(script)
+        self._write, self._replies = write, replies or {}
+        self._otherwise, self._key = otherwise, key
+
+    def reply(self, received: Received) -> Sent:
+        if not any(self._key in value for value in received.headers.values()):
+            return Sent({"error": {"message": "the key is unknown"}}, 401)
+        texts = list(_texts(received.body))
+        matching = (
+            answer
+            for pattern, answer in self._replies.items()
+            if any(re.search(pattern, text) for text in texts)
+        )
+        text = next(matching, self._otherwise)
+        if text is None:
+            return Sent({"error": {"message": "there is no answer to this"}}, 400)
+        return Sent(self._write(text))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 @dataclass(frozen=True)
 class ModelTarget:
-    """A provider with its shortest definition, the field that holds the URL, and its server."""
+    """A provider with its shortest definition, the field that holds the URL, the path of its API
+    below the server, and the body of a reply with a text."""
 
     definition: Mapping[str, Any]
     url_field: str
-    server: Callable[..., StandIn[Any, Any]]
-    failure: Callable[[int, str], Sent]
+    write: Callable[[str], Any]
+    path: str = ""
 
-    def call(
+    def server(self, *replies: Mapping[str, str], **options: Any) -> VendorServer:
+        return VendorServer(self.write, *replies, **options)
+
+    def ask(
         self,
-        url: str,
-        use: Callable[[Provider], Awaitable[Result]],
+        server: VendorServer,
+        *messages: Message | str,
         variables: Mapping[str, str] | None = None,
+        request: Mapping[str, Any] | None = None,
         **fields: Any,
-    ) -> Result:
-        options = targets.options({**self.definition, self.url_field: url, **fields})
+    ) -> Trace:
+        definition = {**self.definition, self.url_field: server.url + self.path, **fields}
+        options = targets.options(definition)
+        asked = targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
 
-        async def called() -> Result:
+        async def called() -> Trace:
             provider = options.connect(targets.context({}, variables=variables))
             try:
-                return await use(provider)
+                return await provider.complete(asked)
             finally:
                 await provider.close()
 
         return asyncio.run(called())
 
-    def ask(self, url: str, *messages: Message | str, timeout: float = 30, **fields: Any) -> Trace:
-        request = targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout)
-        return self.call(url, lambda provider: provider.complete(request), **fields)
-
     def refused(self, reply: Sent, **fields: Any) -> AttemptError:
         """The error of a call that gets this reply."""
         with self.server(script=[reply]) as server, pytest.raises(AttemptError) as caught:
-            self.ask(server.url, **fields)
+            self.ask(server, **fields)
         return caught.value
 
 
-ANTHROPIC = ModelTarget(
-    {"provider": "anthropic", "model": "m"}, "base_url", AnthropicServer, anthropic_failure
-)
-AZURE = ModelTarget(
-    {"provider": "azure", "deployment": "my gpt"},
-    "endpoint",
-    AzureServer,
-    lambda status, message: azure_failure(status, message, str(status)),
-)
-GEMINI = ModelTarget({"provider": "gemini", "model": "m"}, "base_url", GeminiServer, gemini_failure)
-OPENAI = ModelTarget({"provider": "openai", "model": "m"}, "base_url", OpenAIServer, openai_failure)
+def chat_completion(text: str, **fields: Any) -> Mapping[str, Any]:
+    """A reply in OpenAI's chat format."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, **fields}
+    return {"choices": [{"finish_reason": "stop", **choice}]}
+
+
+def message(text: str, **fields: Any) -> Mapping[str, Any]:
+    """A reply in Anthropic's format."""
+    content = [{"type": "text", "text": text}] if text else []
+    return {"type": "message", "content": content, "stop_reason": "end_turn", **fields}
+
+
+def generated(text: str, finish_reason: str = "STOP", **fields: Any) -> Mapping[str, Any]:
+    """A reply in Gemini's format."""
+    content = {"role": "model", "parts": [{"text": text}] if text else []}
+    return {"candidates": [{"content": content, "finishReason": finish_reason}], **fields}
+
+
+MODELS = {
+    "anthropic": ModelTarget({"provider": "anthropic", "model": "m"}, "base_url", message),
+    "azure": ModelTarget(
+        {"provider": "azure", "deployment": "my gpt"}, "endpoint", chat_completion
+    ),
+    "gemini": ModelTarget({"provider": "gemini", "model": "m"}, "base_url", generated),
+    "openai": ModelTarget(
+        {"provider": "openai", "model": "m"}, "base_url", chat_completion, path="/v1"
+    ),
+}

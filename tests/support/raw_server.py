@@ -1,9 +1,7 @@
 """A server that sends the bytes of a test and counts connections."""
 
-import base64
 import contextlib
 import socket
-import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +18,6 @@ class Request:
     line: str
     headers: dict[str, str]
     body: bytes
-
-    @property
-    def proxy_user(self) -> str:
-        return base64.b64decode(self.headers["proxy-authorization"].removeprefix("Basic ")).decode()
 
 
 class Connection:
@@ -60,12 +54,9 @@ class Connection:
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def secure(self, context: ssl.SSLContext) -> None:
-        self.socket = context.wrap_socket(self.socket, server_side=True)
-
     def until_closed(self) -> None:
         """Waits for the client to close it."""
-        with contextlib.suppress(ConnectionError, ssl.SSLError):
+        with contextlib.suppress(ConnectionError):
             while self.socket.recv(65536):
                 pass
 
@@ -99,20 +90,14 @@ class RawServer:
     """`with RawServer(script) as server:`; `script` is called for each connection, in a thread of its
     own. `closed` counts those that are over, whoever closed them."""
 
-    def __init__(
-        self, script: Script, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
-    ) -> None:
+    def __init__(self, script: Script) -> None:
         self.requests: list[Request] = []
         self.connections = 0
         self.closed = threading.Semaphore(0)
-        self._script, self._tls = script, tls
-        self._socket = socket.create_server(
-            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
+        self._script = script
+        self._socket = socket.create_server(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._accept)]
-        self.port = int(self._socket.getsockname()[1])
-        self.netloc = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-        self.url = f"{'https' if tls else 'http'}://{self.netloc}"
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def __enter__(self) -> Self:
         self._threads[0].start()
@@ -147,10 +132,7 @@ class RawServer:
     def _serve(self, accepted: socket.socket) -> None:
         connection = Connection(self, accepted)
         try:
-            # A client that closes, or trusts no certificate of ours, ends a script like any other.
-            with contextlib.suppress(ConnectionError, ssl.SSLError):
-                if self._tls is not None:
-                    connection.secure(self._tls)
+            with contextlib.suppress(ConnectionError):
                 self._script(connection)
         finally:
             connection.socket.close()

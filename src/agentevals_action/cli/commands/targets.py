@@ -28,7 +28,7 @@ from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
-from agentevals_action.targets.prices.cost import known_price
+from agentevals_action.targets.prices import known_price
 from agentevals_action.targets.variables import missing_error, read_variables
 
 _QUESTION = Message("user", "Reply with OK.")

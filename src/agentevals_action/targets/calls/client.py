@@ -22,7 +22,7 @@ from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
 from agentevals_action.targets.calls.retry import Retries
-from agentevals_action.targets.prices.cost import with_cost
+from agentevals_action.targets.prices import with_cost
 from agentevals_action.targets.variables import missing_error, names_in, resolve
 
 #: Seconds after its time limit until a provider is cancelled: it can report more about a time-out

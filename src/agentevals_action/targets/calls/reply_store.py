@@ -30,7 +30,7 @@ from agentevals_action.targets.calls.description import (
     without_variables,
 )
 from agentevals_action.targets.calls.request_difference import first_difference
-from agentevals_action.targets.prices.cost import with_cost
+from agentevals_action.targets.prices import with_cost
 
 #: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
 #: stores all that it gets.

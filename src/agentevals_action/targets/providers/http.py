@@ -3,7 +3,7 @@ reply."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
@@ -39,48 +39,52 @@ _METHODS = ("POST", "PUT", "PATCH")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Headers that follow from the request itself.
 _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
-_MAX_NAMES = 10  # field names in an error about a missing one
-
-
-def _check_template(text: str) -> str:
-    """The text with placeholders for `${{ }}`, which is filled in before the template; ValueError
-    if it is not a valid template."""
-    text = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
-    if _is_template(text) and (
-        unknown := unknown_variables(text, frozenset(VARIABLES), "the text")
-    ):
-        known = ", ".join(f"`{name}`" for name in VARIABLES)
-        names = ", ".join(f"`{name}`" for name in unknown)
-        raise ValueError(f"it names {names}, which does not exist; write any of {known}")
-    return text
 
 
 def _is_template(text: str) -> bool:
     return any(sign in text for sign in ("{{", "{%", "{#"))
 
 
-def _check_body(body: Any) -> Any:
-    if body is not None and not isinstance(body, Mapping | list | tuple):
-        raise ValueError("write an object or a list, whose strings are templates")
-    return _plain(body, "")
-
-
-def _plain(value: Any, path: str) -> Any:
-    if isinstance(value, Mapping):
+def _map_templates(value: Any, convert: Callable[[str, str], Any], path: str = "") -> Any:
+    """The value with every template in it converted; `convert` also gets its path."""
+    if isinstance(value, dict):
         return {
-            str(key): _plain(item, f"{path}.{key}" if path else str(key))
+            key: _map_templates(item, convert, f"{path}.{key}" if path else key)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, str):
-        try:
-            _check_template(value)
-        except ValueError as error:
-            raise ValueError(f"in `{path}`, {error}" if path else str(error)) from None
-    elif value is not None and not isinstance(value, bool | int | float):
-        raise ValueError("it is not valid JSON; write texts, numbers, lists and objects")
-    return value
+    if isinstance(value, list):
+        return [
+            _map_templates(item, convert, f"{path}[{index}]") for index, item in enumerate(value)
+        ]
+    return convert(value, path) if isinstance(value, str) and _is_template(value) else value
+
+
+def _check_body(body: Any) -> Any:
+    if body is None:
+        return None
+    if not isinstance(body, Mapping | list | tuple):
+        raise ValueError("write an object or a list, whose strings are templates")
+    try:
+        plain = json.loads(json.dumps(body, allow_nan=False))
+    except (TypeError, ValueError):
+        problem = "it is not valid JSON; write texts, numbers, lists and objects"
+        raise ValueError(problem) from None
+    _map_templates(plain, _check_template)
+    return plain
+
+
+def _check_template(text: str, path: str) -> None:
+    """ValueError if a text is not a valid template once the values of `${{ }}` are in it."""
+    text = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
+    try:
+        unknown = unknown_variables(text, frozenset(VARIABLES), "the text")
+    except ValueError as error:
+        raise ValueError(f"in `{path}`, {error}") from None
+    if unknown:
+        known = ", ".join(f"`{name}`" for name in VARIABLES)
+        names = ", ".join(f"`{name}`" for name in unknown)
+        problem = f"it names {names}, which does not exist; write any of {known}"
+        raise ValueError(f"in `{path}`, {problem}")
 
 
 def _check_method(method: Any) -> Any:
@@ -97,12 +101,9 @@ def _check_url(url: str) -> str:
 
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     seen = set(_RESERVED_HEADERS)
-    for name, value in headers.items():
+    for name in headers:
         if not _HEADER.fullmatch(name) or name.lower() in seen:
             raise ValueError(f"{shown(name)} cannot be sent; leave it out")
-        text = value.strip()
-        if not (text.isascii() and text.isprintable()):  # not quoted: it may be a key
-            raise ValueError(f"{shown(name)} has characters that no header can carry; correct it")
         seen.add(name.lower())
     return headers
 
@@ -207,22 +208,14 @@ def _make_body(options: Http, request: Request) -> bytes:
     if request.conversation_id is not None:
         body["conversation_id"] = request.conversation_id
     if options.body is not None:
-        body = _fill(options.body, values, "body")
+        body = _map_templates(
+            options.body, lambda text, path: render_value(text, values, f"`body.{path}`")
+        )
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
     except TypeError as error:
         raise ValueError(f"`body` is not valid JSON with its values: {error}") from None
     return text.encode("utf-8", "replace")
-
-
-def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _fill(item, values, f"{path}.{key}") for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, str) and _is_template(value):
-        return render_value(value, values, f"`{path}`")
-    return value
 
 
 def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace:
@@ -234,29 +227,10 @@ def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace
 
 
 def _read_at(data: Any, path: str, question: Sequence[Message]) -> Trace:
-    """The answer at a path; ValueError, with the fields that exist, if it is missing or null."""
+    """The answer at a path; ValueError if it is missing, null or empty."""
     value = look_up(data, read_path(path))
-    if value is MISSING:
-        raise ValueError(f"the reply has no `{path}`: {_existing(data, read_path(path))}")
-    if value is None or value == "":
-        raise ValueError(f"the reply's `{path}` is {'null' if value is None else 'empty'}")
+    if value in (MISSING, None, ""):
+        raise ValueError(f"the reply has no answer at `{path}`: it is {shown(data)}")
     if isinstance(value, str):
         return Trace(messages=(Message("assistant", value),))
     return read_reply(json.dumps(value, ensure_ascii=False), question)
-
-
-def _existing(data: Any, steps: tuple[str, ...]) -> str:
-    known = next(
-        count for count in range(len(steps)) if look_up(data, steps[: count + 1]) is MISSING
-    )
-    value = look_up(data, steps[:known])
-    parent = f"`{'.'.join(steps[:known])}`" if known else "it"
-    if isinstance(value, Mapping) and not value:
-        return f"{parent} is an empty object"
-    if isinstance(value, Mapping):
-        names = [shown(name) for name in value]
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        return f"{parent} has {', '.join(names[:_MAX_NAMES])}{more}"
-    if isinstance(value, list):
-        return f"{parent} is a list of {len(value)}"
-    return f"{parent} is {shown(value)}"

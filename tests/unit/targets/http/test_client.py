@@ -2,10 +2,10 @@
 
 import asyncio
 import gzip
+import json
 import threading
-import zlib
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -33,11 +33,6 @@ def during(server: RawServer, use: Callable[[HttpClient], Awaitable[T]], path: s
 
 async def ask(client: HttpClient, content: bytes = b"{}", timeout: float = 30) -> HttpReply:
     return await client.send("POST", "ask", content, timeout)
-
-
-def answered(script: Script) -> bytes:
-    with RawServer(script) as server:
-        return during(server, ask).body
 
 
 def failed(script: Script, kind: type[AttemptError] = AttemptError) -> AttemptError:
@@ -113,48 +108,21 @@ def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_
     assert (server.connections, len(server.requests)) == (2, 3)
 
 
-BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
+BOMB = gzip.compress(bytes(2 * REPLY_LIMIT), 1)
 
 
 @pytest.mark.parametrize(
-    ("encoding", "body"),
+    ("encoding", "body", "words"),
     [
-        ("gzip", gzip.compress(BODY)),
-        ("deflate", zlib.compress(BODY)),
-        ("deflate", zlib.compress(BODY, wbits=-15)),
-        ("identity", BODY),
+        ("br", b"{}", 'compressed with "br", which was not requested'),
+        ("gzip", b"{}", "the reply cannot be read: Error -3 while decompressing"),
+        ("gzip", BOMB, "the reply is over 10 MB"),
+        ("identity", b"0" * (REPLY_LIMIT + 1), "the reply is over 10 MB"),
     ],
-    ids=["gzip", "zlib", "bare", "as it is"],
+    ids=["unknown", "not packed", "a bomb", "large"],
 )
-def test_reply__packed(encoding: str, body: bytes) -> None:
-    assert answered(replies(reply(body, f"Content-Encoding: {encoding}"))) == BODY
-
-
-@pytest.mark.parametrize(
-    ("encoding", "make_body", "words"),
-    [
-        ("br", lambda: BODY, "which was not requested"),
-        ("gzip, gzip", lambda: gzip.compress(gzip.compress(BODY)), "which was not requested"),
-        ("gzip", lambda: BODY, "the reply cannot be read: Error -3 while decompressing"),
-        ("deflate", lambda: BODY, "the reply cannot be read: Error -3 while decompressing"),
-        ("gzip", lambda: gzip.compress(b"0" * 200_000_000, 1), "the reply is over 10 MB"),
-        ("deflate", lambda: zlib.compress(b"0" * (REPLY_LIMIT + 1)), "the reply is over 10 MB"),
-        ("identity", lambda: b"0" * (REPLY_LIMIT + 1), "the reply is over 10 MB"),
-    ],
-    ids=[
-        "unknown",
-        "twice",
-        "not packed",
-        "not packed either",
-        "a bomb",
-        "just over",
-        "large as it is",
-    ],
-)
-def test_reply__that_cannot_be_unpacked(
-    encoding: str, make_body: Callable[[], bytes], words: str
-) -> None:
-    error = failed(replies(reply(make_body(), f"Content-Encoding: {encoding}")))
+def test_reply__that_cannot_be_unpacked(encoding: str, body: bytes, words: str) -> None:
+    error = failed(replies(reply(body, f"Content-Encoding: {encoding}")))
     assert error.kind == "target"
     assert words in str(error)
 
@@ -164,9 +132,76 @@ def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
     assert 'answered 503: the reply is compressed with "br", which was not requested' in str(error)
 
 
-def test_refusal__without_a_body_is_told_by_its_reason() -> None:
-    assert "answered 400: Too Shy" in str(failed(replies(reply(b"", status="400 Too Shy"))))
-    assert "answered 400: Bad Request" in str(failed(replies(reply(b"", status="400 "))))
+def test_redirect__is_not_followed() -> None:
+    with RawServer(replies(HI)) as other:
+        moved = reply(b"moved", f"Location: {other.url}/", status="307 Moved")
+        assert "answered 307: moved" in str(failed(replies(moved)))
+    assert other.connections == 0
+
+
+def post(server: RawServer, body: Any, **fields: Any) -> Any:
+    async def posted() -> Any:
+        client = HttpClient(Service(**{"url": f"{server.url}/v1/", "key_hint": "", **fields}))
+        try:
+            return await client.post("a/b%20c?d=e", body, 30)
+        finally:
+            await client.close()
+
+    return asyncio.run(posted())
+
+
+def test_post__json_in_both_directions_and_the_cost_in_a_header() -> None:
+    answer = reply(b'{"text": "hi"}', "x-litellm-response-cost: 0.25")
+    with RawServer(replies(answer)) as server:
+        found = post(server, {"ä": ["\ud800", 1.5]}, headers={"X-Key": "k"})
+    assert found == ({"text": "hi"}, 0.25)
+    (received,) = server.requests
+    assert received.line == "POST /v1/a/b%20c?d=e HTTP/1.1"
+    assert json.loads(received.body) == {"ä": ["?", 1.5]}
+    assert (received.headers["content-type"], received.headers["x-key"]) == (
+        "application/json",
+        "k",
+    )
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000], ids=["text", "too deep"])
+def test_post__a_reply_that_is_no_json(body: bytes) -> None:
+    with (
+        RawServer(replies(reply(body))) as server,
+        pytest.raises(AttemptError, match="the reply is not valid JSON"),
+    ):
+        post(server, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "fields", "problem"),
+    [
+        ({"n": float("nan")}, {}, "the prompt cannot be sent"),
+        ({}, {"headers": {"X-Key": "sk-0123\n456"}}, "the key has characters that no header can"),
+        ({}, {"headers": {"X-Key": "sk-0123456789ü"}}, "the key has characters that no header can"),
+        ({}, {"url": "http://[::1"}, "`base_url` cannot be used"),
+    ],
+)
+def test_post__what_cannot_be_sent(body: Any, fields: dict[str, Any], problem: str) -> None:
+    with (
+        RawServer(replies(HI)) as server,
+        pytest.raises(AttemptError, match=problem) as caught,
+    ):
+        post(server, body, **fields)
+    assert (caught.value.kind, server.connections) == ("configuration", 0)
+    assert "sk-" not in caught.value.sentence
+
+
+@pytest.mark.parametrize("url", ["socks5://me:hush@127.0.0.1:1080", "http://me:hush@a:hush"])
+def test_proxy__that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", url)
+    with (
+        RawServer(replies(HI)) as server,
+        pytest.raises(AttemptError, match="HTTPS_PROXY or ALL_PROXY names cannot be") as caught,
+    ):
+        post(server, {})
+    assert caught.value.kind == "configuration"
+    assert "hush" not in caught.value.sentence
 
 
 @pytest.mark.parametrize(

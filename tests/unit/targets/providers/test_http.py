@@ -1,13 +1,11 @@
 import asyncio
-import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.http.client import REPLY_LIMIT
@@ -191,40 +189,25 @@ def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) 
         assert ask(server.url, **at(path)).output == text
 
 
-@pytest.mark.parametrize("path", [None, "result.messages"])
-def test_complete__a_conversation_is_read_without_its_question(path: str | None) -> None:
-    """As pydantic-ai's `all_messages_json` returns it."""
-    answered = {"part_kind": "text", "content": "hi"}
-    usage = {"input_tokens": 5, "output_tokens": 2, "cache_read_tokens": 1}
-    items = [
-        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hello"}]},
-        {"kind": "response", "parts": [answered], "usage": usage},
-    ]
-    reply = {"result": {"messages": items}} if path else json.dumps(items).encode()
-    with AgentServer(reply) as server:
-        trace = ask(server.url, **at(path))
-    assert [message.role for message in trace.messages] == ["assistant"]
-    assert (trace.output, trace.usage.input_tokens, trace.usage.output_tokens) == ("hi", 5, 2)
+def test_complete__a_conversation_is_read_without_its_question() -> None:
+    items = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    with AgentServer({"result": items}) as server:
+        trace = ask(server.url, output_path="result")
+    assert trace.messages == (Message("assistant", "hi"),)
+
+
+def test_complete__a_stream_of_events() -> None:
+    stream = {"Content-Type": "text/event-stream; charset=utf-8"}
+    with AgentServer(Answer('data: {"t": "a"}\n\ndata: {"t": "b"}\n\n', headers=stream)) as server:
+        assert ask(server.url, output_path="t").output == "ab"
 
 
 @pytest.mark.parametrize(
     ("reply", "path", "message"),
     [
-        (
-            {"choices": []},
-            "choices.0.text",
-            "the reply has no `choices.0.text`: `choices` is a list of 0",
-        ),
-        (
-            {"a": {"error": "x", "code": 3}},
-            "a.text",
-            'the reply has no `a.text`: `a` has "error", "code"',
-        ),
-        ({str(n): n for n in range(30)}, "a", " and 20 more"),
-        ({}, "a.b", "the reply has no `a.b`: it is an empty object"),
-        ({"a": "text"}, "a.b", '`a` is "text"'),
-        ({"a": None}, "a", "the reply's `a` is null"),
-        ({"a": ""}, "a", "the reply's `a` is empty"),
+        ({"a": {"error": "x"}}, "a.0.b", 'no answer at `a.0.b`: it is {"a": {"error": "x"}}'),
+        ({"a": None}, "a", "the reply has no answer at `a`"),
+        ({"a": ""}, "a", "the reply has no answer at `a`"),
         ("<html>", "a", "the reply is not valid JSON"),
         (b"[" * 100_000, "a", "nested more than 200 levels"),
         (" \n", None, "the reply is empty"),
@@ -247,58 +230,15 @@ def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(
     assert str(error).startswith("127.0.0.1:")
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_complete__what_is_worth_repeating(status: int) -> None:
-    error = refused(Answer("later", status=status, headers={"Retry-After": "3"}))
-    assert isinstance(error, TransientError)
-    assert (error.retry_after, error.limited) == (3, status == 429)
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_complete__a_refused_key_ends_the_target_and_is_not_shown(status: int) -> None:
+def test_complete__a_refused_key_ends_the_target_and_is_not_shown() -> None:
     headers = {"X-API-Key": "a-key-of-ours", "Cookie": "session=of-ours"}
     error = refused(
-        Answer({"detail": "a-key-of-ours is no key, session=of-ours neither"}, status=status),
+        Answer({"detail": "a-key-of-ours is no key, session=of-ours neither"}, status=401),
         headers=headers,
     )
     assert isinstance(error, TargetDead)
     assert "*** is no key, *** neither" in str(error)
     assert "`headers`" in error.hint
-
-
-@pytest.mark.parametrize("status", [400, 404, 422])
-def test_complete__any_other_refusal_is_an_error_of_the_test(status: int) -> None:
-    error = refused(Answer({"error": {"message": "no such route"}}, status=status))
-    assert type(error) is AttemptError
-    assert f"answered {status}: no such route" in str(error)
-
-
-def test_complete__a_redirect_is_not_followed() -> None:
-    with AgentServer() as elsewhere:
-        error = refused(
-            Answer("moved", status=302, headers={"Location": elsewhere.url}),
-            headers={"Authorization": "Bearer secret-of-ours"},
-        )
-    assert "`url`" in error.hint
-    assert elsewhere.requests == []
-
-
-def test_complete__a_reply_that_unpacks_to_too_much_is_not_read() -> None:
-    headers = {"Content-Encoding": "gzip"}
-    with AgentServer(Answer(gzip.compress(b"hi"), headers=headers)) as server:
-        assert ask(server.url).output == "hi"
-    assert "over 10 MB" in str(
-        refused(Answer(gzip.compress(b"x" * 2 * REPLY_LIMIT), headers=headers))
-    )
-
-
-def test_complete__the_time_limit() -> None:
-    with (
-        AgentServer(Answer(hold=True)) as server,
-        pytest.raises(AttemptError, match="no answer within") as caught,
-    ):
-        ask(server.url, request={"timeout": 0.3})
-    assert caught.value.kind == "timeout"
 
 
 def test_complete__a_template_that_cannot_be_filled_in() -> None:
@@ -339,10 +279,6 @@ def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
         ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
         ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
         ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
-        (
-            {"headers": {"X-Key": "a\nb"}},
-            '`headers`: "X-Key" has characters that no header can carry',
-        ),
         ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
         ({"body": ["{{ expected_output }}"]}, "it names `expected_output`, which does not exist"),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
@@ -354,18 +290,6 @@ def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
 )
 def test_options__what_means_nothing(fields: Mapping[str, Any], diagnostic: str) -> None:
     assert diagnostic in wrong(**fields)
-
-
-def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> None:
-    own = targets.options(
-        {
-            "provider": "http",
-            "url": "${{ BASE }}/ask",
-            "headers": {"Authorization": "Bearer ${{ AGENT_KEY }}"},
-            "body": {"a": "${{ TEAM }}: {{ prompt }}"},
-        }
-    )
-    assert own.model_dump()["body"] == {"a": "${{ TEAM }}: {{ prompt }}"}
 
 
 def test_target__variables_are_filled_in_before_the_call() -> None:
