@@ -118,19 +118,160 @@ class ExpectedCalls:
     minimums: Mapping[str, int] = field(default_factory=dict)
     args_match: ArgsMatch | None = None
 
-    def fits(self, expected: Expectation, call: ToolCall) -> bool:
-        """Whether a call is the expected one, and was made."""
-        return not call.refused and fits(expected, call, self.args_match)
 
-    def difference(self, expected: Expectation, calls: Iterable[ToolCall]) -> str:
+def score_calls(
+    plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
+) -> Score:
+    """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
+    calls are misses: all (None), or if calls are asked for whose tools are in `hidden`."""
+    asked = {item.tool for item in plan.expected} | plan.minimums.keys()
+    if calls is not None and (plan.mode == "subset" or asked.isdisjoint(hidden)):
+        trajectory = _Trajectory(plan, calls)
+        _MODES[plan.mode](trajectory)
+        return trajectory.score()
+    reason = "the agent does not show calls of this tool"
+    if calls is None:
+        reason, hidden = "the reply shows no tool calls", asked
+    items = [item.describe() for item in plan.expected if item.tool in hidden]
+    unknown = [f"{item}: unknown whether it was called" for item in items]
+    counted = [quoted(tool) for tool in plan.minimums if tool in hidden]
+    unknown += [f"{tool}: unknown how often it was called" for tool in counted]
+    unknown = unknown or ["unknown which tools were called"]
+    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), is_unknown=True)
+
+
+class _Trajectory:
+    """The calls beside those expected, and the requirements that were counted so far: each is a hit
+    or a miss. `fitting` are the calls that are the expected one, by index, for each of them."""
+
+    def __init__(self, plan: ExpectedCalls, calls: Sequence[ToolCall]) -> None:
+        self.plan, self.expected, self.calls = plan, plan.expected, calls
+        self.refused = Counter(call.name for call in calls if call.refused)
+        self.fitting = [
+            {
+                index
+                for index, call in enumerate(calls)
+                if not call.refused and fits(item, call, plan.args_match)
+            }
+            for item in plan.expected
+        ]
+        self.asked = self.satisfied = 0
+        self.hits: list[str] = []
+        self.misses: list[str] = []
+        self.warnings: list[str] = []
+
+    def add(self, holds: bool, text: str, count: int = 1) -> None:
+        """Counts one requirement, or `count` that share one text."""
+        self.asked += count
+        self.satisfied += count if holds else 0
+        (self.hits if holds else self.misses).append(text)
+
+    def add_duration(self, item: Expectation, call: ToolCall | None) -> None:
+        """Counts the duration limit of an item, unless the duration of its call is unknown."""
+        if item.max_duration_ms is None:
+            return
+        tool, most = quoted(item.tool), amount(item.max_duration_ms, "ms")
+        if call is None:
+            self.add(False, f"no such call of {tool} took at most {most}")
+        elif call.duration_ms is None:
+            unknown = f"how long {tool} took is unknown, so its limit of {most} is not checked"
+            self.warnings.append(unknown)
+        else:
+            holds, took = not _is_late(item, call), amount(call.duration_ms, "ms")
+            relation = "at most" if holds else "more than the"
+            self.add(holds, f"{tool} took {took}, {relation} {most} asked")
+
+    def add_items(self, pairs: Pairs) -> None:
+        """Counts the expected calls with the calls that satisfy them."""
+        for row, index in enumerate(pairs):
+            item, call = self.expected[row], None if index is None else self.calls[index]
+            wrong = [
+                other
+                for column, other in enumerate(self.calls)
+                if column not in pairs and column not in self.fitting[row]
+            ]
+            if call is not None:
+                text = f"called {item.describe()}"
+            elif difference := self.difference(item, wrong):
+                text = f"called {quoted(item.tool)} {difference}"
+            else:
+                text = f"did not call {item.describe()}; {self.called()}"
+            self.add(call is not None, text)
+            self.add_duration(item, call)
+
+    def difference(self, item: Expectation, calls: Iterable[ToolCall]) -> str:
         """How the arguments of the most similar call of the expected tool differ: those given, and
         those expected, without what is the same. Empty if the tool was not called."""
         found = [
-            _difference(expected, _compared(expected, call, self.args_match), call)
+            _difference(item, _compared(item, call, self.plan.args_match), call)
             for call in calls
-            if call.name == expected.tool and not call.refused
+            if call.name == item.tool and not call.refused
         ]
         return min(found, default=(0, ""))[1]
+
+    def called(self) -> str:
+        """The names of the tools that were called, in order, repeated calls counted."""
+        groups = (
+            (name, len(list(same))) for name, same in itertools.groupby(map(_name, self.calls))
+        )
+        words = [f"{name} ({_times(count)})" if count > 1 else name for name, count in groups]
+        return f"called {quoted(', '.join(words))}" if words else "called no tool"
+
+    def assign(self) -> Pairs:
+        """Calls for as many expected calls as possible, by augmenting paths: a call that is taken
+        is free if its owner finds another. Those with a limit come last and choose calls in time
+        first."""
+        owners: dict[int, int] = {}
+
+        def find_call(row: int, tried: set[int]) -> bool:
+            def order(index: int) -> tuple[bool, bool, int]:
+                return _is_late(self.expected[row], self.calls[index]), index in owners, index
+
+            for index in sorted(self.fitting[row] - tried, key=order):
+                if index not in tried:
+                    tried.add(index)
+                    if index not in owners or find_call(owners[index], tried):
+                        owners[index] = row
+                        return True
+            return False
+
+        rows = range(len(self.expected))
+        for row in sorted(rows, key=lambda row: self.expected[row].max_duration_ms is not None):
+            find_call(row, set())
+        by_row = {row: index for index, row in owners.items()}
+        return [by_row.get(row) for row in rows]
+
+    def align(self) -> Pairs:
+        """Calls for as many expected calls as possible in their order (a longest common
+        subsequence), and among these ways the one with the most calls in time."""
+        rows, columns = range(len(self.expected)), range(len(self.calls))
+        # For the items and calls from each on: their pairs, those in time, and a chain of them.
+        best: list[list[tuple[int, int, Any]]]
+        best = [[(0, 0, None)] * (len(columns) + 1) for _ in range(len(rows) + 1)]
+        for row in reversed(rows):
+            for column in reversed(columns):
+                ways = [best[row + 1][column], best[row][column + 1]]
+                if column in self.fitting[row]:
+                    count, in_time, chain = best[row + 1][column + 1]
+                    kept = not _is_late(self.expected[row], self.calls[column])
+                    ways.append((count + 1, in_time + kept, (row, column, chain)))
+                best[row][column] = max(ways, key=lambda way: way[:2])
+        pairs: Pairs = [None for _ in rows]
+        chain = best[0][0][2]
+        while chain:
+            row, column, chain = chain
+            pairs[row] = column
+        return pairs
+
+    def score(self) -> Score:
+        """The satisfied share; 1 if nothing was required."""
+        return Score(
+            value=self.satisfied / self.asked if self.asked else 1.0,
+            hits=tuple(self.hits),
+            misses=tuple(self.misses),
+            reasoning="; ".join(self.warnings),
+            details={"warnings": self.warnings} if self.warnings else {},
+        )
 
 
 def _difference(
@@ -145,247 +286,91 @@ def _difference(
     return math.inf if compared is None else len(different), text
 
 
-def _in_time(item: Expectation, call: ToolCall) -> bool | None:
-    """Whether a call keeps the duration limit of an item; None if its duration is unknown."""
-    if item.max_duration_ms is None:
-        return True
-    return None if call.duration_ms is None else within(call.duration_ms, item.max_duration_ms)
+def _is_late(item: Expectation, call: ToolCall) -> bool:
+    """Whether a call is known to exceed the duration limit of an item."""
+    limit, took = item.max_duration_ms, call.duration_ms
+    return limit is not None and took is not None and not within(took, limit)
 
 
-def _assign(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Pairs:
-    """Calls for as many expected calls as possible, by augmenting paths: a call that is taken is
-    free if its owner finds another. Those with a limit come last and choose calls in time first."""
-    owners: dict[int, int] = {}
-
-    def find_call(row: int, tried: set[int]) -> bool:
-        item = plan.expected[row]
-        fitting = [index for index, call in enumerate(calls) if plan.fits(item, call)]
-        late = {index: _in_time(item, calls[index]) is False for index in fitting}
-        for index in sorted(fitting, key=lambda index: (late[index], index in owners)):
-            if index not in tried:
-                tried.add(index)
-                if index not in owners or find_call(owners[index], tried):
-                    owners[index] = row
-                    return True
-        return False
-
-    rows = range(len(plan.expected))
-    for row in sorted(rows, key=lambda row: plan.expected[row].max_duration_ms is not None):
-        find_call(row, set())
-    by_row = {row: index for index, row in owners.items()}
-    return [by_row.get(row) for row in rows]
-
-
-def _align(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Pairs:
-    """Calls for as many expected calls as possible in their order (a longest common subsequence),
-    and among these ways the one with the most calls in time."""
-    rows, columns = len(plan.expected), len(calls)
-    worth = [
-        [
-            (rows + 1 + (_in_time(item, call) is not False)) if plan.fits(item, call) else 0
-            for call in calls
-        ]
-        for item in plan.expected
-    ]
-    best = [[0] * (columns + 1) for _ in range(rows + 1)]
-    for row in reversed(range(rows)):
-        for column in reversed(range(columns)):
-            value = worth[row][column]
-            paired = value + best[row + 1][column + 1] if value else 0
-            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
-    pairs: Pairs = [None] * rows
-    row = column = 0
-    while row < rows and column < columns:
-        if best[row][column] == best[row + 1][column]:
-            row += 1
-        elif best[row][column] == best[row][column + 1]:
-            column += 1
-        else:
-            pairs[row] = column
-            row, column = row + 1, column + 1
-    return pairs
-
-
-def score_calls(
-    plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
-) -> Score:
-    """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
-    calls are misses: all (None), or if calls are asked for whose tools are in `hidden`."""
-    asked = {item.tool for item in plan.expected} | plan.minimums.keys()
-    if calls is not None and (plan.mode == "subset" or asked.isdisjoint(hidden)):
-        return _MODES[plan.mode](plan, calls)
-    reason = "the agent does not show calls of this tool"
-    if calls is None:
-        reason, hidden = "the reply shows no tool calls", asked
-    unknown = (
-        *(
-            f"{item.describe()}: unknown whether it was called"
-            for item in plan.expected
-            if item.tool in hidden
-        ),
-        *(
-            f"{quoted(tool)}: unknown how often it was called"
-            for tool in plan.minimums
-            if tool in hidden
-        ),
-    ) or ("unknown which tools were called",)
-    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), is_unknown=True)
-
-
-@dataclass
-class _Tally:
-    """The requirements that were counted and those satisfied; each is a hit or a miss."""
-
-    asked: int = 0
-    satisfied: int = 0
-    hits: list[str] = field(default_factory=list)
-    misses: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def add(self, holds: bool, text: str, count: int = 1) -> None:
-        """Counts one requirement, or `count` that share one text."""
-        self.asked += count
-        self.satisfied += count if holds else 0
-        (self.hits if holds else self.misses).append(text)
-
-    def add_duration(self, expected: Expectation, call: ToolCall | None) -> None:
-        """Counts the duration limit of an item, unless the duration of its call is unknown."""
-        if expected.max_duration_ms is None:
-            return
-        tool, most = quoted(expected.tool), amount(expected.max_duration_ms, "ms")
-        if call is None:
-            self.add(False, f"no such call of {tool} took at most {most}")
-        elif call.duration_ms is None:
-            self.warnings.append(
-                f"how long {tool} took is unknown, so its limit of {most} is not checked"
-            )
-        else:
-            holds = within(call.duration_ms, expected.max_duration_ms)
-            relation = "at most" if holds else "more than the"
-            took = amount(call.duration_ms, "ms")
-            self.add(holds, f"{tool} took {took}, {relation} {most} asked")
-
-    def score(self) -> Score:
-        """The satisfied share; 1 if nothing was required."""
-        return Score(
-            value=self.satisfied / self.asked if self.asked else 1.0,
-            hits=tuple(self.hits),
-            misses=tuple(self.misses),
-            reasoning="; ".join(self.warnings),
-            details={"warnings": self.warnings} if self.warnings else {},
-        )
-
-
-def _tally_items(plan: ExpectedCalls, calls: Sequence[ToolCall], pairs: Pairs) -> _Tally:
-    """Counts the expected calls with the calls that satisfy them."""
-    tally = _Tally()
-    others = [call for index, call in enumerate(calls) if index not in pairs]
-    for item, index in zip(plan.expected, pairs, strict=True):
-        call = None if index is None else calls[index]
-        wrong = [other for other in others if not plan.fits(item, other)]
-        if call is not None:
-            text = f"called {item.describe()}"
-        elif difference := plan.difference(item, wrong):
-            text = f"called {quoted(item.tool)} {difference}"
-        else:
-            text = f"did not call {item.describe()}; {_called(calls)}"
-        tally.add(call is not None, text)
-        tally.add_duration(item, call)
-    return tally
-
-
-def _called(calls: Iterable[ToolCall]) -> str:
-    """The names of the tools that were called, in order, repeated calls counted."""
-    names = (f"{call.name} (refused)" if call.refused else call.name for call in calls)
-    groups = ((name, len(list(same))) for name, same in itertools.groupby(names))
-    words = [f"{name} ({_times(count)})" if count > 1 else name for name, count in groups]
-    return f"called {quoted(', '.join(words))}" if words else "called no tool"
-
-
-def _any_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
-    counts = Counter(call.name for call in calls if not call.refused)
-    refused = Counter(call.name for call in calls if call.refused)
-    tally = _tally_items(plan, calls, _assign(plan, calls))
-    for tool, least in plan.minimums.items():
-        holds = counts[tool] >= least
-        relation = "at least" if holds else "fewer than the"
-        called = f"called {quoted(tool)} {_times(counts[tool])}"
-        more = f" (refused {_times(refused[tool])})" if refused[tool] else ""
-        tally.add(holds, f"{called}, {relation} {least} asked{more}")
-    return tally.score()
+def _name(call: ToolCall) -> str:
+    return f"{call.name} (refused)" if call.refused else call.name
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _in_order(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
-    pairs = _align(plan, calls)
-    if None in pairs and None not in _assign(plan, calls):
-        order = ", ".join(quoted(item.tool) for item in plan.expected)
-        miss = f"all the expected tools were called, but not in the order {order}; {_called(calls)}"
-        return Score(0.0, misses=(miss,))
-    return _tally_items(plan, calls, pairs).score()
+def _any_order(trajectory: _Trajectory) -> None:
+    trajectory.add_items(trajectory.assign())
+    counts = Counter(call.name for call in trajectory.calls if not call.refused)
+    for tool, least in trajectory.plan.minimums.items():
+        holds, refused = counts[tool] >= least, trajectory.refused[tool]
+        relation = "at least" if holds else "fewer than the"
+        called = f"called {quoted(tool)} {_times(counts[tool])}"
+        more = f" (refused {_times(refused)})" if refused else ""
+        trajectory.add(holds, f"{called}, {relation} {least} asked{more}")
 
 
-def _exact(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
-    tally = _Tally()
-    pairs = itertools.zip_longest(plan.expected, calls[: len(plan.expected)])
-    for number, (item, call) in enumerate(pairs, 1):
-        wanted = item.describe()
-        same = call is not None and plan.fits(item, call)
+def _in_order(trajectory: _Trajectory) -> None:
+    pairs = trajectory.align()
+    if None not in pairs or None in trajectory.assign():
+        trajectory.add_items(pairs)
+        return
+    order = ", ".join(quoted(item.tool) for item in trajectory.expected)
+    miss = f"all the expected tools were called, but not in the order {order}"
+    trajectory.add(False, f"{miss}; {trajectory.called()}")
+
+
+def _exact(trajectory: _Trajectory) -> None:
+    expected, calls = trajectory.expected, trajectory.calls
+    for index, item in enumerate(expected):
+        call = calls[index] if index < len(calls) else None
+        wanted, same = item.describe(), index in trajectory.fitting[index]
         if same:
             text = f"is {wanted}"
         elif call is None:
             text = f"is missing, expected {wanted}"
+        elif difference := trajectory.difference(item, [call]):
+            text = f"is {quoted(item.tool)} {difference}"
         else:
-            refused = " (refused)" if call.refused else ""
-            text = f"is {quoted(call.name)}{refused}, expected {wanted}"
-            if difference := plan.difference(item, [call]):
-                text = f"is {quoted(item.tool)} {difference}"
-        tally.add(same, f"call {number} {text}")
-        tally.add_duration(item, call if same else None)
-    if more := calls[len(plan.expected) :]:
-        names = ", ".join(
-            dict.fromkeys(f"{call.name} (refused)" if call.refused else call.name for call in more)
-        )
-        tally.add(False, f"{len(more)} more calls than expected: {quoted(names)}", len(more))
-    if not plan.expected and not calls:
-        tally.hits.append("called no tool, as expected")
-    return tally.score()
+            text = f"is {quoted(call.name)}{' (refused)' * call.refused}, expected {wanted}"
+        trajectory.add(same, f"call {index + 1} {text}")
+        trajectory.add_duration(item, call if same else None)
+    if more := calls[len(expected) :]:
+        names = quoted(", ".join(dict.fromkeys(map(_name, more))))
+        trajectory.add(False, f"{len(more)} more calls than expected: {names}", len(more))
+    if not expected and not calls:
+        trajectory.hits.append("called no tool, as expected")
 
 
-def _subset(plan: ExpectedCalls, calls: Sequence[ToolCall]) -> Score:
-    tally, allowed, other = _Tally(), Counter[str](), dict[str, list[ToolCall]]()
-    refused = Counter(call.name for call in calls if call.refused)
-    for call in calls:
-        if call.refused:
-            continue
-        items = [item for item in plan.expected if plan.fits(item, call)]
-        if not items:
-            other.setdefault(call.name, []).append(call)
-        else:
+def _subset(trajectory: _Trajectory) -> None:
+    allowed, other = Counter[str](), dict[str, list[ToolCall]]()
+    for index, call in enumerate(trajectory.calls):
+        pairs = zip(trajectory.expected, trajectory.fitting, strict=True)
+        items = [item for item, fitting in pairs if index in fitting]
+        if items:
             allowed[call.name] += 1
             # If several items allow a call, a limit that it keeps counts.
-            tally.add_duration(min(items, key=lambda item: _in_time(item, call) is False), call)
+            in_time = [item for item in items if not _is_late(item, call)]
+            trajectory.add_duration((in_time or items)[0], call)
+        elif not call.refused:
+            other.setdefault(call.name, []).append(call)
     for tool, count in allowed.items():
-        tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", count)
+        trajectory.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", count)
     for tool, made in other.items():
-        found = (plan.difference(item, made) for item in plan.expected)
+        found = (trajectory.difference(item, made) for item in trajectory.expected)
         difference = next(filter(None, found), "")
         why = "is allowed with other arguments only" if difference else "is not allowed"
         given = f"with {shown(made[0].arguments)}" if made[0].arguments else ""
         details = ", ".join(filter(None, [f"called {_times(len(made))}", difference or given]))
-        text = f"{quoted(tool)} {why} ({details})"
-        tally.add(False, text, len(made))
-    for tool, count in refused.items():
-        tally.add(False, f"{quoted(tool)} was refused ({_times(count)})", count)
-    if not calls:
-        tally.hits.append("called no tool, so none that is not allowed")
-    return tally.score()
+        trajectory.add(False, f"{quoted(tool)} {why} ({details})", len(made))
+    for tool, count in trajectory.refused.items():
+        trajectory.add(False, f"{quoted(tool)} was refused ({_times(count)})", count)
+    if not trajectory.calls:
+        trajectory.hits.append("called no tool, so none that is not allowed")
 
 
-_MODES: Mapping[Mode, Callable[[ExpectedCalls, Sequence[ToolCall]], Score]] = {
+_MODES: Mapping[Mode, Callable[[_Trajectory], None]] = {
     "any_order": _any_order,
     "superset": _any_order,
     "in_order": _in_order,
