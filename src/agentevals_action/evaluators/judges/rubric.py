@@ -1,6 +1,5 @@
 """`rubric`: a model checks the answer against criteria, all in one call."""
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -48,56 +47,45 @@ Requirement = Annotated[
 
 
 class ScoreRange(FileModel):
-    """The description of answers whose score is from `low` to `high`."""
-
-    low: Points
-    high: Points
-    outcome: Requirement
-
-
-class ScoreRangeEntry(FileModel):
-    """A range of scores as a file has it."""
+    """The description of answers whose score is in a range."""
 
     score_range: ListOf[Points] = Field(
         min_length=2, max_length=2, description="The lowest and the highest score."
     )
-    outcome: str = Field(description="The description of an answer with a score in the range.")
+    outcome: Requirement = Field(
+        description="The description of an answer with a score in the range."
+    )
 
 
 def _read_ranges(value: Any) -> Any:
-    """Reads both forms: `{0: text, 5: text}` and `[{score_range: [0, 4], outcome: text}]`."""
+    """Reads `{0: text, 5: text}` as ranges of one score, and AgentV's `expected_outcome`."""
     if isinstance(value, Mapping):
         # The keys of a JSON object are strings.
         scores = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
-        found = [(score, score, value[key]) for score, key in zip(scores, value, strict=True)]
-    elif isinstance(value, list):
-        found = []
-        for entry in value:
-            bounds = entry.get("score_range") if isinstance(entry, Mapping) else None
-            if not isinstance(bounds, list) or len(bounds) != 2:
-                raise ValueError(
-                    "an entry has no two scores; "
-                    "write each entry as {score_range: [0, 4], outcome: poor}"
-                )
-            found.append((*bounds, entry.get("outcome", entry.get("expected_outcome"))))
-    else:
+        texts = zip(scores, value.values(), strict=True)
+        return [{"score_range": [score, score], "outcome": text} for score, text in texts]
+    if not isinstance(value, list):
         raise ValueError("it is not an object from scores to texts; write {0: poor, 10: good}")
-    return [{"low": low, "high": high, "outcome": text} for low, high, text in found]
+    return [
+        {"outcome": entry["expected_outcome"], "score_range": entry.get("score_range")}
+        if isinstance(entry, Mapping) and "expected_outcome" in entry
+        else entry
+        for entry in value
+    ]
 
 
 def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
     if not ranges:
         raise ValueError("it is empty; describe at least one score, or remove it")
-    in_order = sorted(ranges, key=lambda item: item.low)
-    for item in in_order:
-        if item.low > item.high:
-            raise ValueError(
-                f"it has a range from {item.low} to {item.high}; write the lower score first"
-            )
-    for before, after in itertools.pairwise(in_order):
-        if after.low <= before.high:
-            raise ValueError(f"it describes {after.low} twice; describe each score once")
-    return tuple(in_order)
+    in_order = tuple(sorted(ranges, key=lambda item: item.score_range))
+    last = -1
+    for low, high in (item.score_range for item in in_order):
+        if low > high:
+            raise ValueError(f"it has a range from {low} to {high}; write the lower score first")
+        if low <= last:
+            raise ValueError(f"it describes {low} twice; describe each score once")
+        last = high
+    return in_order
 
 
 def _is_gate(value: Any) -> bool:
@@ -117,7 +105,7 @@ _RangesByScore = Annotated[
         }
     ),
 ]
-_Ranges = _RangesByScore | Annotated[list[ScoreRangeEntry], Field(min_length=1)]
+_Ranges = _RangesByScore | Annotated[list[ScoreRange], Field(min_length=1)]
 
 
 def _extend_schema(schema: dict[str, Any]) -> None:
