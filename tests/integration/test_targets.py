@@ -57,7 +57,7 @@ def checked(
     """The exit code, and the text of each target's check."""
     done = command.run(folder, "targets", "--check", "--json", *arguments, env=env)
     assert "Traceback" not in done.err, done.err
-    return done.code, {target["name"]: target["check"]["text"] for target in json.loads(done.out)}
+    return done.code, {target["name"]: target["note"] for target in json.loads(done.out)}
 
 
 def one_suite(folder: Path, *, judge: bool = False) -> Path:
@@ -97,7 +97,7 @@ def test_targets__no_value_is_shown(folder: Path) -> None:
 def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
     judge, canned = listed(folder, "--name", "judge", "--name", "c?nned")
     assert (judge["name"], judge["priceSource"]) == ("judge", "price of the target")
-    assert (judge["isUsed"], judge["missing"], judge["check"]) == (True, ["JUDGE_KEY"], None)
+    assert (judge["isUsed"], judge["missing"], judge["usable"]) == (True, ["JUDGE_KEY"], False)
     assert canned["name"] == "canned"
     (unused,) = listed(folder, "plain.eval.yaml", "--name", "judge")
     assert not unused["isUsed"]
@@ -326,7 +326,8 @@ tests:
     done = command.run(repository.path, "validate")
 
     assert done.code == 2
-    at, advice = "evals/judges", "correct the path, or `cwd`, where it starts"
+    at = "evals/judges"
+    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
     assert done.out.splitlines() == [
         f"evals/EVAL.yaml:6:9: the judge `gone` runs {at}/gone.py, which does not exist; {advice}",
         f"evals/EVAL.yaml:9:22: the judge `inside` runs {at}/gone, which does not exist; {advice}",
@@ -354,34 +355,3 @@ def test_error__of_a_shared_target_is_reported_once_with_the_number_of_suites(
     assert reviewed.code == 2
     assert reviewed.out.count(problem) == 1
     assert "(in 2 suites)" in reviewed.out
-
-
-def test_judge__a_path_from_the_root_is_explained(tmp_path: Path) -> None:
-    suite = """\
-name: one
-tests:
-  - id: a
-    input: q
-    assert:
-      - {type: code_judge, name: kept, script: [node, ./judge.mjs], cwd: ./tools/evals}
-      - {type: code_judge, name: built, script: [node, tools/dist/judge.js]}
-"""
-    files = {
-        "tools/evals/EVAL.yaml": suite,
-        "tools/evals/judge.mjs": "",
-        ".gitignore": "/tools/dist/\n",
-        ".agentv/targets.yaml": "[{name: default, provider: cli, command: [cat]}]\n",
-    }
-    repository = Repository.create(tmp_path / "repository", files)
-
-    done = command.run(repository.path, "validate")
-
-    assert done.code == 2
-    assert [line.partition("; ")[2] for line in done.out.splitlines()] == [
-        "it starts in the suite's folder: write `cwd: /tools/evals` for a path from the root",
-        "it starts in the suite's folder: write `cwd: /` for a path from the root",
-    ]
-    written = suite.replace("./tools/evals", "/tools/evals")
-    written = written.replace("tools/dist/judge.js]", "tools/dist/judge.js], cwd: /")
-    repository.write({"tools/evals/EVAL.yaml": written})
-    assert command.run(repository.path, "validate").code == 0

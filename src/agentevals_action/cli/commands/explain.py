@@ -2,23 +2,18 @@
 
 import difflib
 import fnmatch
-import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from agentevals_action.cli import output
 from agentevals_action.cli.explanation import effective_test
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.escaping import printable
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.suites.files.yaml_writer import write_yaml
 from agentevals_action.system.redaction import Redactor, redact_record
-
-_LINE = 100_000  # characters
 
 
 @click.command("explain")
@@ -31,9 +26,9 @@ async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: s
     judges, gates."""
     loaded = await load_suites(inputs, paths)
     found = _find(loaded, test)
-    for broken in loaded.broken:
-        path = printable(broken.path)
-        print(f"warning: {path} has errors and was not searched", file=sys.stderr)
+    output.print_warnings(
+        f"{broken.path} has errors and was not searched" for broken in loaded.broken
+    )
     settings = loaded.settings
     redactor = Redactor.from_environ(loaded.environ, settings.env)
     explained = [
@@ -41,11 +36,9 @@ async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: s
         for suite, each in found
     ]
     if as_json:
-        # ASCII: a test may contain lone surrogates, which UTF-8 cannot encode.
-        print(json.dumps(explained, indent=2))
-        return ExitCode.PASSED
-    for line in "---\n".join(map(write_yaml, explained)).splitlines():
-        print(printable(line, _LINE))
+        output.print_json(explained)
+    else:
+        output.print_yaml(explained)
     return ExitCode.PASSED
 
 

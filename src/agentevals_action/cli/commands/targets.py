@@ -40,19 +40,10 @@ _IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
-class ListedCheck(Record):
-    """The answer to a check: `answers` is None if the target was not asked. `kind` as in
-    AttemptError, `text` in words."""
-
-    answers: bool | None
-    text: str
-    kind: str = ""
-
-
 class ListedTarget(Record):
     """One target. `model` is its model, command or address, `missing` the names of the variables
-    that it needs and that are not set. `price_source` as in the results' `costSource`. `check` is
-    None if it was not checked."""
+    that it needs and that are not set. `price_source` as in the results' `costSource`. `usable` is
+    None if a check did not ask it, `note` says so in words; `error_kind` as in AttemptError."""
 
     name: str
     provider: str
@@ -62,7 +53,9 @@ class ListedTarget(Record):
     price_source: str
     is_used: bool
     missing: tuple[str, ...]
-    check: ListedCheck | None = None
+    usable: bool | None
+    note: str
+    error_kind: str = ""
 
 
 @dataclass
@@ -119,10 +112,10 @@ async def command(
     else:
         for path, targets in groupby(listed, key=lambda target: target.location.path):
             output.print_table(_TITLES, map(_row, targets), texts=range(len(_TITLES)), heading=path)
-    failed = [target.check for target in listed if target.check and target.check.answers is False]
-    if any(check.kind == "configuration" for check in failed):
+    kinds = {target.error_kind for target in listed} - {""}
+    if "configuration" in kinds:
         return ExitCode.INVALID
-    return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
+    return ExitCode.INCONCLUSIVE if kinds else ExitCode.PASSED
 
 
 def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_FoundTarget]:
@@ -158,14 +151,14 @@ def _list_targets(
     read = cache(lambda root, folder: read_variables(environ, root, folder))
     listed = []
     for entry in found:
-        target = entry.target
+        target, name = entry.target, entry.target.options.priced_model()
         try:
             known = [read(suite.root, suite.folder) for suite in entry.suites]
         except AttemptError as error:
             raise InvalidInput(str(error), error.hint) from error
-        model = target.options.priced_model()
-        price, source = known_price(target, [model] if model else [])
-        missing = (name for name in target.variables if not all(name in names for names in known))
+        price, source = known_price(target, [name] if name else [])
+        missing = [name for name in target.variables if not all(name in names for names in known)]
+        unset = plural(len(missing), "is not set", "are not set")
         listed.append(
             ListedTarget(
                 name=target.name,
@@ -176,6 +169,8 @@ def _list_targets(
                 price_source=source,
                 is_used=bool(entry.used_by),
                 missing=tuple(missing),
+                usable=not missing,
+                note=f"no: {joined(missing)} {unset}" if missing else "yes",
             )
         )
     return listed
@@ -200,16 +195,15 @@ async def _check_all(
     engine: Engine,
     timeout: float,
 ) -> Sequence[ListedTarget]:
-    """The same targets with checks; only those that are used or named are asked."""
+    """The same targets with the answers of those that are used or named."""
     slots = asyncio.Semaphore(_CONCURRENT)
 
     async def check(entry: _FoundTarget, target: ListedTarget) -> ListedTarget:
-        unused = "it was not checked, because no suite uses it; name it with `--name`"
-        result = ListedCheck(answers=None, text=unused)
-        if target.is_used or are_named:
-            async with slots:
-                result = await _check(entry, target, engine, timeout)
-        return target.model_copy(update={"check": result})
+        if not target.is_used and not are_named:
+            note = "it was not checked, because no suite uses it; name it with `--name`"
+            return target.model_copy(update={"usable": None, "note": note})
+        async with slots:
+            return target.model_copy(update=await _check(entry, target, engine, timeout))
 
     try:
         return await asyncio.gather(*map(check, found, listed))
@@ -219,17 +213,16 @@ async def _check_all(
 
 async def _check(
     entry: _FoundTarget, target: ListedTarget, engine: Engine, timeout: float
-) -> ListedCheck:
+) -> Mapping[str, object]:
     started = monotonic()
     try:
         if target.missing:
             raise missing_error(target.missing)
-        known = await engine.calls.check(entry.target, _request(entry, timeout))
+        unasked = await engine.calls.check(entry.target, _request(entry, timeout))
     except AttemptError as error:
-        return ListedCheck(answers=False, text=error.sentence, kind=error.kind)
-    if known:
-        return ListedCheck(answers=None, text=known)
-    return ListedCheck(answers=True, text=f"answers ({monotonic() - started:.2f} s)")
+        return {"usable": False, "note": error.sentence, "error_kind": error.kind}
+    answer = f"answers ({monotonic() - started:.2f} s)"
+    return {"usable": None if unasked else True, "note": unasked or answer}
 
 
 def _request(entry: _FoundTarget, timeout: float) -> Request:
@@ -257,11 +250,6 @@ def _request(entry: _FoundTarget, timeout: float) -> Request:
 def _row(target: ListedTarget) -> Sequence[Styled]:
     price = target.price
     prices = f"{dollars(price.input)} in, {dollars(price.output)} out" if price else ""
-    usable: Styled = "yes"
-    if check := target.check:
-        styles = {True: STYLES["pass"], False: STYLES["fail"], None: ""}
-        usable = check.text, styles[check.answers]
-    elif target.missing:
-        unset = plural(len(target.missing), "is not set", "are not set")
-        usable = f"no: {joined(target.missing)} {unset}", STYLES["fail"]
-    return target.name, target.provider, printable(target.model, _MODEL), prices, usable
+    style = STYLES["fail"] if target.usable is False else ""
+    model = printable(target.model, _MODEL)
+    return target.name, target.provider, model, prices, (target.note, style)

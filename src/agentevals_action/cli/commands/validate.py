@@ -14,14 +14,15 @@ from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.evaluators.base import walk
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.suite import BrokenSuite, EvaluatorTraits, Suite
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
+
+_ADVICE = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
 
 
 @click.command("validate")
@@ -93,23 +94,8 @@ async def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...
         if script is not None and not await _is_ignored(script, loaded):
             path = os.path.relpath(script, suite.root)
             problem = f"the judge `{evaluator.name}` runs {path}, which does not exist"
-            advice = await _advice_for_script(script, evaluator.options, suite, loaded)
-            found[Diagnostic(evaluator.location, problem, advice)] = None
+            found[Diagnostic(evaluator.location, problem, _ADVICE)] = None
     return tuple(found)
-
-
-async def _advice_for_script(
-    script: Path, options: EvaluatorTraits, suite: Suite, loaded: LoadedSuites
-) -> str:
-    """What to write where AgentV is started in the root, so that paths of suites begin there."""
-    from_root = suite.root / os.path.relpath(script, suite.folder)
-    if from_root.is_relative_to(suite.root) and (
-        from_root.exists() or await _is_ignored(from_root, loaded)
-    ):
-        cwd = options.cwd if isinstance(options, CodeJudge) and options.cwd else ""
-        start = f"`cwd: /{cwd.removeprefix('./')}`"
-        return f"it starts in the suite's folder: write {start} for a path from the root"
-    return "correct the path, or `cwd`, where it starts"
 
 
 async def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
