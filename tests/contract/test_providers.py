@@ -171,7 +171,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
     "mock": {"responses": [{"pattern": "never", "response": "x"}]},
     "openai": {"model": "m", "base_url": "URL"},
     "python": {"target": "nothing_like_it:answer", "python": sys.executable},
-    "replay": {"path": str(ANSWERED)},
+    "replay": {"path": str(ANSWERED), "source_target": "nobody"},
 }
 
 

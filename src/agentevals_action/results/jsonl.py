@@ -1,5 +1,4 @@
-"""Results files (JSON lines): written as tests finish, sorted at the end; rows of AgentV are read
-too."""
+"""Results files (JSON lines): written as tests finish, sorted at the end."""
 
 import json
 import logging
@@ -14,8 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.validation.field_errors import invalid_json
-from agentevals_action.model.validation.json_values import parse_json
-from agentevals_action.results import agentv
 from agentevals_action.system.files.tree_files import OutputFolder, output_errors
 
 log = logging.getLogger(__name__)
@@ -103,22 +100,6 @@ def _read(path: Path, number: int, line: bytes) -> TestResult:
             f"{path}:{number}: not a valid result: {invalid_json(error, line)}",
             "use the file as it was written, or run again",
         ) from error
-
-
-def read_row(line: bytes, folder: Path) -> TestResult:
-    """The result in a line of ours or of AgentV; `folder` is that of the file, below which AgentV
-    keeps answers. ValueError for an invalid line."""
-    try:
-        return RESULT.validate_json(line)
-    except ValidationError as error:
-        problem = error
-    try:
-        data = parse_json(line)
-    except ValueError:
-        data = None
-    if agentv.is_agentv_row(data):
-        return agentv.read_row(data, folder)
-    raise ValueError(invalid_json(problem, line))
 
 
 def parse_results(content: bytes) -> tuple[TestResult, ...]:

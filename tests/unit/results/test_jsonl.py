@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import InvalidInput, OutputError
-from agentevals_action.model.result import EvaluatorResult, TestResult
+from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.results.jsonl import (
     ResultsWriter,
     encode_row,
     read_results,
-    read_row,
 )
 from tests.conftest import Golden
 from tests.support import results, reviews
@@ -147,104 +146,6 @@ def test_read__a_broken_line_states_where(tmp_path: Path, broken: bytes) -> None
 def test_read__a_missing_file_is_stated(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read"):
         list(read_results(tmp_path / "none.jsonl"))
-
-
-def agentv(folder: Path, **fields: object) -> TestResult:
-    row = {
-        "timestamp": "2026-03-13T00:00:00.000Z",
-        "test_id": "refund",
-        "suite": "support",
-        "score": 0.9,
-        "target": "agent",
-        **fields,
-    }
-    return read_row(json.dumps(row).encode(), folder)
-
-
-def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
-    scores = [
-        {
-            "name": "quality",
-            "type": "llm-grader",
-            "score": 0.9,
-            "weight": 2,
-            "verdict": "pass",
-            "assertions": [{"text": "is kind", "passed": True}],
-        },
-        {
-            "name": "words",
-            "type": "contains",
-            "score": 0,
-            "verdict": "fail",
-            "assertions": [{"text": "says DENIED", "passed": False}],
-        },
-    ]
-    result = agentv(
-        tmp_path,
-        eval_path="evals/EVAL.yaml",
-        execution_status="ok",
-        scores=scores,
-        cost_usd=0.02,
-        duration_ms=1200,
-        token_usage={"input": 100, "output": 20},
-    )
-    assert (result.eval_id, result.dataset, result.eval_path, result.verdict, result.score) == (
-        "refund",
-        "support",
-        "evals/EVAL.yaml",
-        "pass",
-        0.9,
-    )
-    assert (result.hits, result.misses) == (("is kind",), ("says DENIED",))
-    assert [(one.name, one.weight, one.passed) for one in result.evaluator_results] == [
-        ("quality", 2.0, True),
-        ("words", 1.0, False),
-    ]
-    assert result.trace_summary
-    assert (result.trace_summary.total_tokens, result.spent.cost_usd, result.duration_ms) == (
-        120,
-        0.02,
-        1200,
-    )
-    assert result.fingerprint is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "verdict"),
-    [
-        ({"score": 0.7}, "borderline"),
-        ({"score": 0.1}, "fail"),
-        ({"score": 0.95, "execution_status": "quality_failure"}, "fail"),
-        ({"score": 0.95, "verdict": "fail"}, "fail"),
-        ({"score": 0, "execution_status": "execution_error"}, None),
-        ({"score": 0, "error": "timeout"}, None),
-        ({"score": None}, None),
-        ({"score": 1, "verdict": "skip"}, None),
-    ],
-)
-def test_agentv__verdicts_never_look_better_than_they_were(
-    tmp_path: Path, fields: dict[str, object], verdict: str | None
-) -> None:
-    result = agentv(tmp_path, **fields)
-    assert result.verdict == verdict
-    assert (result.error is None) == (verdict is not None)
-    assert (result.score is None) == (verdict is None)
-
-
-def test_agentv__the_answer_lies_in_a_file_below_the_index_only(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    (folder / "refund").mkdir(parents=True)
-    (folder / "refund" / "answer.md").write_text("DENIED\n")
-    (tmp_path / "secret.txt").write_text("secret")
-    (folder / "link.md").symlink_to(tmp_path / "secret.txt")
-    assert agentv(folder, output_path="refund/answer.md").candidate_answer == "DENIED"
-    for elsewhere in ("../secret.txt", str(tmp_path / "secret.txt"), "link.md", "none.md", "\x00"):
-        assert agentv(folder, output_path=elsewhere).candidate_answer == ""
-
-
-def test_agentv__a_score_out_of_range_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a score of 90"):
-        agentv(tmp_path, score=90)
 
 
 def test_writer__sorts_the_rows_that_are_kept_and_added(tmp_path: Path) -> None:
