@@ -49,7 +49,7 @@ def test_selftest__shows_which_test_is_flaky_and_how_often_that_would_block(fold
     assert ["EVAL.yaml", "flaky", "2/4", "0", "50%", "33%", "over", "50"] in rows
     assert ["EVAL.yaml", "steady", "4/4", "0", "0%", "0%", "1"] in rows
     assert ["all", "together", "6/8", "0", "25%", "33%", "over", "50"] in rows
-    stored = read_results(folder / "agentevals-report/selftest.jsonl")
+    stored = read_results(folder / "agentevals-report/selftest/results.jsonl")
     assert [len(result.samples) for result in stored] == [4, 4]
 
 
@@ -72,7 +72,7 @@ def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None
     done = command.run(folder, "selftest")
     assert done.code == 0, done.err
     assert "2 tests did not run: the result is always the same." in done.out
-    assert not (folder / "agentevals-report").exists()
+    assert (folder / "agentevals-report/selftest/results.jsonl").read_text() == ""
 
 
 def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Pat
 def test_selftest__one_sample_compares_with_nothing(folder: Path) -> None:
     done = command.run(folder, "selftest", "--samples", "1")
     assert done.code == 2
-    assert not (folder / "agentevals-report").exists()
+    assert (folder / "agentevals-report/selftest/results.jsonl").read_text() == ""
 
 
 def test_selftest__a_name_out_of_a_suite_steers_neither_terminal_nor_runner(folder: Path) -> None:

@@ -85,7 +85,7 @@ def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) 
         f".agentevals.yaml:2:76: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)"
         in done.err
     )
-    assert not (folder / "agentevals-report").exists()
+    assert not (folder / "agentevals-report/results.jsonl").exists()
 
 
 def test_run__an_entry_that_covers_nothing_is_a_warning_where_all_suites_are_known(

@@ -216,6 +216,18 @@ def local_job(head_sha: str, revision: str, settings: Settings) -> Job:
     return replace(job, has_check=False)
 
 
+def run_job(head_sha: str, settings: Settings) -> Job:
+    """The job of the command `run`: all suites of the working tree, without a base. `head_sha` is
+    empty outside of a repository."""
+    job = local_job(head_sha, "", settings)
+    return replace(
+        job,
+        select="all",
+        base=BaseRule("none", reason="`run` compares with nothing"),
+        fail_on=settings.fail_on or _ELSEWHERE,
+    )
+
+
 def _change_job(event: Event, head_sha: str, base: BaseRule, settings: Settings) -> Job:
     """The job of a change whose head gets the check."""
     return Job(

@@ -5,7 +5,6 @@ Names are camelCase like those of the results."""
 import json
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -60,15 +59,6 @@ def review_summary(view: ReportView) -> str:
     return _dump(document)
 
 
-def run_summary(view: ReportView) -> str:
-    """The summary of a run that compares with nothing: the outcome and the totals of suites."""
-    suites = [
-        {"path": suite.path, "name": suite.name, "head": _totals(suite.head)}
-        for suite in view.review.suites
-    ]
-    return _dump({**_decision(view.review.decision), **_source(view.review), "suites": suites})
-
-
 def _dump(document: _Json) -> str:
     # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -92,13 +82,6 @@ def _source(review: Review) -> _Json:
         "uncommitted": list(review.uncommitted),
         "testGlobs": list(review.test_globs),
     }
-
-
-def report_path(results: Path, name: str) -> Path:
-    """The path of a report of a file of results: `summary.json` for `results.jsonl`,
-    `x.summary.json` for `x.jsonl`."""
-    stem = results.name.removesuffix(".jsonl")
-    return results.with_name(name if stem == "results" else f"{stem}.{name}")
 
 
 def _record(data: object | None, *names: str) -> _Json | None:

@@ -5,7 +5,6 @@ import logging
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -56,17 +55,6 @@ class ResultsWriter:
         rows = (encode_row(result) + b"\n" for _, result in sorted(self._results.items()))
         with output_errors(self._path):
             OutputFolder(self._path.parent, "").write(self._path.name, rows)
-
-    def __enter__(self) -> "ResultsWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:

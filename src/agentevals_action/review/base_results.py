@@ -39,12 +39,17 @@ async def find_base(inputs: ReviewInputs) -> FoundSuites:
 
 
 async def _open(inputs: ReviewInputs, name: str) -> Source:
-    settings, repository = inputs.request.settings, inputs.request.repository
+    settings = inputs.request.settings
     if name == "branch":
         at, (runs, problem) = f"`{settings.baseline_branch}`", await _read_branch(inputs)
     else:
         at, (runs, problem) = f"`{settings.baseline_file}` on base", await _read_file(inputs)
-    commit, fingerprints = inputs.base.sha or "", inputs.engine.fingerprints
+    fingerprints = inputs.engine.fingerprints
+
+    async def is_ancestor(commit: str) -> bool | None:
+        repository = inputs.request.repository
+        return await repository.is_ancestor(commit, inputs.base.sha or "") if repository else None
+
     return StoredSource(
         name,
         at,
@@ -54,7 +59,7 @@ async def _open(inputs: ReviewInputs, name: str) -> Source:
         fingerprints.of,
         datetime.now(UTC),
         settings.baseline_max_age,
-        lambda earlier: repository.is_ancestor(earlier, commit),
+        is_ancestor,
     )
 
 
@@ -81,7 +86,8 @@ async def _read_branch(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str
 async def _read_file(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str]:
     """The run in the baseline file of base's commit, and the reason if there is none."""
     path = inputs.request.settings.baseline_file or ""
-    content = await inputs.request.repository.show(inputs.base.sha or "", path)
+    repository = inputs.request.repository
+    content = await repository.show(inputs.base.sha or "", path) if repository else None
     if content is None:
         return (), f"there is no `{path}` on base (a baseline file counts once it is merged)"
     if len(content) > _FILE_BYTES:

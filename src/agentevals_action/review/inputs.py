@@ -13,12 +13,13 @@ from agentevals_action.errors import GitError, InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.judge_trees import needs_judge_tree
-from agentevals_action.formatting import list_paths
+from agentevals_action.formatting import counted, list_paths
 from agentevals_action.github.events import Job
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import CommentTemplate, Selection
 from agentevals_action.model.run import Shard
 from agentevals_action.model.suite import Suite
@@ -35,11 +36,17 @@ from agentevals_action.review.change.selection import (
     select_suites,
 )
 from agentevals_action.review.change.target_permissions import read_permissions
-from agentevals_action.review.comparison.decision_rule import require_decidable
-from agentevals_action.review.request import ReviewRequest, Suites
+from agentevals_action.review.comparison.decision_rule import Key, require_decidable
+from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.shards import divided_budget, part_of, reduce_suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import Checkout, load_all, no_suite, suite_paths
+from agentevals_action.suites.checkout import (
+    Checkout,
+    load_all,
+    no_suite,
+    require_valid,
+    suite_paths,
+)
 from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import Redactor, redact
@@ -63,8 +70,9 @@ class ReviewInputs:
     change starts.
 
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
-    suites use. A shard runs a `part` of the plan, other runs all of it. `last_cost` is the mean
-    cost of an attempt in the last run (US dollars)."""
+    suites use. A shard runs a `part` of the plan, other runs all of it; `kept` are its results that
+    stay from an earlier run. `last_cost` is the mean cost of an attempt in the last run (US
+    dollars)."""
 
     request: ReviewRequest
     engine: Engine
@@ -77,6 +85,7 @@ class ReviewInputs:
     selected: SelectedSuites
     plan: RunnableSuites
     part: RunnableSuites
+    kept: Mapping[Key, TestResult]
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
     acceptance: Acceptance | None
@@ -100,7 +109,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     """The inputs with the trees of head and base, before a program of the change starts. Raises
     AgentEvalsError when nothing can be reviewed."""
     given, job = request.settings, request.job
-    settings = await asyncio.to_thread(with_configuration, given, request.repository.root)
+    root = request.repository.root if request.repository else request.workspace.folder
+    settings = await asyncio.to_thread(with_configuration, given, root)
     workspace = replace(request.workspace, settings=settings)
     request = replace(request, workspace=workspace)
     is_commit = job.event != "local"
@@ -111,21 +121,28 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     await check_cache(settings, workspace.folder, workspace.environ)
     last_cost = await asyncio.to_thread(attempt_cost, workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written
-        await asyncio.to_thread(workspace.make_report_folder)
-    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+        await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(request.run))
+    named = request.run.paths if request.run else ()
+    paths = await asyncio.to_thread(suite_paths, checkout, settings, named)
     suites: Suites = await asyncio.to_thread(
         load_all, checkout, settings, paths, workspace.folder, workspace.environ
     )
+    if request.run and suites:
+        suites = require_valid(suites)
     log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
     async with open_engine(
         divided_budget(settings),
         workspace.environ,
         workspace.folder,
-        isolation=request.isolation,
+        request.run.keep if request.run else None,
+        request.isolation,
+        records=bool(request.run and request.run.records),
         log=log,
     ) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
-        head_sha = await base_tree.check_head(request.repository, job)
+        head_sha = ""
+        if request.repository and job.head_sha:
+            head_sha = await base_tree.check_head(request.repository, job)
         async with _open_base(request, given, head_sha) as base, AsyncExitStack() as judged:
             head = Head(head_sha, checkout, suites)
             inputs = await _read_inputs(request, engine, redactor, head, base, last_cost)
@@ -139,10 +156,12 @@ async def _open_base(
 ) -> AsyncIterator[Base]:
     """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
     failure is the base's problem and does not end the review."""
-    repository = request.repository
-    base = await base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
+    repository, job = request.repository, request.job
+    base = Base(reason=job.base.reason)
+    if repository and job.base.kind != "none":
+        base = await base_tree.resolve_base(repository, job, head_sha, request.host.merge_base)
     async with AsyncExitStack() as opened:
-        if base.sha is not None:
+        if repository and base.sha is not None:
             try:
                 user = request.isolation.base
                 worktree = base_tree.base_worktree(repository, base.sha, user=user)
@@ -184,7 +203,7 @@ async def _open_judge_trees(
     """Checks out the commit of each side from which a judge may run once more, in the container.
     Raises GitError."""
     base, plan, repository = inputs.base, inputs.plan, request.repository
-    if request.isolation.judge is None:
+    if request.isolation.judge is None or repository is None:
         return
     sides = [(repository.root, inputs.head_sha, plan.head), (base.root, base.sha, plan.base)]
     for root, sha, suites in sides:
@@ -207,11 +226,7 @@ async def _read_inputs(
     settings, checkout = workspace.settings, head.checkout
     if not head.suites:
         raise no_suite(settings, [suite.path for suite in base.suites])
-    uncommitted = tuple(
-        path
-        for path in await repository.uncommitted(filters=request.isolation.head is None)
-        if not workspace.writes(repository.root / path)
-    )
+    uncommitted = await _uncommitted(request)
     await _record_watched(engine, repository, uncommitted, base, settings)
     change, change_notices = await find_change(
         repository, job, head.sha, base, checkout, head.suites, settings
@@ -225,6 +240,9 @@ async def _read_inputs(
         engine.restrict(read_permissions(base, settings, workspace.environ))
     plan = await asyncio.to_thread(_plan, selected, head.suites, base, engine, job)
     quarantines = await _read_quarantines(request, checkout, base)
+    if request.run:
+        plan = _select_tests(request.run, plan, quarantines)
+    part = _part(plan, settings.shard) if settings.shard else plan
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
@@ -241,7 +259,10 @@ async def _read_inputs(
         change=change,
         selected=selected,
         plan=plan,
-        part=_part(plan, settings.shard) if settings.shard else plan,
+        part=part,
+        kept=request.run.resume(tuple(part.head.values()), engine.fingerprints.of)
+        if request.run
+        else {},
         edits=await asyncio.to_thread(_find_edits, plan, engine),
         quarantines=quarantines,
         acceptance=acceptance,
@@ -256,15 +277,43 @@ async def _read_inputs(
     )
 
 
+async def _uncommitted(request: ReviewRequest) -> tuple[str, ...]:
+    """The paths that differ from the commit, without the files that the program writes."""
+    repository, output = request.repository, request.run.output if request.run else None
+    if repository is None or not request.job.head_sha:
+        return ()
+    return tuple(
+        path
+        for path in await repository.uncommitted(filters=request.isolation.head is None)
+        for file in [repository.root / path]
+        if not request.workspace.writes(file) and (output is None or file != output.resolve())
+    )
+
+
+def _select_tests(run: LocalRun, plan: RunnableSuites, quarantines: Quarantines) -> RunnableSuites:
+    """The tests that the command `run` selects. InvalidInput if a target or the quarantine cannot
+    be used."""
+    if plan.missing:
+        errors = tuple(map(str, plan.missing))
+        raise InvalidInput("targets cannot be used, nothing was run", errors=errors)
+    if quarantines.errors:
+        errors = tuple(map(str, quarantines.errors))
+        number = counted(len(errors), "error")
+        raise InvalidInput(f"{number} in the quarantine, nothing was run", errors=errors)
+    head = {suite.path: suite for suite in run.select(tuple(plan.head.values()))}
+    selections = tuple(each for each in plan.selections if each.path in head)
+    return replace(plan, selections=selections, head=head)
+
+
 async def _record_watched(
     engine: Engine,
-    repository: GitRepository,
+    repository: GitRepository | None,
     uncommitted: Sequence[str],
     base: Base,
     settings: Settings,
 ) -> None:
     """Gives the fingerprints what git knows of the files that `watch` may match on both sides."""
-    if not settings.watch_rules and not base.watch:
+    if repository is None or not (settings.watch_rules or base.watch):
         return
     engine.fingerprints.add_tree(repository.root, await repository.blobs(uncommitted))
     if base.root is not None:
@@ -277,14 +326,14 @@ def _select(
 ) -> tuple[Change, SelectedSuites, str]:
     """The change, the suites that it affects, and a sentence about changed files that no suite
     covers, empty if a suite is affected."""
-    workspace, root = request.workspace, request.repository.root
-    settings = workspace.settings
+    workspace, settings = request.workspace, request.settings
     affected = select_suites(suites, change, settings.watch_rules)
     if affected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
         affected = select_suites(suites, change, settings.watch_rules)
     if not affected.is_empty:
         return change, affected, ""
+    root = request.repository.root if request.repository else workspace.folder
     files = [file for file in change.files or () if not workspace.writes(root / file.path)]
     return change, affected, describe_uncovered(files, affected)
 
@@ -366,6 +415,8 @@ async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Ba
     Attack: an agent writes the file into both trees. It is read before a program runs, base's from
     the commit."""
     by_base = request.job.event != "push" and bool(base.sha or base.problem)
-    content = await request.repository.show(base.sha, FILE) or b"" if base.sha else None
+    content = None
+    if request.repository and base.sha:
+        content = await request.repository.show(base.sha, FILE) or b""
     today = datetime.now(UTC).date()
     return await asyncio.to_thread(read_quarantines, checkout.root, today, content, by_base=by_base)

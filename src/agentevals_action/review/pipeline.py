@@ -48,7 +48,8 @@ async def run(request: ReviewRequest) -> RunResults:
                     _print_estimate(inputs, stored.left.values())
                     async with asyncio.TaskGroup() as tasks:
                         of_base = tasks.create_task(sides.run_base(stored))
-                        of_head = tasks.create_task(sides.run_head())
+                        stream = request.run.output if request.run else None
+                        of_head = tasks.create_task(sides.run_head(inputs.kept, stream))
                     head, base = of_head.result(), _base_rows(inputs, of_base.result())
                     base = await rescore_base(engine, part.head, head, base)
                     head = await rescore_head(engine, part.base, head, inputs.edits)
@@ -60,7 +61,7 @@ async def run(request: ReviewRequest) -> RunResults:
                 await engine.close()
         facts = redact_record(run_facts(inputs, of_base.result(), started), inputs.redactor)
         results = RunResults(facts, tuple(head.values()), tuple(base.values()))
-        return await asyncio.to_thread(write, workspace, results)
+        return await asyncio.to_thread(write, workspace, results, streamed=bool(request.run))
 
 
 def merge_shards(workspace: ReviewWorkspace, head_sha: str) -> RunResults:
@@ -77,11 +78,13 @@ def merge_shards(workspace: ReviewWorkspace, head_sha: str) -> RunResults:
     return write(workspace, merged)
 
 
-def write(workspace: ReviewWorkspace, results: RunResults) -> RunResults:
+def write(workspace: ReviewWorkspace, results: RunResults, *, streamed: bool = False) -> RunResults:
     """Writes the files of a run. Nothing is read from them: a file that another program put there
-    is replaced, and a notice states it. A file that cannot be written is a problem of the run."""
+    is replaced, and a notice states it, unless the results were `streamed` there. A file that
+    cannot be written is a problem of the run."""
     output = workspace.output
-    foreign = [name for name in (HEAD_RESULTS, BASE_RESULTS) if output.contains(name)]
+    names = () if streamed else (HEAD_RESULTS, BASE_RESULTS)
+    foreign = [name for name in names if output.contains(name)]
     notices = (
         f"another program wrote `{name}` into the report folder while the tests ran; the action "
         "replaced it: see which agent, hook or judge writes there"
@@ -120,6 +123,7 @@ def not_completed(head_sha: str, reasons: Sequence[str], policy: Policy) -> RunR
 def _print_estimate(inputs: ReviewInputs, reruns: Iterable[Suite]) -> None:
     """What the run will cost, by the last one."""
     settings, suites = inputs.request.settings, (*inputs.part.head.values(), *reruns)
-    attempts = settings.samples * sum(len(suite.tests) for suite in suites)
+    tests = sum(len(suite.tests) for suite in suites) - len(inputs.kept)
+    attempts = settings.samples * tests
     sentence = estimate(attempts, inputs.last_cost, settings.max_cost_usd)
     console.print_sentences([sentence], sys.stderr)

@@ -9,14 +9,13 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.review import Selection
 from agentevals_action.model.run import Policy, Run, RunSuite
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review import waivers
 from agentevals_action.review.change.selection import Change
 from agentevals_action.review.inputs import ReviewInputs
-from agentevals_action.review.request import ReviewRequest, Suites
+from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.shards import digest_of_inputs
 from agentevals_action.suites.checkout import distinct_errors
 
@@ -45,7 +44,7 @@ def run_facts(inputs: ReviewInputs, base: BaseResults, started: datetime) -> Run
         warnings=(
             *distinct_errors(selected.unaffected),
             *(warning for suite in plan.head.values() for warning in suite.warnings),
-            *_quarantine_warnings(quarantines, inputs.suites),
+            *_quarantine_warnings(inputs),
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(inputs.suites),
@@ -58,6 +57,7 @@ def run_facts(inputs: ReviewInputs, base: BaseResults, started: datetime) -> Run
         ),
         duration_ms=(now - started).total_seconds() * 1000,
         uncommitted=inputs.uncommitted,
+        test_globs=request.run.globs if request.run else (),
         template=inputs.template,
     )
 
@@ -123,7 +123,10 @@ def _differing_notice(job: Job, names: Sequence[str]) -> str:
     )
 
 
-def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diagnostic, ...]:
+def _quarantine_warnings(inputs: ReviewInputs) -> tuple[Diagnostic, ...]:
+    quarantines, suites = inputs.quarantines, inputs.suites
+    if inputs.request.run and inputs.request.run.paths:  # it may cover other suites
+        return quarantines.warnings
     ids = (
         (suite.path, (test.id for test in suite.tests))
         for suite in suites

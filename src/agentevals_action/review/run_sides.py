@@ -3,7 +3,10 @@ results are in memory until the end."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
 
 from agentevals_action.baselines.base import FoundSuites, with_rerun
 from agentevals_action.errors import AttemptError, OutputError
@@ -17,7 +20,7 @@ from agentevals_action.model.run import Policy
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import extended
-from agentevals_action.results.jsonl import encode_row
+from agentevals_action.results.jsonl import ResultsWriter, encode_row
 from agentevals_action.results.run_folder import BASE_RESULTS, HEAD_RESULTS
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.change.workspace import ReviewWorkspace
@@ -49,11 +52,14 @@ class Sides:
     #: The results of each results file by suite and test, in suite order; None until there is one.
     _results: dict[str, dict[Key, TestResult | None]] = field(default_factory=dict)
 
-    async def run_head(self) -> Rows:
-        """Runs the suites of head; if its tree cannot be prepared, their tests are errors."""
+    async def run_head(self, kept: Rows, stream: Path | None) -> Rows:
+        """Runs the suites of head; if its tree cannot be prepared, their tests are errors. The
+        tests of the results that are `kept` do not run. Each result is added to the file `stream`
+        at once."""
         suites = tuple(self.head.values())
-        results = await self._run("head", suites, HEAD_RESULTS)
-        return {(result.eval_path, result.eval_id): result for result in results}
+        await self._run("head", suites, HEAD_RESULTS, kept, stream)
+        rows = self._results[HEAD_RESULTS].items()
+        return {key: row for key, row in rows if row}
 
     async def run_base(self, found: FoundSuites) -> BaseResults:
         """Runs the suites that no source has on base, and adds their results."""
@@ -69,19 +75,40 @@ class Sides:
             by_suite[result.eval_path].append(result)
         return with_rerun(found, {path: by_suite[suite.path] for path, suite in suites.items()})
 
-    async def _run(self, side: str, suites: Sequence[Suite], name: str) -> Sequence[TestResult]:
-        keys = ((suite.path, test.id) for suite in suites for test in suite.tests)
-        finished = self._results[name] = dict.fromkeys(keys)
+    async def _run(
+        self,
+        side: str,
+        suites: Sequence[Suite],
+        name: str,
+        kept: Rows = MappingProxyType({}),
+        stream: Path | None = None,
+    ) -> Sequence[TestResult]:
+        keys = [(suite.path, test.id) for suite in suites for test in suite.tests]
+        indices = {key: index for index, key in enumerate(keys)}
+        finished = self._results[name] = {key: kept.get(key) for key in keys}
+        if kept:
+            suites = [_without(suite, kept) for suite in suites]
         self.progress.expect(side, {suite.path: len(suite.tests) for suite in suites})
 
         def on_event(event: Event) -> None:
             if isinstance(event, Started):
                 self.progress.start(side, event.suite, event.test)
-            else:
-                finished[event.suite.path, event.test.id] = event.result
-                self.progress.advance(side, event.result)
+                return
+            key = (event.suite.path, event.test.id)
+            finished[key] = event.result
+            if writer:
+                with suppress(OutputError):  # all rows are written at the end
+                    writer.add(indices[key], event.result)
+            self.progress.advance(side, event.result)
 
-        return await execute(suites, self.engine, on_event)
+        done = {indices[key]: row for key, row in finished.items() if row}
+        writer = ResultsWriter(stream, done) if stream else None
+        try:
+            return await execute(suites, self.engine, on_event)
+        finally:
+            if writer:
+                with suppress(OutputError):  # as above
+                    writer.close()
 
     def write_finished(self) -> None:
         """Writes the results of the tests that are finished, for a run that a signal ends."""
@@ -164,6 +191,11 @@ class Sides:
             for test in self.head[path].tests
             if self.engine.replays or is_deterministic(self.head[path], test)
         )
+
+
+def _without(suite: Suite, rows: Rows) -> Suite:
+    tests = tuple(test for test in suite.tests if (suite.path, test.id) not in rows)
+    return replace(suite, tests=tests)
 
 
 def _by_suite(rows: Rows) -> Mapping[str, Sequence[TestResult]]:

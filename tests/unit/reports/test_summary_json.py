@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from agentevals_action.model.review import Decision, Outcome, Review
-from agentevals_action.reports.summary_json import review_summary, run_summary
+from agentevals_action.model.review import Review
+from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
-from tests.support import results, reviews
+from tests.support import reviews
 
 
 def summary_of(review: Review) -> Any:
@@ -139,37 +139,6 @@ def test_summary_json__what_is_gone_broken_or_unknown() -> None:
     base = summary_of(reviews.no_base())
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None
-
-
-def test_run_summary__is_of_the_same_form() -> None:
-    tests = (
-        results.result("a"),
-        results.result("b", "fail", misses=("no",)),
-        results.result("c", None),
-    )
-    decision = Decision(Outcome.FAILED, 1, "failure", ("1 test failed",))
-    suite = reviews.compared(tests, None, path="evals/EVAL.yaml")
-    review = Review("", None, decision, suites=(suite,))
-
-    data = json.loads(run_summary(build_view(review)))
-
-    assert (data["schema"], data["outcome"], data["exitCode"], data["reasons"]) == (
-        1,
-        "failed",
-        1,
-        ["1 test failed"],
-    )
-    (suite,) = data["suites"]
-    assert (suite["path"], suite["name"]) == ("evals/EVAL.yaml", "support")
-    assert (
-        suite["head"].keys()
-        == summary_of(reviews.regression_and_gate())["suites"][0]["head"].keys()
-    )
-    assert (suite["head"]["total"], suite["head"]["passRate"], suite["head"]["topMisses"]) == (
-        3,
-        0.5,
-        ["no"],
-    )
 
 
 def test_summary_json__edits_and_the_scores_of_base_s_evaluators() -> None:

@@ -1,6 +1,7 @@
 """Results files: written as tests finish, read back, AgentV's rows."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_writer__rows_are_there_at_once_and_in_order_at_the_end(tmp_path: Path) 
 
 def test_row__has_the_specification_s_fields_and_nulls(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path, {}) as writer:
+    with closing(ResultsWriter(path, {})) as writer:
         writer.add(0, results.result("a", None))
     row = json.loads(path.read_text())
     assert {
@@ -76,7 +77,7 @@ def test_row__whatever_an_agent_or_judge_said_is_stored(tmp_path: Path) -> None:
             "ok": True,
         },
     )
-    with ResultsWriter(path, {}) as writer:
+    with closing(ResultsWriter(path, {})) as writer:
         writer.add(
             0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,))
         )
@@ -100,7 +101,7 @@ def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
         misses=("m\u2028\x1b",),
         cost_usd=0.1,
     )
-    with ResultsWriter(path, {}) as writer:
+    with closing(ResultsWriter(path, {})) as writer:
         writer.add(0, result)
     assert list(read_results(path)) == [result]
 
@@ -150,18 +151,18 @@ def test_read__a_missing_file_is_stated(tmp_path: Path) -> None:
 
 def test_writer__sorts_the_rows_that_are_kept_and_added(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path, {}) as writer:
+    with closing(ResultsWriter(path, {})) as writer:
         for index, name in ((4, "c"), (0, "a"), (2, "early"), (2, "b\udc00")):
             writer.add(index, results.result(name))
     assert ids(path) == ["a", "b?", "c"]
-    with ResultsWriter(path, {5: results.result("a")}) as later:
+    with closing(ResultsWriter(path, {5: results.result("a")})) as later:
         later.add(1, results.result("new"))
     assert ids(path) == ["new", "a"]
 
 
 def test_writer__sorts_its_own_rows_though_others_replaced_the_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with ResultsWriter(path, {}) as writer:
+    with closing(ResultsWriter(path, {})) as writer:
         for index in (1, 0):
             writer.add(index, results.result(f"t{index}"))
         path.unlink()

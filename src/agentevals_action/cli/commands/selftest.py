@@ -1,26 +1,31 @@
 """`selftest`: suites that run many times on one commit: how often two runs of it would differ."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
-from agentevals_action.cli.preparation import check_targets, run_tests, setup_log
+from agentevals_action.cli.commands.run import local_request, open_folder
+from agentevals_action.cli.options import (
+    RUN_INPUTS,
+    as_environment,
+    input_options,
+    json_option,
+    paths_argument,
+)
 from agentevals_action.errors import ExitCode
-from agentevals_action.execution.engine import open_engine
 from agentevals_action.execution.resample import is_deterministic
-from agentevals_action.execution.resume import IndexedTest
 from agentevals_action.formatting import UNKNOWN, counted
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
-from agentevals_action.review import selftest
+from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.review import pipeline, selftest
+from agentevals_action.review.request import LocalRun
 from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
-from agentevals_action.targets.calls.reply_store import check_cache
+from agentevals_action.settings import Settings
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")
@@ -47,17 +52,36 @@ async def command(
 ) -> int:
     """Run suites many times on this commit and report how often two runs of it would differ, and
     which tests cause that."""
-    loaded = await load_suites({**inputs, "samples": str(samples)}, paths)
-    await check_cache(loaded.settings, loaded.folder, loaded.environ)
-    pairs = [(suite, test) for suite in loaded.all_valid() for test in suite.tests]
-    varying = [pair for pair in pairs if not is_deterministic(*pair)]
-    tests = [(index, suite, test) for index, (suite, test) in enumerate(varying)]
-    results = await _run(tests, loaded) if tests else ()
+    given = Settings.from_environ(as_environment({**inputs, "samples": str(samples)}))
+    folder = f"{given.report_dir}/selftest"  # the results of other runs stay
+    settings = given.model_copy(update={"confirm": 0, "report_dir": folder})
+    workspace, repository = await open_folder(settings)
+    counts: dict[str, int] = {}
+
+    def select(suites: Sequence[Suite]) -> Sequence[Suite]:
+        found = [
+            replace(
+                suite,
+                tests=tuple(each for each in suite.tests if not is_deterministic(suite, each)),
+            )
+            for suite in suites
+        ]
+        counts["all"], counts["run"] = (
+            sum(len(each.tests) for each in of) for of in (suites, found)
+        )
+        print(f"{counted(counts['run'], 'test')}, {samples} samples each", file=sys.stderr)
+        return [suite for suite in found if suite.tests]
+
+    path = workspace.report / HEAD_RESULTS
+    run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)
+    results = await pipeline.run(await local_request(workspace, repository, run))
+    console.print_sentences(results.run.notices, sys.stderr)
+    print(f"samples: {path}", file=sys.stderr)
     found = sorted(
-        map(selftest.measure, results),
+        map(selftest.measure, results.head),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
-    steady = len(pairs) - len(tests)
+    steady = counts["all"] - counts["run"]
     if as_json:
         output.print_json(_document(found, steady))
     else:
@@ -66,19 +90,9 @@ async def command(
     return ExitCode.INCONCLUSIVE if has_unknown else ExitCode.PASSED
 
 
-async def _run(tests: Sequence[IndexedTest], loaded: LoadedSuites) -> Sequence[TestResult]:
-    settings, folder, suites = loaded.settings, loaded.folder, loaded.valid
-    async with open_engine(settings, loaded.environ, folder, log=setup_log(loaded)) as engine:
-        check_targets(engine, suites)
-        await asyncio.to_thread(engine.load, suites)
-        redactor = engine.redactor(suites)
-        output = folder / settings.report_dir / "selftest.jsonl"
-        print(f"{counted(len(tests), 'test')}, {settings.samples} samples each", file=sys.stderr)
-        done: dict[int, TestResult] = {}
-        await run_tests(tests, output, done, engine)
-        console.print_sentences(map(redactor.redact, engine.notices), sys.stderr)
-    print(f"samples: {output}", file=sys.stderr)
-    return [done[index] for index in sorted(done)]
+def _varying(suite: Suite) -> tuple[Test, ...]:
+    """The tests whose result may differ from run to run."""
+    return tuple(test for test in suite.tests if not is_deterministic(suite, test))
 
 
 def _print(found: Sequence[Flakiness], steady: int) -> None:

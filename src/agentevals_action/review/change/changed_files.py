@@ -18,7 +18,7 @@ from agentevals_action.system.git import GitRepository
 
 
 async def find_change(
-    repository: GitRepository,
+    repository: GitRepository | None,
     job: Job,
     head_sha: str,
     base: Base,
@@ -30,7 +30,7 @@ async def find_change(
     affects them, too), and notices about rules of `watch` that are removed or match nothing.
     `checkout` and `suites` are those of head. Without a base, the files are unknown."""
     files = None
-    if base.sha is not None:
+    if repository and base.sha is not None:
         files = await repository.changed_files(base.sha, None if job.event == "local" else head_sha)
     # The imports of judges are read from the disk.
     return await asyncio.to_thread(_describe, files, job, base, checkout, suites, settings)

@@ -23,7 +23,7 @@ _TRUSTED = frozenset({"push", "local"})
 
 
 async def choose_template(
-    settings: Settings, folder: Path, job: Job, repository: GitRepository, base: Base
+    settings: Settings, folder: Path, job: Job, repository: GitRepository | None, base: Base
 ) -> tuple[CommentTemplate | None, Sequence[str]]:
     """The template that renders the comment, None for the packaged one, and notices about the
     choice. Raises InvalidInput when head's template is missing or cannot make a comment."""
@@ -49,9 +49,9 @@ async def choose_template(
 
 
 async def _base_template(
-    name: str, repository: GitRepository, base: Base
+    name: str, repository: GitRepository | None, base: Base
 ) -> CommentTemplate | None:
-    content = await repository.show(base.sha, name) if base.sha else None
+    content = await repository.show(base.sha, name) if repository and base.sha else None
     if content is None:
         return None
     return CommentTemplate(name, content.decode("utf-8", "replace"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.reports import REPORTS
-from agentevals_action.results.run_folder import RUN_FILES
+from agentevals_action.results.run_folder import HEAD_RESULTS, RUN_FILES
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import WRITE_ADVICE, OutputFolder
 from agentevals_action.system.redaction import Redactor
@@ -62,15 +62,17 @@ class ReviewWorkspace:
         """Removes the values of all secrets of the process and of the variables in `env`."""
         return Redactor.from_environ(self.environ, self.settings.env)
 
-    def make_report_folder(self) -> None:
-        """Makes the report folder and deletes the files of an earlier run.
+    def make_report_folder(self, *, keeps_results: bool = False) -> None:
+        """Makes the report folder and deletes the files of an earlier run, apart from the results
+        of head if it `keeps_results`.
 
         Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
         part of the change), and OutputError when the disk refuses it.
         """
         output = self.output
         try:
-            output.prepare((*RUN_FILES, *REPORTS))
+            names = {*RUN_FILES, *REPORTS} - ({HEAD_RESULTS} if keeps_results else set())
+            output.prepare(names)
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 problem = f"{self.report} cannot be written: {error.strerror}"
