@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from random import Random
 
 from agentevals_action.model.comparison import Evidence, Finding
-from agentevals_action.model.result import GateRecord, SampleResult, TestResult
+from agentevals_action.model.result import GateRecord, Key, SampleResult, TestResult
 from agentevals_action.results import scoring
 from agentevals_action.results.build import extended
 from agentevals_action.review.comparison.decision_rule import (
     MIN_HISTORY,
     ConfirmationPlan,
     FreshSamples,
-    Key,
     Suspect,
     assess,
     find_fall,

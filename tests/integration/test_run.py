@@ -222,10 +222,6 @@ def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
     assert result.spent.cost_sources == (source,)
     assert result.hits == (f"cost: 0.000080375 USD, at most 0.0001 USD asked (source: {source})",)
     assert f"This run cost <$0.0001 (source: {source})." in done.out
-    assert "Estimate" not in done.err
-    with OpenAIServer(otherwise="hi") as server:
-        again = command.run(folder, "run")
-    assert "Estimate: 1 attempt, about <$0.0001 (by the last run)" in again.err
 
 
 def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:

@@ -7,13 +7,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import walk
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.execution.engine import Engine
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import Key, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.system.redaction import Redactor, redact_record
-
-#: A suite's path on head and a test's id.
-Key = tuple[str, str]
 
 
 def is_deterministic(suite: Suite, test: Test) -> bool:

@@ -12,6 +12,9 @@ from agentevals_action.model.usage import Spending, Usage
 
 Verdict = Literal["pass", "borderline", "fail"]
 
+#: A test: the path of its suite on head, and its id.
+Key = tuple[str, str]
+
 PASS_SCORE = 0.8
 BORDERLINE_SCORE = 0.6
 

@@ -18,7 +18,7 @@ from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import headline
 from agentevals_action.reports.view.suite_table import suite_table
 
-LINES = 12  # of the screen; with the estimate before it, a review has at most fifteen
+LINES = 12  # of the screen; a review has at most fifteen
 _SUITES = 3  # suites that are listed; more are counted
 _HEADLINE = 3  # lines of the outcome
 _NARROWEST = 40  # columns that are used in any case

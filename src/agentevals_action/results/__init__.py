@@ -1,1 +1,1 @@
-"""Results of tests: how they are built, scored, summarized, estimated, written and read."""
+"""Results of tests: how they are built, scored, summarized, written, read and merged."""

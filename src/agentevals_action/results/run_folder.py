@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.run import Run
+from agentevals_action.model.run import Policy, Run
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode, encode_row, parse_results
 from agentevals_action.system.files.archives import DAMAGED
@@ -46,6 +46,16 @@ class RunResults:
             "problems": (*self.run.problems, *problems),
         }
         return replace(self, run=self.run.model_copy(update=update))
+
+
+def not_run(head_sha: str, reasons: Iterable[str]) -> RunResults:
+    """The results of a job with invalid inputs."""
+    return RunResults(Run(head_sha=head_sha, policy=Policy(frozenset()), refused=tuple(reasons)))
+
+
+def not_completed(head_sha: str, reasons: Iterable[str], policy: Policy) -> RunResults:
+    """The results of a job that could not be completed."""
+    return RunResults(Run(head_sha=head_sha, policy=policy, problems=tuple(reasons)))
 
 
 def read_folder(folder: Path) -> RunResults:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.result import SampleResult
+from agentevals_action.model.result import Key, SampleResult
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
     MIN_HISTORY,
     ConfirmationPlan,
     FreshSamples,
-    Key,
     Priors,
     Step,
     Suspect,

@@ -19,12 +19,11 @@ from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.review import CommentTemplate, Selection
 from agentevals_action.model.run import Shard
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.estimate import attempt_cost
-from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.results.shards import divided_budget, part_of, reduce_suite
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import find_change
@@ -36,9 +35,8 @@ from agentevals_action.review.change.selection import (
     select_suites,
 )
 from agentevals_action.review.change.target_permissions import read_permissions
-from agentevals_action.review.comparison.decision_rule import Key, require_decidable
+from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
-from agentevals_action.review.shards import divided_budget, part_of, reduce_suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import (
     Checkout,
@@ -71,13 +69,11 @@ class ReviewInputs:
 
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
     suites use. A shard runs a `part` of the plan, other runs all of it; `kept` are its results that
-    stay from an earlier run. `last_cost` is the mean cost of an attempt in the last run (US
-    dollars)."""
+    stay from an earlier run."""
 
     request: ReviewRequest
     engine: Engine
     redactor: Redactor
-    last_cost: float | None
     head_sha: str
     base: Base
     suites: Suites
@@ -95,15 +91,6 @@ class ReviewInputs:
     notices: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Head:
-    """Head before its first program starts."""
-
-    sha: str
-    checkout: Checkout
-    suites: Suites
-
-
 @asynccontextmanager
 async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     """The inputs with the trees of head and base, before a program of the change starts. Raises
@@ -119,7 +106,6 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     await check_cache(settings, workspace.folder, workspace.environ)
-    last_cost = await asyncio.to_thread(attempt_cost, workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written
         await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(request.run))
     named = request.run.paths if request.run else ()
@@ -144,8 +130,7 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             head_sha = await base_tree.check_head(request.repository, job)
         async with _open_base(request, given, head_sha) as base, AsyncExitStack() as judged:
-            head = Head(head_sha, checkout, suites)
-            inputs = await _read_inputs(request, engine, redactor, head, base, last_cost)
+            inputs = await _read_inputs(request, engine, redactor, checkout, suites, head_sha, base)
             await _open_judge_trees(judged, request, engine, inputs)
             yield inputs
 
@@ -216,29 +201,30 @@ async def _read_inputs(
     request: ReviewRequest,
     engine: Engine,
     redactor: Redactor,
-    head: Head,
+    checkout: Checkout,
+    suites: Suites,
+    head_sha: str,
     base: Base,
-    last_cost: float | None,
 ) -> ReviewInputs:
     """Reads what decides, in the order that the attacks below require. Raises AgentEvalsError when
     nothing can be reviewed."""
     job, workspace, repository = request.job, request.workspace, request.repository
-    settings, checkout = workspace.settings, head.checkout
-    if not head.suites:
+    settings = workspace.settings
+    if not suites:
         raise no_suite(settings, [suite.path for suite in base.suites])
     uncommitted = await _uncommitted(request)
     await _record_watched(engine, repository, uncommitted, base, settings)
     change, change_notices = await find_change(
-        repository, job, head.sha, base, checkout, head.suites, settings
+        repository, job, head_sha, base, checkout, suites, settings
     )
     template, template_notices = await choose_template(
         settings, workspace.folder, job, repository, base
     )
-    change, selected, uncovered = await asyncio.to_thread(_select, request, head.suites, change)
+    change, selected, uncovered = await asyncio.to_thread(_select, request, suites, change)
     _choose_setup_tree(engine, base)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
-    plan = await asyncio.to_thread(_plan, selected, head.suites, base, engine, job)
+    plan = await asyncio.to_thread(_plan, selected, suites, base, engine, job)
     quarantines = await _read_quarantines(request, checkout, base)
     if request.run:
         plan = _select_tests(request.run, plan, quarantines)
@@ -252,10 +238,9 @@ async def _read_inputs(
         request=request,
         engine=engine,
         redactor=redactor,
-        last_cost=last_cost,
-        head_sha=head.sha,
+        head_sha=head_sha,
         base=base,
-        suites=head.suites,
+        suites=suites,
         change=change,
         selected=selected,
         plan=plan,

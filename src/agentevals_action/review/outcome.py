@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from agentevals_action.github.run_requests import run_command
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
-from agentevals_action.model.result import ErrorInfo, TestResult
+from agentevals_action.model.result import ErrorInfo, Key, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.run import Run, RunSuite
 from agentevals_action.results.run_folder import RunResults
@@ -19,7 +19,6 @@ from agentevals_action.review.comparison.compare import (
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
     FreshSamples,
-    Key,
     Suspect,
     assess,
     priors_of,

@@ -7,10 +7,9 @@ from pathlib import Path
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
-from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation

@@ -8,11 +8,10 @@ from dataclasses import replace
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine
 from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.result import ErrorInfo, EvaluatorResult, TestResult
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Key, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import without_cost
 from agentevals_action.review.comparison.compare import had_workspace
-from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.system.redaction import redact_reply
 
 #: Results by the suite's path on head and the test's id.

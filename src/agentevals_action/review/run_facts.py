@@ -12,11 +12,11 @@ from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.review import Selection
 from agentevals_action.model.run import Policy, Run, RunSuite
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import waivers
 from agentevals_action.review.change.selection import Change
 from agentevals_action.review.inputs import ReviewInputs
 from agentevals_action.review.request import ReviewRequest
-from agentevals_action.review.shards import digest_of_inputs
 from agentevals_action.suites.checkout import distinct_errors
 
 

@@ -15,7 +15,7 @@ from agentevals_action.execution.execute import Event, Started, execute
 from agentevals_action.execution.resample import Resampler, is_deterministic
 from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Policy
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
@@ -28,7 +28,6 @@ from agentevals_action.review.comparison.compare import as_head_scores, find_sus
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
     FreshSamples,
-    Key,
     assess,
     priors_of,
 )
@@ -191,6 +190,17 @@ class Sides:
             for test in self.head[path].tests
             if self.engine.replays or is_deterministic(self.head[path], test)
         )
+
+
+def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
+    """The results of base, of the tests of these suites."""
+    return {
+        (path, row.eval_id): row
+        for path, suite in base.suites.items()
+        for names in [{test.id for test in suites[path].tests}]
+        for row in suite.rows
+        if row.eval_id in names
+    }
 
 
 def _without(suite: Suite, rows: Rows) -> Suite:

@@ -14,11 +14,10 @@ from agentevals_action.model.comparison import (
     Finding,
     TestComparison,
 )
-from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
+from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
     Kept,
-    Key,
     Suspect,
     assess,
     priors_of,

@@ -34,8 +34,14 @@ from agentevals_action.model.run import Policy
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.run_folder import HEAD_RESULTS, RunResults
-from agentevals_action.review import pipeline, publish, shards
+from agentevals_action.results import shards
+from agentevals_action.results.run_folder import (
+    HEAD_RESULTS,
+    RunResults,
+    not_completed,
+    not_run,
+)
+from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.history import ShownHistory, store_and_show
 from agentevals_action.review.request import ReviewRequest
@@ -216,7 +222,7 @@ class _Step:
         head_sha, settings = self.job.head_sha, self.workspace.settings
         try:
             if self.refused:
-                results = pipeline.not_run(head_sha, self.refused)
+                results = not_run(head_sha, self.refused)
             elif self.claimed:
                 results = await asyncio.to_thread(trusted_phase.claims, self.claimed, settings)
             elif settings.mode == "merge":
@@ -242,19 +248,19 @@ class _Step:
             return await pipeline.run(request)
 
     def _merge(self) -> RunResults:
-        results = pipeline.merge_shards(self.workspace, self.job.head_sha)
+        results = self.workspace.merge_shards(self.job.head_sha)
         acceptance = self.host.acceptance(self.workspace.settings.accept_label)
         return replace(results, run=results.run.model_copy(update={"acceptance": acceptance}))
 
     def _not_completed(self, problem: AgentEvalsError) -> RunResults:
         head_sha, reasons = self.job.head_sha, _reasons(problem)
         if _outcome_of(problem) is Outcome.INVALID:
-            return pipeline.not_run(head_sha, reasons)
+            return not_run(head_sha, reasons)
         on_inconclusive = self.workspace.settings.on_inconclusive
         if isinstance(problem, ResourceError):
             on_inconclusive = "fail"
         policy = Policy(frozenset(), on_inconclusive=on_inconclusive)
-        return pipeline.not_completed(head_sha, reasons, policy)
+        return not_completed(head_sha, reasons, policy)
 
     @asynccontextmanager
     async def _writing_check(self) -> AsyncIterator[None]:
@@ -282,7 +288,7 @@ class _Step:
             view, page = await asyncio.to_thread(publish.write, results, self._view, workspace)
         except InvalidInput as error:
             reason = workspace.redactor.redact(error.sentence)
-            invalid = pipeline.not_run(self.job.head_sha, [reason])
+            invalid = not_run(self.job.head_sha, [reason])
             view, page = await asyncio.to_thread(publish.write, invalid, self._view, workspace)
         settings = workspace.settings
         return view, await publish.publish(

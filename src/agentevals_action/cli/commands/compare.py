@@ -12,8 +12,8 @@ from agentevals_action.model.run import Policy
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
+from agentevals_action.results.stored_results import read_files
 from agentevals_action.review import outcome
-from agentevals_action.review.stored_results import read_files
 
 _CONDITIONS = ("gates", "regressions", "failures", "never")
 

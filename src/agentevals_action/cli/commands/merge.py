@@ -13,7 +13,6 @@ from agentevals_action.cli.options import (
     json_option,
     markdown_option,
 )
-from agentevals_action.review import pipeline
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -30,5 +29,5 @@ async def command(as_json: bool, as_markdown: bool, **inputs: str | None) -> int
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     workspace = ReviewWorkspace(repository.root, settings, os.environ)
     head = await repository.head()
-    results = await asyncio.to_thread(pipeline.merge_shards, workspace, head)
+    results = await asyncio.to_thread(workspace.merge_shards, head)
     return await report(results, workspace, form_of(as_json, as_markdown))

@@ -8,8 +8,8 @@ from agentevals_action.cli.page_file import page_options, write_page
 from agentevals_action.model.run import Policy
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.results.stored_results import read_files
 from agentevals_action.review.outcome import compare
-from agentevals_action.review.stored_results import read_files
 
 
 @click.command("report")

@@ -20,8 +20,9 @@ from agentevals_action.github import events
 from agentevals_action.github.base import Host
 from agentevals_action.reports import markdown, screen, summary_json
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review import pipeline, publish, shards
+from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.settings import Settings

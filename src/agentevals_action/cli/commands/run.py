@@ -33,9 +33,10 @@ from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
+from agentevals_action.results import shards
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
-from agentevals_action.review import pipeline, publish, shards
+from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.request import LocalRun, ReviewRequest
 from agentevals_action.settings import Settings

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.reports import REPORTS
-from agentevals_action.results.run_folder import HEAD_RESULTS, RUN_FILES
+from agentevals_action.results.run_folder import (
+    BASE_RESULTS,
+    HEAD_RESULTS,
+    RUN_FILES,
+    RunResults,
+)
+from agentevals_action.results.shards import read_shards
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import WRITE_ADVICE, OutputFolder
 from agentevals_action.system.redaction import Redactor
@@ -61,6 +67,33 @@ class ReviewWorkspace:
     def redactor(self) -> Redactor:
         """Removes the values of all secrets of the process and of the variables in `env`."""
         return Redactor.from_environ(self.environ, self.settings.env)
+
+    def write(self, results: RunResults, *, streamed: bool = False) -> RunResults:
+        """Writes the files of a run. Nothing is read from them: a file that another program put
+        there is replaced, and a notice states it, unless the results were `streamed` there. A file
+        that cannot be written is a problem of the run."""
+        names = () if streamed else (HEAD_RESULTS, BASE_RESULTS)
+        foreign = [name for name in names if self.output.contains(name)]
+        results = results.adding(
+            notices=(
+                f"another program wrote `{name}` into the report folder while the tests ran; the "
+                "action replaced it: see which agent, hook or judge writes there"
+                for name in foreign
+            )
+        )
+        for name in results.files():
+            try:
+                self.output.write(name, results.files()[name])
+            except OutputError as error:
+                results = results.adding(problems=[error.sentence])
+        return results
+
+    def merge_shards(self, head_sha: str) -> RunResults:
+        """The results of all shards of a commit, from their folders in the folder `shards` of the
+        report folder; they are written as those of one run. Raises InvalidInput without a shard."""
+        merged = read_shards(self.report / SHARDS, head_sha)
+        self.make_report_folder()
+        return self.write(merged)
 
     def make_report_folder(self, *, keeps_results: bool = False) -> None:
         """Makes the report folder and deletes the files of an earlier run, apart from the results

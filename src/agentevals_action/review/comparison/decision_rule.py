@@ -9,7 +9,7 @@ from functools import cache
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.comparison import NOTHING, Counts, Evidence, Finding
-from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
+from agentevals_action.model.result import PASS_SCORE, Key, SampleResult, TestResult, Verdict
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
 from agentevals_action.settings import MAX_SAMPLES
@@ -24,8 +24,6 @@ MIN_HISTORY = 5
 SUSPICION = Counts(0, 1)
 
 
-#: A suite's path on head and a test's id.
-Key = tuple[str, str]
 #: The prior of a suite (by its path on head) for a class of verdict.
 Priors = Callable[[str, Verdict], Prior]
 

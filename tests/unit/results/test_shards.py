@@ -15,9 +15,9 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Selection
 from agentevals_action.model.run import Policy, Run, RunSuite, Shard
 from agentevals_action.model.suite import Test, Workspace
+from agentevals_action.results import shards
 from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review import shards
 from agentevals_action.review.outcome import compare
 from tests.support import results
 

@@ -4,14 +4,14 @@ import hashlib
 import heapq
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.formatting import counted, distinct, joined, plural
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Run, RunSuite, Shard
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review.comparison.decision_rule import Key
+from agentevals_action.results.run_folder import RUN, RunResults, read_folder
 from agentevals_action.settings import Settings
 
 #: The inputs that decide which tests run and how: all shards must have them in common.
@@ -106,6 +106,18 @@ def exit_code(results: RunResults) -> ExitCode:
         return ExitCode.INVALID
     is_complete = all(row.verdict for row in results.head) and not results.run.problems
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
+
+
+def read_shards(folder: Path, head_sha: str) -> RunResults:
+    """The results of all shards of a commit, whose report folders are in a folder, as those of one
+    run. Raises InvalidInput without a shard."""
+    parts, unreadable = [], []
+    for file in sorted(folder.glob(f"*/{RUN}")):
+        try:
+            parts.append(read_folder(file.parent))
+        except InvalidInput as error:
+            unreadable.append(str(error))
+    return merge(parts, head_sha, unreadable)
 
 
 def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str]) -> RunResults:

@@ -6,12 +6,11 @@ from pathlib import Path
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.model.run import Policy, Run, RunSuite
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review.comparison.decision_rule import Key
 
 _ALONE = BaselineInfo("none", wanted=False, reason="no results of a base were given")
 _COMPARED = BaselineInfo("file", wanted=True)
