@@ -4,14 +4,12 @@ of running the base again."""
 import asyncio
 import gzip
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.baselines import run_files
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.run_files import file_name, write_run
 from agentevals_action.errors import GitError
@@ -21,7 +19,7 @@ from tests.support.git_http import served
 from tests.support.github_server import GitHubServer
 from tests.support.job import Finished, Job
 from tests.support.repositories import ENVIRONMENT, Files, PullRequest, Repository, pull_request
-from tests.support.trends import BRANCH, START, store
+from tests.support.trends import BRANCH, START
 
 SUITE = """\
 name: greeter
@@ -180,15 +178,6 @@ def test_review__without_stored_results_the_base_is_run_and_the_report_states_it
     assert flow.called() == (2, 2)
 
 
-def test_push__with_another_baseline_nothing_is_written(
-    tmp_path: Path, server: GitHubServer
-) -> None:
-    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
-    assert flow.push(baseline="rerun").code == 0
-    assert flow.review().code == 0
-    assert flow.called() == (2, 2)
-
-
 def test_review__a_named_branch_that_has_nothing_is_no_pass(
     tmp_path: Path, server: GitHubServer
 ) -> None:
@@ -198,45 +187,11 @@ def test_review__a_named_branch_that_has_nothing_is_no_pass(
     assert "could not be obtained" in done.summary
 
 
-@pytest.mark.parametrize(
-    "meanwhile",
-    [
-        {"agent.sh": GOOD + "# another agent\n"},
-        {"lib/tools.py": "# a file that `watch` names\n"},
-        {"evals/EVAL.yaml": SUITE.replace("Bob", "Rob")},
-    ],
-)
-def test_review__of_another_base_runs_it(
-    tmp_path: Path, server: GitHubServer, meanwhile: Files
-) -> None:
-    flow = Workflow(tmp_path, server, {"docs.md": "x"}, meanwhile)
-    watch = {"watch": "agent.sh\nlib/**", "select": "all"}
-    old = flow.pull.base
-    assert flow.job("push", old, payloads.push_event("0" * 40, old), **watch).code == 0
-    done = flow.review(**watch)
-    assert done.code == 0, done.log
-    assert flow.called() == (2, 2)
-    assert "than the base has" in done.summary
-
-
 def test_review__with_another_watch_runs_base(tmp_path: Path, server: GitHubServer) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
     assert flow.push().code == 0
     assert flow.review(watch="agent.*").code == 0
     assert flow.called() == (2, 2)
-
-
-def test_review__results_of_an_unrelated_commit_hold_if_nothing_differs(
-    tmp_path: Path, server: GitHubServer
-) -> None:
-    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"}, {"docs.md": "x"})
-    old = flow.pull.base
-    assert flow.job("push", old, payloads.push_event("0" * 40, old)).code == 0
-    done = flow.review()
-    assert done.code == 0, done.log
-    assert flow.called() == (2, 0)
-    assert f"stored results of [`{old[:7]}`]" in done.summary
-    assert "the clone is too shallow to show it" in done.summary
 
 
 @pytest.mark.parametrize("source", ["auto", "branch"])
@@ -322,19 +277,6 @@ def test_branch__runs_at_once_lose_nothing(tmp_path: Path) -> None:
     asyncio.run(add_all())
     assert names_on(origin) == sorted(names)
     assert origin.git("rev-list", "--count", BRANCH) == "4"
-
-
-def test_branch__files_before_the_last_runs_go(tmp_path: Path) -> None:
-    origin = Repository.create(tmp_path / "origin", {"a": "1"})
-    store(origin, run_files.RUNS)
-    before = names_on(origin)
-    origin.git("clone", "--quiet", "--depth=1", origin.path.as_uri(), str(tmp_path / "clone"))
-    name = file_name(START + timedelta(days=99), "c" * 40, 99)
-    branch = data_branch(Repository(tmp_path / "clone"))
-    added = branch.add(name, write_run([results.result()]), ["evals/EVAL.yaml"], "Results")
-    files = asyncio.run(added)
-    assert names_on(origin) == [*before[1:], name]
-    assert asyncio.run(data_branch(Repository(tmp_path / "clone")).read()) == files
 
 
 def test_branch__with_something_else_is_left_alone(tmp_path: Path) -> None:

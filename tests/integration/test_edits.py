@@ -158,28 +158,6 @@ def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
     assert test["byBaseEvaluators"]["verdict"] == "fail"
 
 
-def test_review__a_lower_threshold_is_named_and_base_s_threshold_applies(
-    repository: Repository,
-) -> None:
-    half = CHECK.replace("float(is_polite(answer))", "0.5 + is_polite(answer) / 2")
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("half a score", {"evals/check.py": half})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("broken", {**edited("required: true", "required: 0.5"), **IMPOLITE})
-    done = command.run(repository.path, "review", "--base", "main", "--fail-on", "gates")
-    assert done.code == 0, done.out
-    assert "required gate `check` of `greets` changed at `evals/EVAL.yaml:8`" in done.out
-    assert "required gate `check` would fail" in done.out
-
-
-def test_review__a_removed_gate_would_fail_by_base_s_evaluators(repository: Repository) -> None:
-    repository.commit("broken", {**edited(", required: 0.9", ", weight: 0"), **NAMELESS})
-    out, _ = review(repository)
-    assert "required gate `by-name` would fail" in out
-    assert "1 required gate of the base was removed; 1 required gate was changed." in out
-    assert "required gate `by-name` of `greets` changed at `evals/EVAL.yaml:7`" in out
-
-
 def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
         "  - {name: judge, provider: mock, responses: [{pattern: '(?s).*', "

@@ -207,23 +207,6 @@ def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) ->
     assert "lists of changed files differ" not in done.log
 
 
-def test_gate__untouched_neutral_is_a_neutral_check(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD, "src/kb.py": "x = 1\n"})
-    done = gate.job(inputs={"untouched": "neutral"}).finish()
-    assert done.code == 0, done.log
-    (check,) = gate.server.check_runs
-    assert check.conclusion == "neutral"
-    assert "add `src/**` to `watch`" in str(check.summary)
-    assert "src/kb.py" in done.log
-
-
-def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate) -> None:
-    gate.server.world.merge_base = gate.pull.base
-    done = gate.job(sha=gate.pull.head, depth=1).finish()
-    assert done.code == 1, done.log
-    assert done.outputs["base-sha"] == gate.pull.base
-
-
 def test_gate__a_base_that_cannot_be_fetched_is_inconclusive_with_advice(gate: Gate) -> None:
     gate.push({"agent.sh": GOOD + "# fine\n"})
     job = gate.job(depth=1)
@@ -233,13 +216,6 @@ def test_gate__a_base_that_cannot_be_fetched_is_inconclusive_with_advice(gate: G
     done = job.finish()
     assert done.code == 3, done.log
     assert "fetch-depth: 2" in gate.shown()[0]
-    assert gate.server.check_runs[0].conclusion == "failure"
-
-
-def test_gate__another_commit_checked_out_is_a_clear_fault(gate: Gate) -> None:
-    done = gate.job(sha=gate.pull.main).finish()
-    assert done.code == 2
-    assert "neither the head of the pull request" in done.log
     assert gate.server.check_runs[0].conclusion == "failure"
 
 
@@ -294,19 +270,6 @@ def test_gate__pull_request_target_is_refused_with_a_check_and_an_outcome(gate: 
     assert gate.shown() == []
 
 
-def test_gate__a_closed_pull_request_has_a_check_and_an_outcome(gate: Gate) -> None:
-    job = gate.job()
-    job.event = {**job.event, "action": "closed"}
-    done = job.finish()
-    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
-    assert "the pull request is closed" in done.log
-    (check,) = gate.server.check_runs
-    assert (check.head_sha, check.status, check.conclusion) == (
-        *(gate.pull.head, "completed", "failure"),
-    )
-    assert gate.shown() == []
-
-
 def test_gate__an_event_without_a_commit_has_an_outcome(gate: Gate) -> None:
     job = gate.job()
     job.event = {"pull_request": {"number": "seven"}}
@@ -327,14 +290,6 @@ def test_gate__invalid_inputs_are_all_reported_at_once(gate: Gate) -> None:
         assert f"::error::input `{name}`" in done.log
         assert name in gate.shown()[0]
         assert name in (check.summary or "")
-
-
-def test_gate__invalid_inputs_do_not_write_a_check_that_is_switched_off(gate: Gate) -> None:
-    inputs = {"samples": "many", "check-run": "false", "comment": "off", "comment-id": "--"}
-    done = gate.job(inputs=inputs).finish()
-    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
-    assert not gate.server.check_runs
-    assert not gate.shown()
 
 
 def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> None:
@@ -359,18 +314,6 @@ def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
     assert done.code == 1, done.log
     assert len(gate.server.comments) == 1
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
-
-
-def test_gate__never_is_a_neutral_check_that_states_that_nothing_blocks(gate: Gate) -> None:
-    done = gate.job(inputs={"fail-on": "never"}).finish()
-    assert (done.code, done.outputs["outcome"]) == (0, "passed"), done.log
-    (check,) = gate.server.check_runs
-    assert check.conclusion == "neutral"
-    for text in (check.title or "", gate.shown()[0].replace("\\`", "`"), done.summary):
-        assert (
-            "1 test regressed and failed a required gate; this does not block, because of the input `fail-on`"
-            in text
-        )
 
 
 #: What a program does to a file of the runner, which it knows.
@@ -407,23 +350,6 @@ def test_gate__merge_group_gets_its_check(gate: Gate) -> None:
         (gate.pull.merge, "failure")
     ]
     assert gate.server.comments == ()
-
-
-def test_gate__push_compares_with_the_push_before(gate: Gate) -> None:
-    job = gate.job()
-    job.name, job.event = "push", payloads.push_event(gate.pull.main, gate.pull.merge)
-    done = job.finish()
-    assert done.code == 1, done.log
-    assert done.outputs["base-sha"] == gate.pull.main
-    assert [check.head_sha for check in gate.server.check_runs] == [gate.pull.merge]
-
-
-def test_gate__schedule_runs_everything_without_a_base(gate: Gate) -> None:
-    job = gate.job()
-    job.name, job.event = "schedule", payloads.schedule_event()
-    done = job.finish()
-    assert done.code == 1, done.log
-    assert done.outputs["base-sha"] == ""
 
 
 def test_gate__another_event_writes_the_summary_alone(gate: Gate) -> None:

@@ -70,14 +70,7 @@ def results(repository: Repository, name: str = "results.jsonl") -> dict[str, di
     return {row["evalId"]: row for row in map(json.loads, lines)}
 
 
-def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
-    repository.commit("docs", {"README.md": "hello"})
-    done = review(repository)
-    assert done.code == 0, done.err
-    assert "the change affects no suite" in done.out
-
-
-@pytest.mark.parametrize("rule", ["vendor/** => evals/**", ".", "vendor/tools"])
+@pytest.mark.parametrize("rule", ["vendor/** => evals/**", "."])
 def test_review__a_rule_finds_the_agent_in_a_submodule(
     tmp_path: Path, repository: Repository, rule: str
 ) -> None:
@@ -94,7 +87,7 @@ def test_review__a_rule_finds_the_agent_in_a_submodule(
     assert "has no effect" not in done.out
 
 
-@pytest.mark.parametrize("rule", ["src/**", "agents/src/**", "src/** => evals"])
+@pytest.mark.parametrize("rule", ["src/**", "agents/src/**"])
 def test_review__a_rule_holds_from_the_working_directory_as_suites_do(
     repository: Repository, rule: str
 ) -> None:
@@ -112,6 +105,7 @@ def test_review__code_that_no_suite_covers_is_named(repository: Repository) -> N
     repository.commit("code", {"README.md": "hello", "src/kb.py": "x = 1\n"})
     done = review(repository)
     assert done.code == 0, done.err
+    assert "the change affects no suite" in done.out
     assert "`src/kb.py`: if it belongs to the agent, add `src/**` to `watch`" in done.out
     assert "src/kb.py" not in review(repository, "--watch", "src/**").out.partition("Why")[0]
 
@@ -122,22 +116,6 @@ def test_review__untouched_all_runs_every_suite(repository: Repository) -> None:
     assert done.code == 0, done.err
     assert "the change affects no suite" not in done.out
     assert "greets" in results(repository)
-
-
-def test_review__a_rule_without_effect_is_a_warning(repository: Repository) -> None:
-    repository.commit("docs", {"README.md": "hello", "src/prompt.md": "Be polite."})
-    done = review(repository, "--watch", "scr/**\nsrc/** => eval/**")
-    assert done.code == 0, done.err
-    assert "the change affects no suite" in done.out
-    assert "the rule `scr/**` of `watch` matches no file" in done.out
-    assert "matches no suite" in done.out
-
-
-def test_review__rules_that_cannot_be_read_are_all_reported(repository: Repository) -> None:
-    done = review(repository, "--watch", "src/**\nsrc/**:evals/**\n'lib/**")
-    assert done.code == 2
-    assert "`src/**:evals/**` is not a rule" in done.err
-    assert "`'lib/**` is not a rule" in done.err
 
 
 def test_review__a_regression_and_a_failed_gate_block(repository: Repository) -> None:
@@ -152,22 +130,6 @@ def test_review__a_regression_and_a_failed_gate_block(repository: Repository) ->
     assert (
         repository.path / "agentevals-report/comment.md"
     ).read_text().strip() == done.out.strip()
-
-
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        (("--confirm", "1"), "write `confirm` from 2 up"),
-        (("--alpha", "0.001"), "write `confirm` from 7 up, or `alpha` from 0.0012 up"),
-    ],
-)
-def test_review__settings_that_can_never_find_a_regression_are_an_error(
-    repository: Repository, options: tuple[str, ...], advice: str
-) -> None:
-    repository.commit("impolite", agent(IMPOLITE))
-    done = review(repository, *options)
-    assert done.code == 2
-    assert advice in done.err
 
 
 @pytest.mark.slow
@@ -198,16 +160,6 @@ def test_review__uncommitted_work_counts_as_the_change(repository: Repository) -
     assert "regressed" in done.out
 
 
-def test_review__a_fix_is_an_improvement(repository: Repository) -> None:
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("broken", agent(NAMELESS))
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("fixed", agent(AGENT))
-    done = review(repository)
-    assert done.code == 0, done.out
-    assert "mproved" in done.out
-
-
 def test_review__another_grading_grades_the_base_again(repository: Repository) -> None:
     repository.commit(
         "stricter", {"evals/EVAL.yaml": SUITE.replace('"Good day"', '"Good evening"')}
@@ -217,16 +169,6 @@ def test_review__another_grading_grades_the_base_again(repository: Repository) -
     assert done.code == 0, done.out
     assert results(repository)["greets"]["verdict"] == "fail"
     assert "re-scored" in done.out
-
-
-def test_review__another_question_is_no_regression(repository: Repository) -> None:
-    asked = SUITE.replace("input: Ada", "input: Eve").replace(
-        "value: Ada, required: true", "value: Ada"
-    )
-    repository.commit("asks otherwise", {"evals/EVAL.yaml": asked})
-    done = review(repository)
-    assert done.code == 0, done.out
-    assert "question" in done.out.lower()
 
 
 @pytest.mark.parametrize("grading", ["Good day", "day"])
@@ -305,16 +247,6 @@ def test_review__a_broken_suite_that_is_not_touched_is_a_warning(repository: Rep
     assert "more/EVAL.yaml" in done.out
 
 
-def test_review__broken_only_on_base_makes_its_tests_new(repository: Repository) -> None:
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("broken", {"evals/EVAL.yaml": "tests: []\n"})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("mended", {"evals/EVAL.yaml": SUITE})
-    done = review(repository)
-    assert done.code == 0, done.out
-    assert "broken on base" in done.out
-
-
 def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "main")
     repository.commit("one more", {"evals/tone/EVAL.yaml": SUITE})
@@ -354,15 +286,6 @@ def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(
     assert "no such compiler" in head_fails.out
 
 
-def test_review__a_base_whose_tests_all_err_is_inconclusive(repository: Repository) -> None:
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("crashes", agent("exit 3\n"))
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("mended", agent(AGENT))
-    done = review(repository)
-    assert done.code == 3, done.out
-
-
 def test_review__secrets_reach_neither_children_nor_reports(repository: Repository) -> None:
     repository.commit(
         "leaks",
@@ -388,20 +311,6 @@ def test_review__a_missing_variable_of_a_target_is_an_error(repository: Reposito
     done = review(repository)
     assert done.code == 2
     assert "NO_SUCH_KEY" in html.unescape(done.out)
-
-
-def test_review__twice_gives_the_same_but_for_the_time(repository: Repository) -> None:
-    repository.commit("impolite", agent(IMPOLITE))
-    one, other = review(repository).out, review(repository).out
-
-    def timeless(text: str) -> str:
-        without = re.sub(
-            r"^- time .*\n", "", text, flags=re.MULTILINE
-        )  # actual only when it differs from base's
-        return re.sub(r"[\d.]+(&nbsp;| )(s|ms|min)\b", "TIME", without)
-
-    assert timeless(one) == timeless(other)
-    assert "TIME" in timeless(one)
 
 
 def on_main(repository: Repository, files: dict[str, str | bytes | None]) -> None:
@@ -497,21 +406,6 @@ def test_review__a_suite_behind_a_link_is_touched_by_its_file(repository: Reposi
     assert "the change affects no suite" not in review(repository).out
 
 
-def test_review__an_error_on_base_stays_one_when_it_is_scored_again(repository: Repository) -> None:
-    flaky = 'read name; test -f "$TMPDIR/seen" || { touch "$TMPDIR/seen"; exit 3; }; echo "Good day, $name."\n'
-    only = SUITE[: SUITE.index("  - id: short")]
-    on_main(repository, {"agent.sh": flaky, "evals/EVAL.yaml": only})
-    repository.commit(
-        "says no, and is graded otherwise",
-        {
-            "agent.sh": "echo no\n",
-            "evals/EVAL.yaml": only.replace(", required: true", ", weight: 2"),
-        },
-    )
-    options = ("--samples", "2", "--max-concurrency", "1")
-    assert review(repository, *options, env={"TMPDIR": str(repository.path.parent)}).code == 3
-
-
 def test_review__a_broken_suite_is_no_pass_when_all_are_asked_for(repository: Repository) -> None:
     on_main(repository, {"more/EVAL.yaml": "tests: []\n"})
     repository.commit("docs", {"README.md": "hello"})
@@ -536,28 +430,6 @@ def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: P
     repository.commit("a judge for all", {"evals/EVAL.yaml": SUITE + judge})
     done = review(repository, "--timeout", "60")
     assert done.code == 0, done.out
-
-
-def test_review__samples_are_kept_and_a_gate_fails_by_majority(repository: Repository) -> None:
-    counter = 'n=$(cat "$TMPDIR/n" 2>/dev/null || echo 0); echo $((n+1)) > "$TMPDIR/n"; read name; test $n -gt 1 && echo "Good day, $name" || echo no\n'
-    repository.commit(
-        "flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]}
-    )
-    done = review(
-        repository,
-        "--samples",
-        "3",
-        "--baseline",
-        "none",
-        "--max-concurrency",
-        "1",
-        env={"TMPDIR": str(repository.path.parent)},
-    )
-    row = results(repository)["greets"]
-    assert done.code == 1
-    assert isinstance(row["samples"], list)
-    assert [sample["verdict"] for sample in row["samples"]] == ["fail", "fail", "pass"]
-    assert row["gatesFailed"] == ["by-name"]
 
 
 @pytest.mark.parametrize(

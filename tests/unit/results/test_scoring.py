@@ -82,34 +82,29 @@ def test_verdict__follows_score_and_gates(
     assert scoring.verdict_of(score, iter(gates)) == verdict
 
 
-def test_sample__is_the_weighted_mean_of_its_evaluators() -> None:
-    assert scoring.score_sample([result(1, 3), result(0, 1)]) == (0.75, "borderline", ())
+Scored = tuple[float | None, str | None, tuple[str, ...]]
+UNKNOWN: Scored = (None, None, ())
+#: The results of evaluators, and the score, verdict and failed gates of their sample.
+SAMPLES: dict[str, tuple[list[EvaluatorResult], Scored]] = {
+    "the weighted mean": ([result(1, 3), result(0, 1)], (0.75, "borderline", ())),
+    "a failed gate": ([result(1, 9), result(0, 1, ("must",))], (0.9, "fail", ("must",))),
+    "an error": ([result(1), result(None, error=ERROR)], UNKNOWN),
+    "an error and a failed gate": (
+        [result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)],
+        (0.5, "fail", ("must",)),
+    ),
+    "nothing": ([], UNKNOWN),
+    "each gate once": (
+        [result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))],
+        (0.0, "fail", ("b", "b/x", "a")),
+    ),
+}
 
 
-def test_sample__with_a_failed_gate_fails_whatever_the_score() -> None:
-    assert scoring.score_sample([result(1, 9), result(0, 1, ("must",))]) == (0.9, "fail", ("must",))
-
-
-def test_sample__with_an_error_has_no_score_and_no_verdict() -> None:
-    assert scoring.score_sample([result(1), result(None, error=ERROR)]) == (None, None, ())
-
-
-def test_sample__with_an_error_and_a_failed_gate_fails_with_what_scored() -> None:
-    assert scoring.score_sample(
-        [result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)]
-    ) == (0.5, "fail", ("must",))
-
-
-def test_sample__with_nothing_graded_is_no_pass() -> None:
-    assert scoring.score_sample([]) == (None, None, ())
-
-
-def test_sample__names_each_gate_once_in_order() -> None:
-    assert scoring.score_sample([result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))])[2] == (
-        "b",
-        "b/x",
-        "a",
-    )
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sample__by_its_evaluators(name: str) -> None:
+    evaluators, expected = SAMPLES[name]
+    assert scoring.score_sample(evaluators) == expected
 
 
 @given(st.lists(st.tuples(SCORES, WEIGHTS, st.booleans(), st.booleans()), max_size=6))
@@ -128,9 +123,29 @@ def test_sample__passes_only_when_nothing_failed_and_nothing_erred(
         assert not any(erred or gated for _, _, gated, erred in parts)
 
 
-def test_samples__have_the_mean_and_its_verdict() -> None:
-    assert scoring.combine_samples([sample(1), sample(0.7)]) == (0.85, "pass", ())
-    assert scoring.combine_samples([sample(1), sample(0.4)]) == (0.7, "borderline", ())
+ERRED = sample(None, error=ERROR)
+#: Samples, and the score, verdict and failed gates of their test.
+TESTS: dict[str, tuple[list[SampleResult], Scored]] = {
+    "the mean": ([sample(1), sample(0.7)], (0.85, "pass", ())),
+    "the verdict of the mean": ([sample(1), sample(0.4)], (0.7, "borderline", ())),
+    "one error": ([sample(1), sample(1), ERRED], UNKNOWN),
+    "a gate that most failed beside an error": (
+        [sample(0.5, "must"), sample(0.5, "must"), ERRED],
+        (0.5, "fail", ("must",)),
+    ),
+    "a gate that half failed beside an error": ([sample(0.5, "must"), ERRED], UNKNOWN),
+    "a gate and an error in one sample": (
+        [sample(None, "must", error=ERROR)],
+        (None, "fail", ("must",)),
+    ),
+    "no sample": ([], UNKNOWN),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_samples__of_a_test(name: str) -> None:
+    samples, expected = TESTS[name]
+    assert scoring.combine_samples(samples) == expected
 
 
 @pytest.mark.parametrize(
@@ -144,38 +159,3 @@ def test_samples__fail_a_gate_that_failed_in_more_than_half(
     score, verdict, gates = scoring.combine_samples(samples)
     assert score == pytest.approx(0.9)
     assert (verdict, gates) == (("fail", ("must",)) if fails else ("pass", ()))
-
-
-def test_samples__with_one_error_are_an_error() -> None:
-    assert scoring.combine_samples([sample(1), sample(1), sample(None, error=ERROR)]) == (
-        None,
-        None,
-        (),
-    )
-
-
-def test_samples__with_an_error_still_fail_a_gate_that_most_failed() -> None:
-    assert scoring.combine_samples(
-        [sample(0.5, "must"), sample(0.5, "must"), sample(None, error=ERROR)]
-    ) == (0.5, "fail", ("must",))
-
-
-def test_samples__with_an_error_and_a_gate_that_half_failed_are_an_error() -> None:
-    assert scoring.combine_samples([sample(0.5, "must"), sample(None, error=ERROR)]) == (
-        None,
-        None,
-        (),
-    )
-
-
-def test_samples__with_a_gate_beside_an_error_in_the_same_sample() -> None:
-    assert scoring.combine_samples([sample(None, "must", error=ERROR)]) == (None, "fail", ("must",))
-    assert scoring.combine_samples([sample(None, "must", error=ERROR), sample(1)]) == (
-        None,
-        None,
-        (),
-    )
-
-
-def test_samples__none_at_all_is_no_pass() -> None:
-    assert scoring.combine_samples([]) == (None, None, ())

@@ -195,12 +195,6 @@ def test_confirm__the_level_holds_for_all_suspects_together() -> None:
     assert blocked <= 10
 
 
-def test_confirm__what_broke_altogether_is_found_completely() -> None:
-    agent = Agent({f"t{number}": 0.0 for number in range(40)})
-    evidences = found(agent, *(suspect(f"t{number}", [PASS]) for number in range(40)))
-    assert {evidence.finding for evidence in evidences.values()} == {Finding.REGRESSED}
-
-
 def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> None:
     agent = Agent({f"t{number}": 0.0 for number in range(100)})
     evidences = found(
@@ -265,12 +259,6 @@ def test_sample_failures__a_broken_test_fails_in_more_than_half_of_the_limit() -
     assert sampled(agent, {(SUITE, "a"): ()}) == {(SUITE, "a"): [FAIL] * 4}
     assert agent.asked == [("head", "a", 3), ("head", "a", 1)]
     assert agent.settled == [1]
-
-
-def test_sample_failures__a_slip_is_known_after_three() -> None:
-    agent = Agent({"a": 1.0})
-    assert sampled(agent, {(SUITE, "a"): ()}) == {(SUITE, "a"): [PASS] * 3}
-    assert agent.count("head") == 3
 
 
 def test_sample_failures__the_samples_of_a_suspect_are_continued() -> None:

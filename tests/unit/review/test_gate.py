@@ -1,7 +1,7 @@
 """The outcome: what blocks, what could not be actual, and in which words."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -20,9 +20,10 @@ RERUN = BaselineInfo(source="rerun", wanted=True, commit="b" * 40)
 NO_BASE = BaselineInfo(source="none", wanted=False, reason="the base branch has no commit")
 
 
-def suite(
-    *pairs: tuple[TestResult, TestResult | None], problem: str = "", path: str = "evals/EVAL.yaml"
-) -> SuiteComparison:
+Pair = tuple[TestResult, TestResult | None]
+
+
+def suite(*pairs: Pair, problem: str = "", path: str = "evals/EVAL.yaml") -> SuiteComparison:
     head, base = [head for head, _ in pairs], [base for _, base in pairs if base]
     facts = RunSuite(Selection(path, ()), "suite", tuple(row.eval_id for row in head), problem)
     return compare.compare_suite(facts, head, base)
@@ -45,61 +46,112 @@ PASSED, FAILED, ERROR = (
 GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
 
 
-def test_decide__all_pass() -> None:
-    actual = decide(suite((PASSED, PASSED)))
-    assert (actual.outcome, actual.exit_code, actual.conclusion, actual.reasons) == (
-        Outcome.PASSED,
-        0,
-        "success",
+OTHER = results.result("other")
+FAILURES, NEVER = frozenset({"failures"}), frozenset({"never"})
+NO_BASE_RESULTS = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
+UNKNOWN, PASS, FAIL = Outcome.INCONCLUSIVE, Outcome.PASSED, Outcome.FAILED
+#: The pairs of head and base, the settings, and what they give.
+CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = {
+    "all pass": ([(PASSED, PASSED)], {}, PASS, ()),
+    "a gate that failed on base": (
+        [(GATE_FAILED, GATE_FAILED)],
+        {},
+        FAIL,
+        ("1 test failed a required gate",),
+    ),
+    "a regression": ([(FAILED, PASSED)], {}, FAIL, ("1 test regressed",)),
+    "still failing": ([(FAILED, FAILED)], {}, PASS, ()),
+    "still failing, by failures": (
+        [(FAILED, FAILED)],
+        {"fail_on": FAILURES},
+        FAIL,
+        ("1 test failed",),
+    ),
+    "never": ([(GATE_FAILED, PASSED)], {"fail_on": NEVER}, PASS, ()),
+    "the pass rate": (
+        [(GATE_FAILED, PASSED), (OTHER, OTHER)],
+        {"fail_on": NEVER, "min_pass_rate": 0.6},
+        FAIL,
+        ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.6",),
+    ),
+    "the pass rate is of what was scored": (
+        [(OTHER, OTHER), (ERROR, PASSED)],
+        {"min_pass_rate": 1.0},
+        UNKNOWN,
+        ("1 test ended in an error",),
+    ),
+    "a gate beside an error": (
+        [(GATE_FAILED, PASSED), (replace(ERROR, eval_id="other"), OTHER)],
+        {},
+        FAIL,
+        ("1 test regressed and failed a required gate", "1 test ended in an error"),
+    ),
+    "nothing scored": (
+        [(ERROR, PASSED)],
+        {},
+        UNKNOWN,
+        ("1 test ended in an error", "the suite `evals/EVAL.yaml` scored no test"),
+    ),
+    "no base results": (
+        [(PASSED, None)],
+        {"baseline": NO_BASE_RESULTS},
+        UNKNOWN,
+        ("the base could not be obtained: origin refused abc",),
+    ),
+    "no base results that matter": (
+        [(PASSED, None)],
+        {"baseline": NO_BASE_RESULTS, "fail_on": frozenset({"gates"})},
+        PASS,
         (),
-    )
+    ),
+    "only errors on base": (
+        [(PASSED, ERROR)],
+        {},
+        UNKNOWN,
+        ("the base could not be obtained: all its tests ended in errors",),
+    ),
+    "an error on base of what passes": ([(PASSED, ERROR), (OTHER, OTHER)], {}, PASS, ()),
+    "an error on base of what fails": (
+        [(FAILED, ERROR), (OTHER, OTHER)],
+        {},
+        UNKNOWN,
+        ("1 test could not be compared with the base and did not pass on head",),
+    ),
+    "nothing to compare with": ([(FAILED, None)], {"baseline": NO_BASE}, PASS, ()),
+    "what blocks is not unknown too": (
+        [(GATE_FAILED, ERROR), (OTHER, OTHER)],
+        {},
+        FAIL,
+        ("1 test failed a required gate",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_decide__by_tests_and_settings(name: str) -> None:
+    pairs, settings, outcome, reasons = CASES[name]
+    decision = decide(suite(*pairs), **settings)
+    assert (decision.outcome, decision.reasons) == (outcome, reasons)
+    assert decision.exit_code == {PASS: 0, FAIL: 1, UNKNOWN: 3}[outcome]
 
 
 def test_decide__no_suite_touched_passes_and_says_so() -> None:
-    actual = decide()
-    assert actual.outcome is Outcome.PASSED
-    assert actual.reasons == ("the change affects no suite",)
-
-
-def test_decide__a_failed_gate_blocks_whether_or_not_base_failed_it() -> None:
-    actual = decide(suite((GATE_FAILED, GATE_FAILED)))
-    assert (actual.outcome, actual.exit_code, actual.conclusion) == (Outcome.FAILED, 1, "failure")
-    assert actual.reasons == ("1 test failed a required gate",)
-
-
-def test_decide__a_regression_blocks() -> None:
-    assert decide(suite((FAILED, PASSED))).reasons == ("1 test regressed",)
-
-
-def test_decide__still_failing_does_not_block_a_pull_request() -> None:
-    assert decide(suite((FAILED, FAILED))).outcome is Outcome.PASSED
-
-
-def test_decide__still_failing_blocks_with_failures() -> None:
-    assert decide(suite((FAILED, FAILED)), fail_on=frozenset({"failures"})).reasons == (
-        "1 test failed",
-    )
-
-
-def test_decide__never_blocks_nothing_but_the_pass_rate() -> None:
-    worse = suite((GATE_FAILED, PASSED), (PASSED, PASSED))
-    assert decide(worse, fail_on=frozenset({"never"})).outcome is Outcome.PASSED
-    actual = decide(worse, fail_on=frozenset({"never"}), min_pass_rate=0.6)
-    assert actual.outcome is Outcome.FAILED
-    assert actual.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.6",)
+    assert decide().reasons == ("the change affects no suite",)
+    assert decide(untouched="neutral").conclusion == "neutral"
 
 
 @pytest.mark.parametrize("worse", [(GATE_FAILED, PASSED), (FAILED, PASSED), (FAILED, FAILED)])
-def test_decide__never_is_neutral_with_a_failure(
-    worse: tuple[TestResult, TestResult],
-) -> None:
-    never = frozenset({"never"})
-    failed, passed = (
-        decide(suite(worse), fail_on=never),
-        decide(suite((PASSED,) * 2), fail_on=never),
+def test_decide__never_is_neutral_with_a_failure(worse: tuple[TestResult, TestResult]) -> None:
+    assert decide(suite(worse), fail_on=NEVER).conclusion == "neutral"
+    assert decide(suite((PASSED, PASSED)), fail_on=NEVER).conclusion == "success"
+
+
+def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
+    known = suite((PASSED, PASSED))
+    unknown = suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml")
+    assert decide(known, unknown).reasons == (
+        "the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",
     )
-    assert (failed.outcome, failed.exit_code, failed.conclusion) == (Outcome.PASSED, 0, "neutral")
-    assert (passed.outcome, passed.exit_code, passed.conclusion) == (Outcome.PASSED, 0, "success")
 
 
 @pytest.mark.parametrize("on_inconclusive", ["fail", "neutral", "pass"])
@@ -119,31 +171,6 @@ def test_decide__what_could_not_start_is_invalid() -> None:
     assert (decision.outcome, decision.reasons) == (Outcome.INVALID, ("no checkout",))
 
 
-def test_decide__pass_rate_is_over_what_was_scored() -> None:
-    actual = decide(suite((PASSED, PASSED), (ERROR, PASSED)), min_pass_rate=1.0)
-    assert actual.outcome is Outcome.INCONCLUSIVE
-
-
-def test_decide__an_error_on_head_is_inconclusive() -> None:
-    actual = decide(suite((PASSED, PASSED), (ERROR, PASSED)))
-    assert (actual.outcome, actual.exit_code, actual.conclusion) == (
-        Outcome.INCONCLUSIVE,
-        3,
-        "failure",
-    )
-
-
-def test_decide__a_failed_gate_beats_an_error_and_keeps_both_reasons() -> None:
-    actual = decide(suite((GATE_FAILED, PASSED), (ERROR, PASSED)))
-    assert actual.outcome is Outcome.FAILED
-    assert "1 test ended in an error" in actual.reasons
-
-
-def test_decide__a_suite_that_scored_nothing_is_inconclusive() -> None:
-    assert "the suite `evals/EVAL.yaml` scored no test" in decide(suite((ERROR, PASSED))).reasons
-    assert decide(suite()).outcome is Outcome.INCONCLUSIVE
-
-
 @pytest.mark.parametrize(
     ("policy", "exit_code", "conclusion"),
     [("fail", 3, "failure"), ("neutral", 0, "neutral"), ("pass", 0, "success")],
@@ -152,49 +179,6 @@ def test_decide__inconclusive_by_policy(policy: str, exit_code: int, conclusion:
     actual = decide(suite((ERROR, PASSED)), on_inconclusive=policy)
     assert (actual.exit_code, actual.conclusion) == (exit_code, conclusion)
     assert actual.outcome is Outcome.INCONCLUSIVE
-
-
-def test_decide__a_base_that_could_not_be_obtained_is_never_a_pass() -> None:
-    problem = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
-    actual = decide(suite((PASSED, None), problem="origin refused abc"), baseline=problem)
-    assert actual.outcome is Outcome.INCONCLUSIVE
-    assert actual.reasons == ("the base could not be obtained: origin refused abc",)
-
-
-def test_decide__a_base_that_could_not_be_obtained_does_not_matter_without_regressions() -> None:
-    problem = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
-    assert (
-        decide(
-            suite((PASSED, None), problem="x"), baseline=problem, fail_on=frozenset({"gates"})
-        ).outcome
-        is Outcome.PASSED
-    )
-
-
-def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
-    actual = decide(
-        suite((PASSED, PASSED)),
-        suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml"),
-    )
-    assert actual.reasons == ("the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",)
-
-
-def test_decide__a_base_of_nothing_but_errors_could_not_be_obtained() -> None:
-    assert decide(suite((PASSED, ERROR))).outcome is Outcome.INCONCLUSIVE
-
-
-def test_decide__an_error_on_base_matters_only_where_head_does_not_pass() -> None:
-    other = results.result("other")
-    assert decide(suite((PASSED, ERROR), (other, other))).outcome is Outcome.PASSED
-    actual = decide(suite((FAILED, ERROR), (other, other)))
-    assert actual.outcome is Outcome.INCONCLUSIVE
-    assert actual.reasons == (
-        "1 test could not be compared with the base and did not pass on head",
-    )
-
-
-def test_decide__nothing_to_compare_with_is_no_doubt() -> None:
-    assert decide(suite((FAILED, None)), baseline=NO_BASE).outcome is Outcome.PASSED
 
 
 def test_decide__errors_come_before_all_else() -> None:
@@ -227,13 +211,6 @@ def test_decide__no_test_is_counted_twice() -> None:
         "1 more test failed a required gate",
         "1 more test failed",
     )
-
-
-def test_decide__what_blocks_is_not_unknown_too() -> None:
-    both = suite((GATE_FAILED, ERROR), (named("other", PASSED), named("other", PASSED)))
-    assert decide(both).reasons == ("1 test failed a required gate",)
-    without = decide(both, fail_on=frozenset({"regressions"}))
-    assert without.outcome is Outcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,6 @@ def test_covers__an_id_with_brackets_by_its_own_name() -> None:
     assert waivers.entry_for([entry("case[1]")], PATH, "case[1]")
 
 
-def test_apply__by_head_alone_where_there_is_no_base_to_ask() -> None:
-    assert marked(suite(pair("a", "fail"), pair("b", "fail")), alone("a")) == ["a"]
-
-
 def test_apply__only_what_both_sides_have() -> None:
     both = suite(pair("a", "fail"), pair("b", "fail"), pair("c", "fail"))
     assert marked(both, Quarantines((entry("a", "b"),), (entry("b", "c"),))) == ["b"]
@@ -160,20 +156,6 @@ def test_unmatched__a_suite_that_could_not_be_read_may_hold_it() -> None:
     assert [diagnostic.location.line for diagnostic in actual] == [5]
 
 
-def test_accepting__turns_regressions_into_accepted_ones() -> None:
-    (actual,) = waivers.apply(
-        [suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA
-    )
-    assert [(test.change, test.accepted_by) for test in actual.tests] == [
-        (ChangeKind.REGRESSED, "ada"),
-        (ChangeKind.REGRESSED, "ada"),
-        (ChangeKind.UNCHANGED, ""),
-    ]
-    decision = decide(actual)
-    assert decision.outcome is Outcome.PASSED
-    assert decision.waived == ("2 regressions accepted by @ada (label `agentevals:accept`)",)
-
-
 def test_accepting__is_no_matter_where_nothing_regressed() -> None:
     assert not waivers.needs_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
     assert waivers.needs_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
@@ -218,24 +200,6 @@ def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
     assert decide(actual).reasons == ("1 test failed a required gate",)
 
 
-def test_accepting__does_not_touch_failures_errors_and_the_pass_rate() -> None:
-    (actual,) = waivers.apply([suite(pair("a", "fail"))], NONE, ADA)
-    assert decide(actual, fail_on=EVERYTHING).reasons == ("1 test failed",)
-    assert decide(actual, min_pass_rate=0.5).outcome is Outcome.FAILED
-    (erred,) = waivers.apply([suite(pair("a", None), pair("b", "pass"))], NONE, ADA)
-    assert decide(erred).outcome is Outcome.INCONCLUSIVE
-
-
-def test_quarantine__a_failed_gate_does_not_block_and_is_reported() -> None:
-    (actual,) = waivers.apply([suite(lost_gate("a"), pair("b", "pass"))], alone("a"))
-    decision = decide(actual, fail_on=EVERYTHING)
-    assert decision.outcome is Outcome.PASSED
-    assert decision.reasons == ()
-    assert decision.waived == (
-        "1 test in quarantine does not count (1 fail): owner grace, until 2026-03-01, flaky",
-    )
-
-
 def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> None:
     unconfirmed = Evidence(Finding.ERROR, NOTHING, NOTHING)
     compared = suite(
@@ -254,39 +218,8 @@ def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> 
     )
 
 
-def test_quarantine__the_pass_rate_leaves_it_out_whether_it_passed_or_not() -> None:
-    compared = suite(
-        pair("a", "fail"), pair("b", "pass"), pair("c", "pass"), pair("d", "fail", "fail")
-    )
-    assert (
-        decide(*waivers.apply([compared], alone("a")), min_pass_rate=0.66).outcome is Outcome.PASSED
-    )
-    actual = decide(*waivers.apply([compared], alone("a", "b")), min_pass_rate=0.66)
-    assert actual.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.66",)
-
-
-def test_quarantine__of_a_complete_suite_leaves_nothing_to_be_inconclusive_about() -> None:
-    errors = suite(pair("a", None))
-    other = suite(pair("b", "pass"), path="more/EVAL.yaml")
-    assert decide(errors, other).outcome is Outcome.INCONCLUSIVE
-    assert decide(*waivers.apply([errors, other], alone("a"))).outcome is Outcome.PASSED
-    assert decide(*waivers.apply([errors], alone("a"))).outcome is Outcome.PASSED
-
-
 def test_quarantine__a_suite_without_tests_is_still_inconclusive() -> None:
     assert decide(*waivers.apply([suite()], alone("*"))).outcome is Outcome.INCONCLUSIVE
-
-
-def test_quarantine__the_other_errors_of_base_are_still_reported() -> None:
-    compared = suite(pair("a", "pass", "pass"), pair("b", "fail", None))
-    actual = decide(*waivers.apply([compared], alone("a")))
-    assert actual.outcome is Outcome.INCONCLUSIVE
-
-
-def test_quarantine__comes_before_accepting() -> None:
-    (actual,) = waivers.apply([suite(pair("a", "fail"))], alone("a"), ADA)
-    assert (actual.tests[0].quarantine, actual.tests[0].accepted_by) == (entry("a"), "")
-    assert len(decide(actual).waived) == 1
 
 
 def test_describe__entries_apart_and_on_one_line() -> None:
@@ -296,16 +229,6 @@ def test_describe__entries_apart_and_on_one_line() -> None:
         "owner grace, until 2026-03-01, one two",
         "owner grace, until 2026-03-01, flaky",
     ]
-
-
-def test_decide__errors_of_the_quarantine_are_listed_apart() -> None:
-    errors = [Diagnostic(Location(FILE, 2), "expired"), Diagnostic(Location(PATH, 2), "wrong")]
-    actual = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, errors)
-    assert actual.outcome is Outcome.INVALID
-    assert actual.reasons == (
-        "1 error in suites that the change affects",
-        "1 error in `.agentevals.yaml`",
-    )
 
 
 IDS = ["a", "b", "c"]

@@ -63,15 +63,6 @@ def test_merge_commit__its_first_parent_at_any_depth(
     ] == ["EVAL.yaml"]
 
 
-def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(
-    tmp_path: Path, request_: PullRequest
-) -> None:
-    """The runner's GITHUB_SHA may be an earlier merge commit than the one that `refs/pull/1/merge`
-    is at now."""
-    workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
-    assert WAITING.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
-
-
 def test_head_commit__the_merge_base_in_a_complete_clone(
     tmp_path: Path, request_: PullRequest
 ) -> None:
@@ -134,13 +125,6 @@ def test_unrelated_histories__have_nothing_to_compare_with(
     base = WAITING.resolve_base(workspace, job_of(alone), alone.head, never)
     assert (base.sha, base.problem) == (None, "")
     assert "no commit in common" in base.reason
-
-
-def test_push__before_is_fetched(tmp_path: Path, request_: PullRequest) -> None:
-    workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
-    job = push(request_.base, request_.main)
-    assert WAITING.check_head(workspace, job) == request_.main
-    assert WAITING.resolve_base(workspace, job, request_.main, never).sha == request_.base
 
 
 def test_push__before_that_is_gone_is_a_problem(tmp_path: Path, request_: PullRequest) -> None:
@@ -239,18 +223,6 @@ def test_base_worktree__has_the_bases_files_and_is_gone_after(
     assert not (made.path / ".git" / "worktrees").exists()
 
 
-def test_base_worktree__of_a_commit_that_is_not_here(tmp_path: Path, request_: PullRequest) -> None:
-    (tmp_path / "temp").mkdir()
-    with (
-        pytest.raises(GitError, match="`git worktree` failed"),
-        entered(
-            base_tree.base_worktree(GitRepository(request_.origin.path), GONE, tmp_path / "temp")
-        ),
-    ):
-        raise AssertionError("there is no such tree")
-    assert not list((tmp_path / "temp").iterdir())
-
-
 def test_base_worktree__never_inside_the_workspace(request_: PullRequest) -> None:
     path = request_.origin.path
     with (
@@ -270,14 +242,3 @@ def test_base_worktree__leaves_the_users_own_alone(tmp_path: Path, request_: Pul
     ):
         pass
     assert [entry.name for entry in (made.path / ".git" / "worktrees").iterdir()] == ["own"]
-
-
-def test_base_worktree__two_at_a_time(tmp_path: Path, request_: PullRequest) -> None:
-    (tmp_path / "temp").mkdir()
-    repository = GitRepository(request_.origin.path)
-    with (
-        entered(base_tree.base_worktree(repository, request_.base, tmp_path / "temp")) as one,
-        entered(base_tree.base_worktree(repository, request_.main, tmp_path / "temp")) as other,
-    ):
-        assert (one / "EVAL.yaml").exists()
-        assert (other / "main.txt").exists()
