@@ -143,7 +143,7 @@ def _input_messages(test: Test) -> tuple[dict[str, Any], ...]:
     """All messages of a test, if there are several. Images are not part of results."""
     if len(test.input) < 2:
         return ()
-    return tuple({**wire_message(one), "content": text_of(one)} for one in test.input)
+    return tuple({**wire_message(message), "content": text_of(message)} for message in test.input)
 
 
 def _question(test: Test) -> str:

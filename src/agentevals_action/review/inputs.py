@@ -13,7 +13,7 @@ from agentevals_action.errors import GitError, InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.judge_trees import needs_judge_tree
-from agentevals_action.formatting import counted, list_paths
+from agentevals_action.formatting import counted, distinct, list_paths
 from agentevals_action.github.events import Job
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.diagnostic import Diagnostic
@@ -342,13 +342,13 @@ def _plan(
         selection.path: engine.target_errors(by_path[selection.path])
         for selection in (() if job.without_secrets else selected.selections)
     }
-    ready = tuple(one for one in selected.selections if not missing.get(one.path))
-    base_paths = {one.path: one.base_path or one.path for one in ready}
+    ready = tuple(each for each in selected.selections if not missing.get(each.path))
+    base_paths = {each.path: each.base_path or each.path for each in ready}
     return RunnableSuites(
         ready,
-        {one.path: by_path[one.path] for one in ready},
+        {path: by_path[path] for path in base_paths},
         {path: on_base[there] for path, there in base_paths.items() if there in on_base},
-        tuple(dict.fromkeys(one for diagnostics in missing.values() for one in diagnostics)),
+        distinct(missing.values()),
     )
 
 

@@ -1,29 +1,22 @@
-"""A run from top to bottom: read the inputs, find base, run, confirm, write the files. After it,
-`compare` decides and `publish` shows the review.
+"""A run from top to bottom: read the inputs, find base, run, confirm, write the files. From these
+files, `outcome.compare` makes the review with its decision, which `publish` shows.
 
-The command `run` is a run without a base, and a shard runs a part of the tests."""
+The command `run` is a run without a base, a shard runs a part of the tests, and a merge compares
+the files of all shards."""
 
 import asyncio
 from datetime import UTC, datetime
 
 from agentevals_action.errors import unwrapped
-from agentevals_action.model.review import Review
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.base_results import find_base
 from agentevals_action.review.inputs import open_inputs
-from agentevals_action.review.outcome import compare
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_facts import policy_of, run_facts
 from agentevals_action.review.run_sides import Sides, base_rows
 from agentevals_action.system.redaction import redact_record
-
-
-async def review(request: ReviewRequest) -> Review:
-    """Reviews a change: runs the affected suites on head and base, compares the results and
-    decides. Raises AgentEvalsError when nothing can be reviewed."""
-    return await asyncio.to_thread(compare, await run(request))
 
 
 async def run(request: ReviewRequest) -> RunResults:

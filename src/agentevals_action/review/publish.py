@@ -80,7 +80,7 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
     total, errored = sum(head.total for head in heads), sum(head.errored for head in heads)
     passed = sum(head.passed for head in heads)
     cost = view.spending.cost_usd
-    regressions = sum(one.comparison.is_regression for one in view.tests)
+    regressions = sum(test.comparison.is_regression for test in view.tests)
     return {
         "outcome": review.decision.outcome,
         "passed": str(passed),
@@ -106,7 +106,7 @@ def _with_notices(view: ReportView, host: Host) -> ReportView:
 
 
 def _count(view: ReportView, change: ChangeKind) -> int:
-    return sum(one.comparison.change is change for one in view.tests)
+    return sum(test.comparison.change is change for test in view.tests)
 
 
 def _is_wanted(comment: str, view: ReportView) -> bool:

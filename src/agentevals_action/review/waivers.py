@@ -155,7 +155,7 @@ def without_tests(
         unmatched = _of_suite(left, path)
         for test in tests if unmatched else ():
             unmatched = [entry for entry in unmatched if not _covers(entry, test)]
-        left = [one for one in left if one in unmatched or not _covers_suite(one, path)]
+        left = [each for each in left if each in unmatched or not _covers_suite(each, path)]
     advice = "fix `tests` and `suites`, or remove it"
     return tuple(
         Diagnostic(entry.location, "this quarantine covers no test", advice) for entry in left

@@ -16,8 +16,6 @@ from agentevals_action.review.change.base_tree import Base
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
-#: Bytes of a template.
-_MAX_BYTES = 1_000_000
 #: Events whose head is trusted: a push is on its branch already, a local review has one user.
 _TRUSTED = frozenset({"push", "local"})
 
@@ -58,17 +56,9 @@ async def _base_template(
 
 
 def _head_template(name: str, folder: Path) -> CommentTemplate:
-    path = (folder / name).resolve()
-    if not path.is_file() or not path.is_relative_to(folder.resolve()):
-        problem = f"there is no template {name!r} in the workspace"
-        raise InvalidInput(problem, "fix `comment-template`, or leave it out")
-    shown = path.relative_to(folder.resolve()).as_posix()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise InvalidInput(f"the template {shown} is longer than 1 MB", "make it shorter")
-        return CommentTemplate(shown, data.decode("utf-8"))
+        return CommentTemplate(name, (folder / name).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        problem = f"the template {shown} cannot be read: {error}"
-        raise InvalidInput(problem, "write it as a text file in UTF-8") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        problem = f"the template {name} cannot be read: {reason}"
+        raise InvalidInput(problem, "fix `comment-template`, or leave it out") from None

@@ -146,7 +146,8 @@ def _referenced(
 ) -> str | None:
     """The suite references the file, where the link leads, or a file below it: git lists a
     submodule, or a link to a folder, as one entry."""
-    for path in (*file.paths, *(target for one in file.paths for target in links.get(one, ()))):
+    targets = (target for name in file.paths for target in links.get(name, ()))
+    for path in (*file.paths, *targets):
         if path == suite.path:
             return _describe(file)
         below = (role for name, role in roles.items() if name.startswith(f"{path}/"))
