@@ -58,12 +58,7 @@ def test_run__junit_is_written_where_it_is_wanted(folder: Path) -> None:
     assert done.code == 0, done.err
     root = ElementTree.parse(folder / "out" / "junit.xml").getroot()
     assert [case.get("name") for case in root.iter("testcase")] == ["greets", "thanks"]
-    assert sorted(path.name for path in (folder / "out").iterdir()) == [
-        "junit.xml",
-        "mine.jsonl",
-        "mine.report.html",
-        "mine.summary.json",
-    ]
+    assert {path.name for path in (folder / "out").iterdir()} == {"junit.xml", "mine.jsonl"}
 
 
 def test_report__compares_stored_results(folder: Path) -> None:

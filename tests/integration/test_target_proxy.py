@@ -87,4 +87,4 @@ def test_run__without_the_judge_s_key_nothing_is_run(tmp_path: Path) -> None:
 
     assert done.code == 2
     assert "the target `model` needs MODEL_KEY, which is not set" in done.err
-    assert not (tmp_path / "agentevals-report").exists()
+    assert not (tmp_path / "agentevals-report/results.jsonl").exists()

@@ -56,7 +56,8 @@ class Sides:
         tests of the results that are `kept` do not run. Each result is added to the file `stream`
         at once."""
         suites = tuple(self.head.values())
-        await self._run("head", suites, HEAD_RESULTS, kept, stream)
+        side = "tests" if stream else "head"  # `run` has one side
+        await self._run(side, suites, HEAD_RESULTS, kept, stream)
         rows = self._results[HEAD_RESULTS].items()
         return {key: row for key, row in rows if row}
 
