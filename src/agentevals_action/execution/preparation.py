@@ -115,15 +115,18 @@ class Preparation:
 
 class LineSplitter:
     """Splits a stream of UTF-8 into lines and passes each on, without empty ones. Of a line that
-    overwrites itself (carriage return) the last text counts."""
+    overwrites itself (carriage return) the last text counts. The last line of a stream that reaches
+    the limit is left out: it may be cut inside of a secret."""
 
     def __init__(self, write_line: Callable[[str], None]) -> None:
         self._write_line = write_line
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parts: list[str] = []
+        self._bytes = 0
 
     def add(self, data: bytes) -> None:
         """Takes the next bytes of the stream."""
+        self._bytes += len(data)
         *complete, rest = self._decoder.decode(data).split("\n")
         for end in complete:
             self._parts.append(end)
@@ -132,6 +135,9 @@ class LineSplitter:
 
     def end(self) -> None:
         """Passes on the last line, which may have no end."""
+        if self._bytes >= process.OUTPUT_LIMIT:
+            self._write_line(f"… the rest is not shown: it is over {process.OUTPUT_LIMIT >> 20} MB")
+            return
         self._parts.append(self._decoder.decode(b"", final=True))
         self._pass_on()
 

@@ -80,6 +80,13 @@ class Redactor:
             text = _mask(text, spans)
         return text
 
+    def may_occur_in(self, document: str) -> bool:
+        """Whether a text in a JSON document may contain a secret. The backslashes are left out on
+        both sides: a text in the document may be JSON itself, so that it is escaped twice."""
+        document = document.replace("\\", "")
+        length = MIN_LENGTH if CUT in document else None
+        return any(form[:length].replace("\\", "") in document for form in self._forms)
+
     def filter(self) -> logging.Filter:
         """A filter for a log handler that redacts messages and tracebacks."""
         return _LogFilter(self)
@@ -203,7 +210,7 @@ def redact_record(record: Record, redactor: Redactor) -> Record:
         text = to_json(record, fallback=str).decode()
     except ValueError:  # what JSON cannot contain, or nests too deeply
         text = None
-    if text is not None and redactor.redact(text) == text:
+    if text is not None and not redactor.may_occur_in(text):
         return record
     redacted: Record = _redacted(record, redactor, _MAX_DEPTH)
     return redacted

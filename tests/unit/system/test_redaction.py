@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentevals_action.formatting import cut
-from agentevals_action.system.redaction import MASK, Redactor, looks_secret
+from agentevals_action.model.result import ErrorInfo
+from agentevals_action.system.redaction import MASK, Redactor, looks_secret, redact_record
 
 SECRET = 'pä/ss "w+rd"\\&<1>~%?'
 SECRETS = st.text(min_size=8, max_size=40).filter(
@@ -174,3 +175,9 @@ def test_filter__messages_arguments_and_tracebacks() -> None:
     assert "s3cr3t-value" not in text
     assert f"with {MASK}" in text
     assert f"RuntimeError: it was {MASK}" in text
+
+
+def test_record__a_secret_in_a_text_that_is_json_itself_is_found() -> None:
+    secret = 'p4ss "w/rd" \\ k7LmTz9QvB'
+    record = ErrorInfo(kind="target", message=json.dumps({"key": secret}))
+    assert redact_record(record, Redactor([secret])).message == '{"key": "***"}'
