@@ -8,8 +8,6 @@ from agentevals_action.model.result import (
     Fingerprint,
     GateRecord,
     SampleResult,
-    SuiteRun,
-    SuiteSummary,
     TestResult,
     Verdict,
 )
@@ -76,22 +74,3 @@ def result(
 
 def evaluated(name: str = "quality", score: float | None = 1.0, **fields: Any) -> EvaluatorResult:
     return EvaluatorResult(name=name, type="contains", score=score, **fields)
-
-
-def run(*results: TestResult, path: str = "evals/EVAL.yaml") -> SuiteRun:
-    """A suite's run with its summary counted from the results."""
-    by = [one.verdict for one in results]
-    scored = [one.score for one in results if one.score is not None]
-    passed, errored = by.count("pass"), by.count(None)
-    summary = SuiteSummary(
-        eval_path=path,
-        dataset="suite",
-        total=len(by),
-        passed=passed,
-        borderline=by.count("borderline"),
-        failed=by.count("fail"),
-        errored=errored,
-        pass_rate=passed / (len(by) - errored) if len(by) > errored else None,
-        average_score=sum(scored) / len(scored) if scored else None,
-    )
-    return SuiteRun(path, "suite", results, summary)

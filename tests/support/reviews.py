@@ -19,7 +19,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
-from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
+from agentevals_action.model.result import TestResult, TraceSummary
 from agentevals_action.model.review import CommentTemplate, Outcome, Review, Selection
 from agentevals_action.model.run import Policy, RunSuite
 from agentevals_action.reports import markdown
@@ -27,7 +27,6 @@ from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import build, scoring
-from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
 from tests.support import results
@@ -130,10 +129,6 @@ def waived(
         return replace(test, quarantine=held.get(test.id), accepted_by=accepted.get(test.id, ""))
 
     return replace(suite, tests=tuple(map(marked, suite.tests)))
-
-
-def suite_run(*tests: TestResult, path: str = PATH, name: str = "support") -> SuiteRun:
-    return SuiteRun(path, name, tests, summarise(path, name, tests))
 
 
 def compared(

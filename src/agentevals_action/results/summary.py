@@ -8,7 +8,6 @@ from typing import TypeVar
 from agentevals_action.model.result import (
     EvaluatorResult,
     EvaluatorSummary,
-    SuiteRun,
     SuiteSummary,
     TestResult,
 )
@@ -58,12 +57,6 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         samples_with_tokens=len(_known(usage.total_tokens for usage in usages)),
         duration_ms=sum(durations, start=0.0),
     )
-
-
-def suite_run(path: str, name: str, results: Iterable[TestResult]) -> SuiteRun:
-    """The run of a suite with these results."""
-    results = tuple(results)
-    return SuiteRun(path, name, results, summarise(path, name, results))
 
 
 def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:

@@ -11,11 +11,11 @@ from agentevals_action.errors import unwrapped
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.base_results import find_base
+from agentevals_action.review.head_and_base import HeadAndBase, base_rows
 from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_facts import policy_of, run_facts
-from agentevals_action.review.run_sides import Sides, base_rows
 from agentevals_action.system.redaction import redact_record
 
 
@@ -26,19 +26,19 @@ async def run(request: ReviewRequest) -> RunResults:
     async with open_inputs(request) as inputs:
         engine, part, workspace = inputs.engine, inputs.part, inputs.request.workspace
         with show_progress() as progress:
-            sides = Sides(engine, inputs.redactor, workspace, progress, part.head, part.base)
+            both = HeadAndBase(engine, inputs.redactor, workspace, progress, part.head, part.base)
             try:
                 with unwrapped():
                     stored = await find_base(inputs)
                     async with asyncio.TaskGroup() as tasks:
-                        of_base = tasks.create_task(sides.run_base(stored))
-                        of_head = tasks.create_task(sides.run_head(inputs.kept, stream))
+                        of_base = tasks.create_task(both.run_base(stored))
+                        of_head = tasks.create_task(both.run_head(inputs.kept, stream))
                     head, base = of_head.result(), base_rows(of_base.result(), part.base)
                     base = await rescore_base(engine, part.head, head, base)
                     head = await rescore_head(engine, part.base, head, inputs.edits)
-                    head, base = await sides.confirm(head, base, policy_of(inputs.request))
+                    head, base = await both.confirm(head, base, policy_of(inputs.request))
             except asyncio.CancelledError:
-                await asyncio.to_thread(sides.write_finished)
+                await asyncio.to_thread(both.write_finished)
                 raise
             finally:
                 await engine.close()

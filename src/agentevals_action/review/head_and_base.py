@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Sides:
+class HeadAndBase:
     """Runs suites of head and of base, which are by their path on head."""
 
     engine: Engine
