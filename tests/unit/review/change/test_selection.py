@@ -41,47 +41,87 @@ def reasons(found: SelectedSuites) -> dict[str, tuple[str, ...]]:
     return {selection.path: selection.reasons for selection in found.selections}
 
 
-def test_select_suites__its_own_file() -> None:
-    found = select_suites(
-        [suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change(modified("b/EVAL.yaml"))
-    )
-    assert reasons(found) == {"b/EVAL.yaml": ("changed: b/EVAL.yaml",)}
-    assert found.selections[0].files == ("b/EVAL.yaml",)
+A, B = suite("a/EVAL.yaml"), suite("b/EVAL.yaml")
+RULES = ("src/**", "billing/** => b/**")
+REMOVED_PROMPT = ChangedFile("prompts/old.md", "removed")
+#: Suites, the change, and why each suite runs.
+CASES: dict[str, tuple[list[Suite], Change, dict[str, tuple[str, ...]]]] = {
+    "its own file": ([A, B], Change(modified(B.path)), {B.path: ("changed: b/EVAL.yaml",)}),
+    "a named file": (
+        [A, suite("EVAL.yaml", ("prompts/judge.md", "prompt"))],
+        Change(modified("prompts/judge.md")),
+        {"EVAL.yaml": ("changed: prompts/judge.md (prompt)",)},
+    ),
+    "a file beside it": ([A], Change(modified("a/other.json", "README.md")), {}),
+    "the agent's code": (
+        [A, B],
+        Change(modified("src/agent.py")),
+        {A.path: ("watch: src/agent.py",), B.path: ("watch: src/agent.py",)},
+    ),
+    "the agent's code of one suite": (
+        [A, B],
+        Change(modified("billing/x.py")),
+        {B.path: ("watch: billing/x.py",)},
+    ),
+    "watched and gone": (
+        [A],
+        Change([ChangedFile("src/old.py", "removed")]),
+        {A.path: ("watch: src/old.py",)},
+    ),
+    "watched and moved away": (
+        [A],
+        Change([ChangedFile("lib/a.py", "renamed", "src/a.py")]),
+        {A.path: ("watch: lib/a.py",)},
+    ),
+    "a removed file beside a judge": (
+        [suite("EVAL.yaml", ("judges/check.py", "judge script"))],
+        Change([ChangedFile("judges/rules.py", "removed")]),
+        {"EVAL.yaml": ("removed: judges/rules.py (beside a judge)",)},
+    ),
+    "a removed targets file": (
+        [suite("evals/a/EVAL.yaml"), B],
+        Change([ChangedFile("evals/.agentv/targets.yaml", "removed")]),
+        {"evals/a/EVAL.yaml": ("removed: evals/.agentv/targets.yaml (targets file)",)},
+    ),
+    "named on base": (
+        [A],
+        Change([REMOVED_PROMPT], base_files={A.path: [NamedFile("prompts/old.md", "prompt")]}),
+        {A.path: ("removed: prompts/old.md (prompt)",)},
+    ),
+    "imported by a judge": (
+        [A, B],
+        Change(
+            modified("lib/x.py"), imported={A.path: [NamedFile("lib/x.py", "imported by a judge")]}
+        ),
+        {A.path: ("changed: lib/x.py (imported by a judge)",)},
+    ),
+    "all": (
+        [A, B],
+        Change(modified(B.path), everything=True),
+        {
+            A.path: ("all suites run, whatever changed",),
+            B.path: ("all suites run, whatever changed", "changed: b/EVAL.yaml"),
+        },
+    ),
+    "unknown files": (
+        [A],
+        Change(None),
+        {A.path: ("the changed files are unknown, so all suites run",)},
+    ),
+    "a name that is not UTF-8": (
+        [A],
+        Change(modified("src/\udcff.py")),
+        {A.path: ("watch: src/\\xff.py",)},
+    ),
+}
 
 
-def test_select_suites__a_named_file_with_its_role() -> None:
-    found = select_suites(
-        [suite("EVAL.yaml", ("prompts/judge.md", "prompt"))], Change(modified("prompts/judge.md"))
-    )
-    assert reasons(found) == {"EVAL.yaml": ("changed: prompts/judge.md (prompt)",)}
-
-
-def test_select_suites__what_lies_beside_is_not_touched() -> None:
-    found = select_suites(
-        [suite("evals/EVAL.yaml", ("evals/data.json", "file"))],
-        Change(modified("evals/other.json", "README.md")),
-    )
-    assert found == SelectedSuites()
-
-
-def test_select_suites__the_agents_code_is_for_watch() -> None:
-    rules = [read_rule("src/**"), read_rule("billing/** => b/**")]
-    suites = [suite("a/EVAL.yaml"), suite("b/EVAL.yaml")]
-    assert reasons(select_suites(suites, Change(modified("src/agent.py")), rules)) == {
-        "a/EVAL.yaml": ("watch: src/agent.py",),
-        "b/EVAL.yaml": ("watch: src/agent.py",),
-    }
-    assert list(reasons(select_suites(suites, Change(modified("billing/x.py")), rules))) == [
-        "b/EVAL.yaml"
-    ]
-
-
-def test_select_suites__a_watched_file_that_is_gone_or_moved_away() -> None:
-    rules = [read_rule("src/**")]
-    assert reasons(select_suites([suite()], Change([ChangedFile("src/old.py", "removed")]), rules))
-    assert reasons(
-        select_suites([suite()], Change([ChangedFile("lib/a.py", "renamed", "src/a.py")]), rules)
-    )
+@pytest.mark.parametrize("name", CASES)
+def test_select_suites__with_the_reasons(name: str) -> None:
+    suites, change, expected = CASES[name]
+    found = select_suites(suites, change, [*map(read_rule, RULES)])
+    assert reasons(found) == expected
+    assert found.is_empty == (not expected)
 
 
 def test_select_suites__a_renamed_suite_has_its_place_on_base() -> None:
@@ -95,70 +135,23 @@ def test_select_suites__a_renamed_suite_has_its_place_on_base() -> None:
 
 
 def test_select_suites__a_copied_suite_is_new_and_its_original_stays() -> None:
-    copy = ChangedFile("b/EVAL.yaml", "copied", "a/EVAL.yaml")
-    found = select_suites([suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change([copy]))
-    assert [(selection.path, selection.base_path) for selection in found.selections] == [
-        ("b/EVAL.yaml", None)
-    ]
+    copy = ChangedFile(B.path, "copied", A.path)
+    (selection,) = select_suites([A, B], Change([copy])).selections
+    assert (selection.path, selection.base_path) == (B.path, None)
 
 
-def test_select_suites__a_deleted_suite_is_gone() -> None:
-    change = Change(
-        [ChangedFile("b/EVAL.yaml", "removed")], base_suites=["a/EVAL.yaml", "b/EVAL.yaml"]
-    )
-    assert select_suites([suite("a/EVAL.yaml")], change).gone == ("b/EVAL.yaml",)
-
-
-def test_select_suites__a_suite_renamed_to_what_is_none_is_gone() -> None:
-    change = Change(
-        [ChangedFile("EVAL.yaml.off", "renamed", "EVAL.yaml")], base_suites=["EVAL.yaml"]
-    )
-    assert select_suites([], change).gone == ("EVAL.yaml",)
-
-
-def test_select_suites__a_suite_that_is_broken_is_not_gone() -> None:
-    assert select_suites([broken("EVAL.yaml")], Change([], base_suites=["EVAL.yaml"])).gone == ()
-
-
-def test_select_suites__a_file_beside_a_judge_that_is_gone() -> None:
-    there = suite("EVAL.yaml", ("judges/check.py", "judge script"))
-    found = select_suites([there], Change([ChangedFile("judges/rules.py", "removed")]))
-    assert reasons(found) == {"EVAL.yaml": ("removed: judges/rules.py (beside a judge)",)}
-
-
-def test_select_suites__a_nearer_targets_file_that_is_gone() -> None:
-    change = Change([ChangedFile("evals/.agentv/targets.yaml", "removed")])
-    found = select_suites([suite("evals/a/EVAL.yaml"), suite("other/EVAL.yaml")], change)
-    assert reasons(found) == {
-        "evals/a/EVAL.yaml": ("removed: evals/.agentv/targets.yaml (targets file)",)
-    }
-
-
-def test_select_suites__a_file_that_the_suite_named_on_base() -> None:
-    change = Change(
-        [ChangedFile("prompts/old.md", "removed")],
-        base_files={"EVAL.yaml": [NamedFile("prompts/old.md", "prompt")]},
-    )
-    assert reasons(select_suites([suite("EVAL.yaml")], change)) == {
-        "EVAL.yaml": ("removed: prompts/old.md (prompt)",)
-    }
-
-
-def test_select_suites__all_when_asked_and_why_each_is_touched() -> None:
-    found = select_suites(
-        [suite("a/EVAL.yaml"), suite("b/EVAL.yaml")],
-        Change(modified("b/EVAL.yaml"), everything=True),
-    )
-    assert reasons(found) == {
-        "a/EVAL.yaml": ("all suites run, whatever changed",),
-        "b/EVAL.yaml": ("all suites run, whatever changed", "changed: b/EVAL.yaml"),
-    }
-
-
-def test_select_suites__all_when_the_change_could_not_be_scored() -> None:
-    found = select_suites([suite("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(None))
-    assert reasons(found) == {"a/EVAL.yaml": ("the changed files are unknown, so all suites run",)}
-    assert [one.path for one in found.broken] == ["b/EVAL.yaml"]
+@pytest.mark.parametrize(
+    ("suites", "file", "gone"),
+    [
+        ([A], ChangedFile(B.path, "removed"), (B.path,)),
+        ([A], ChangedFile("b/EVAL.yaml.off", "renamed", B.path), (B.path,)),
+        ([A, broken(B.path)], ChangedFile("x", "modified"), ()),
+    ],
+)
+def test_select_suites__what_base_alone_has_is_gone(
+    suites: list[Suite | BrokenSuite], file: ChangedFile, gone: tuple[str, ...]
+) -> None:
+    assert select_suites(suites, Change([file], base_suites=[A.path, B.path])).gone == gone
 
 
 def test_select_suites__broken_and_touched_or_not() -> None:
@@ -194,14 +187,6 @@ def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
     assert len(selection.reasons) == 21
     assert selection.reasons[-1] == "and 30 more files"
     assert selection.files == tuple(paths)
-
-
-def test_select_suites__a_name_that_is_no_text_can_be_written() -> None:
-    [selection] = select_suites(
-        [suite()], Change(modified("src/\udcff.py")), [read_rule("src/**")]
-    ).selections
-    assert selection.reasons == ("watch: src/\\xff.py",)
-    "".join((*selection.reasons, *selection.files)).encode("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -248,10 +233,3 @@ def test_describe_uncovered__documentation_needs_no_suite(path: str) -> None:
 
 def test_describe_uncovered__a_deleted_suite_is_listed_as_gone() -> None:
     assert describe_uncovered(modified("a/EVAL.yaml"), SelectedSuites(gone=("a/EVAL.yaml",))) == ""
-
-
-def test_select_suites__what_a_judge_imports_on_either_side() -> None:
-    helper = NamedFile("lib/rules.py", "imported by a judge")
-    change = Change(modified("lib/rules.py"), imported={"evals/EVAL.yaml": (helper,)})
-    found = select_suites((suite("evals/EVAL.yaml"), suite("other/EVAL.yaml")), change)
-    assert reasons(found) == {"evals/EVAL.yaml": ("changed: lib/rules.py (imported by a judge)",)}
