@@ -162,41 +162,6 @@ def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
     )
 
 
-def test_gate__worse_again_is_a_new_comment_since_an_edit_notifies_nobody(gate: Gate) -> None:
-    gate.push({"agent.sh": GOOD + "# fine\n"})
-    gate.job().finish()
-    gate.push({"agent.sh": NAMELESS})
-    gate.job().finish()
-    assert [comment.minimised is not None for comment in gate.server.comments] == [True, False]
-    assert "Failed" in gate.shown()[0]
-
-
-def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> None:
-    gate.job().finish()
-    (before,) = gate.shown()
-    gate.job().finish()
-    (after,) = gate.shown()
-    # The line of the difference in time is there or not, by how busy the machine is.
-    kept = (
-        [line for line in text.splitlines() if not line.lstrip().startswith("- time ")]
-        for text in (before, after)
-    )
-    differing = [(one, other) for one, other in zip(*kept, strict=True) if one != other]
-    assert all(" s" in one or "&nbsp;s" in one or "agentevals:v1" in one for one, _ in differing), (
-        differing
-    )
-
-
-def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) -> None:
-    late = gate.job()
-    gate.push({"agent.sh": GOOD + "# fixed\n"})
-    gate.job().finish()
-    done = late.finish()
-    assert done.code == 1
-    (body,) = gate.shown()
-    assert "Passed" in body
-
-
 def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) -> None:
     gate.push({"agent.sh": GOOD, "README.md": "hello"})
     done = gate.job().finish()

@@ -63,15 +63,6 @@ def test_run__a_failing_test_is_exit_code_1_and_states_why(folder: Path) -> None
     assert command.run(folder, "run", "--fail-on", "never").code == 0
 
 
-def test_run__an_error_is_exit_code_3_and_never_a_pass(folder: Path) -> None:
-    (folder / ".agentv/targets.yaml").write_text(
-        "targets: [{name: default, provider: cli, command: [no-such-program]}]\n"
-    )
-    done = command.run(folder, "run")
-    assert done.code == 3
-    assert "no-such-program" in done.out
-
-
 @pytest.mark.parametrize("answer", ['{"output": ""}', '{"messages": []}', '{"text": " "}'])
 def test_run__an_empty_answer_does_not_pass_a_negated_gate(folder: Path, answer: str) -> None:
     (folder / ".agentv/targets.yaml").write_text(
@@ -103,12 +94,6 @@ def test_run__faults_stop_everything_before_anything_runs(folder: Path) -> None:
     assert "more.eval.yaml:3:" in done.err
     assert "`contains`" in done.err
     assert not (folder / "agentevals-report/results.jsonl").exists()
-
-
-def test_run__no_suite_is_no_success(tmp_path: Path) -> None:
-    done = command.run(tmp_path, "run")
-    assert done.code == 2
-    assert "no suite" in done.err
 
 
 def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) -> None:
@@ -238,42 +223,6 @@ def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:
     assert "judge" in done.out
 
 
-def test_compare__two_files(folder: Path) -> None:
-    command.run(folder, "run", "--output", "base.jsonl")
-    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "goodbye"))
-    command.run(folder, "run", "--output", "head.jsonl")
-    done = command.run(folder, "compare", "base.jsonl", "head.jsonl")
-    assert done.code == 1
-    assert "2 tests regressed" in done.out
-    same = command.run(folder, "compare", "base.jsonl", "base.jsonl")
-    assert same.code == 0, same.out + same.err
-    assert command.run(folder, "compare", "no.jsonl", "base.jsonl").code == 2
-
-
-def test_compare__a_side_that_is_not_whole_is_refused(folder: Path) -> None:
-    command.run(folder, "run", "--output", "all.jsonl")
-    text = (folder / "all.jsonl").read_text()
-    (folder / "empty.jsonl").write_text("")
-    (folder / "cut.jsonl").write_text(text[: len(text) - 40])
-    (folder / "other.jsonl").write_text(text.replace('"evalId":"', '"evalId":"other-'))
-    for base, head in (
-        ("empty", "all"),
-        ("all", "empty"),
-        ("cut", "all"),
-        ("all", "cut"),
-        ("all", "other"),
-    ):
-        assert command.run(folder, "compare", f"{base}.jsonl", f"{head}.jsonl").code == 2, (
-            base,
-            head,
-        )
-    (folder / "one.jsonl").write_text(text.splitlines(keepends=True)[0])
-    assert (
-        "1 test of the base is not in one.jsonl"
-        in command.run(folder, "compare", "all.jsonl", "one.jsonl").out
-    )
-
-
 def test_run__never_writes_over_anything_but_results(folder: Path) -> None:
     before = (folder / "EVAL.yaml").read_text()
     for output in ("EVAL.yaml", ".", "/dev/null"):
@@ -349,49 +298,6 @@ def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
     )
     assert done.stdout == "EVAL.yaml\n"
     assert "Traceback" not in done.stderr
-
-
-CHEAT = """\
-import pathlib
-path = pathlib.Path("agentevals-report/results.jsonl")
-rows = path.read_bytes()
-CHANGE
-print("nothing of use")
-"""
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        """path.open("r+b").write(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""",
-        """path.with_name("new").write_bytes(rows * 2), path.with_name("new").replace(path)""",
-        """path.write_bytes(b"")""",
-        """path.unlink()""",
-        """path.unlink(), path.mkdir()""",
-    ],
-)
-def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, change: str) -> None:
-    (folder / ".agentv/targets.yaml").write_text(
-        "targets: [{name: default, provider: cli, command: [python3, agent.py]}]\n"
-    )
-    (folder / "agent.py").write_text(CHEAT.replace("CHANGE", f"if rows: {change}"))
-    done = command.run(folder, "run", "--max-concurrency", "1")
-
-    assert done.code == 1, done.err
-    assert "failed: 2 tests failed" in done.out
-    assert "Traceback" not in done.err
-    summary = json.loads((folder / "agentevals-report/summary.json").read_text())
-    assert (summary["outcome"], summary["suites"][0]["head"]["fail"]) == ("failed", 2)
-
-
-@pytest.mark.parametrize("wish", ["fail", "neutral", "pass"])
-def test_run__a_full_disk_hides_no_failure(folder: Path, wish: str) -> None:
-    (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(100))))
-    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "no"))
-    done = command.run_with_small_files(folder, 16, "run", "--on-inconclusive", wish)
-    assert done.code == 1, done.err
-    assert "results.jsonl cannot be written: File too large" in done.out
-    assert "failed: " in done.out
 
 
 @pytest.mark.parametrize("order", [["1"], ["8"]])
