@@ -16,7 +16,8 @@ from agentevals_action.results.jsonl import encode, encode_row, parse_results
 from agentevals_action.system.files.archives import DAMAGED
 
 RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
-RUN_FILES = (RUN, HEAD_RESULTS, BASE_RESULTS)
+#: In the order in which they are written: the last one has the problems of the others.
+RUN_FILES = (HEAD_RESULTS, BASE_RESULTS, RUN)
 #: Files of an archive, and bytes of each that is read, at most.
 _MEMBERS, _BYTES = 100, 64 << 20
 _RUN = TypeAdapter(Run)
@@ -30,14 +31,13 @@ class RunResults:
     head: tuple[TestResult, ...] = ()
     base: tuple[TestResult, ...] = ()
 
-    def files(self) -> Mapping[str, Iterator[bytes]]:
-        """The contents of the files by their names."""
-        run = self.run.model_copy(update={"rows": (len(self.head), len(self.base))})
-        return {
-            HEAD_RESULTS: (encode_row(result) + b"\n" for result in self.head),
-            BASE_RESULTS: (encode_row(result) + b"\n" for result in self.base),
-            RUN: iter([encode(_RUN, run)]),
-        }
+    def content(self, name: str) -> Iterator[bytes]:
+        """The content of the file with this name."""
+        if name == RUN:
+            rows = (len(self.head), len(self.base))
+            yield encode(_RUN, self.run.model_copy(update={"rows": rows}))
+        for row in {HEAD_RESULTS: self.head, BASE_RESULTS: self.base}.get(name, ()):
+            yield encode_row(row) + b"\n"
 
     def adding(self, notices: Iterable[str] = (), problems: Iterable[str] = ()) -> "RunResults":
         """With more sentences."""

@@ -81,9 +81,9 @@ class ReviewWorkspace:
                 for name in foreign
             )
         )
-        for name in results.files():
+        for name in RUN_FILES:
             try:
-                self.output.write(name, results.files()[name])
+                self.output.write(name, results.content(name))
             except OutputError as error:
                 results = results.adding(problems=[error.sentence])
         return results
