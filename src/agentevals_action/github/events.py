@@ -14,6 +14,10 @@ Sha = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 P = TypeVar("P", bound="Payload")
 
 DEPENDABOT = "dependabot[bot]"
+#: The beginning of a comment that requests a run.
+COMMAND = "/agentevals"
+#: Digits of a commit in a command that is to be copied.
+_SHOWN = 12
 _PULL_REQUEST = ("pull_request", "pull_request_target")
 _ON_A_CHANGE = frozenset({"gates", "regressions"})
 _ELSEWHERE = frozenset({"failures"})
@@ -184,6 +188,11 @@ def published_job(event: str, pull: PullRequest, settings: Settings) -> Job:
     base = BaseRule("commit", pull.base_sha)
     job = _change_job(Event(event, {}, ""), pull.head_sha, base, settings)
     return replace(job, heads=(), pull=pull)
+
+
+def run_command(commit: str) -> str:
+    """The comment that requests a run of a commit."""
+    return f"{COMMAND} run {commit[:_SHOWN]}"
 
 
 def refused_job(event: Event) -> Job:

@@ -11,14 +11,17 @@ import github.PullRequest
 from pydantic import AliasPath, Field
 
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors, as_host_errors
-from agentevals_action.github.events import Payload, PullRequest, read_payload
+from agentevals_action.github.events import (
+    COMMAND,
+    Payload,
+    PullRequest,
+    read_payload,
+    run_command,
+)
 
 EVENT = "issue_comment"
-COMMAND = "/agentevals"
 USAGE = f"{COMMAND} run SHA"
 _RUN = re.compile(rf"{COMMAND}\s+run\s+([0-9a-fA-F]{{7,64}})")
-#: Digits of a commit in a command that is to be copied.
-_SHOWN = 12
 #: What GitHub calls the permission of those who may push, maintainers included.
 _MAY_PUSH = frozenset({"admin", "write"})
 _BASE_CHANGES = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
@@ -28,11 +31,6 @@ _Time = Annotated[datetime, Field(strict=False)]  # JSON has no times
 _REACT = """mutation($id: ID!, $content: ReactionContent!) {
   addReaction(input: {subjectId: $id, content: $content}) { reaction { content } }
 }"""
-
-
-def run_command(commit: str) -> str:
-    """The command that requests a run of a commit."""
-    return f"{COMMAND} run {commit[:_SHOWN]}"
 
 
 class RunRequest(Payload):
@@ -120,7 +118,7 @@ class RunRequests:
             raise Refused(f"the pull request is {state}", "open it, then write it again")
         if not head.startswith(request.commit):
             raise Refused(
-                f"{request.commit} is not the head of the pull request ({head[:_SHOWN]})",
+                f"{request.commit} is not the head of the pull request ({head[:12]})",
                 f"read the changes, then write `{run_command(head)}`",
             )
         if self._is_base_changed():

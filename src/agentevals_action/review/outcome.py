@@ -4,7 +4,7 @@ Pure: it reads nothing but the files of a run."""
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from agentevals_action.github.run_requests import run_command
+from agentevals_action.github.events import run_command
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
 from agentevals_action.model.review import Review
