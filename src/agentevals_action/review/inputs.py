@@ -13,17 +13,14 @@ from agentevals_action.errors import GitError, InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.judge_trees import needs_judge_tree
-from agentevals_action.formatting import counted, distinct, list_paths
-from agentevals_action.github.events import Job
+from agentevals_action.formatting import list_paths
 from agentevals_action.github.runner import job_log
-from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.review import CommentTemplate, Selection
-from agentevals_action.model.run import Shard
+from agentevals_action.model.review import CommentTemplate
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.shards import divided_budget, part_of, reduce_suite
+from agentevals_action.results.shards import divided_budget
 from agentevals_action.review.change import base_tree
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.changed_files import find_change
@@ -36,7 +33,8 @@ from agentevals_action.review.change.selection import (
 )
 from agentevals_action.review.change.target_permissions import read_permissions
 from agentevals_action.review.comparison.decision_rule import require_decidable
-from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
+from agentevals_action.review.plan import Plan, find_plan, part_of_shard, select_tests
+from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import (
     Checkout,
@@ -49,17 +47,6 @@ from agentevals_action.suites.configuration_file import read_quarantines, with_c
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import Redactor, redact
 from agentevals_action.targets.calls.reply_store import check_cache
-
-
-@dataclass(frozen=True)
-class RunnableSuites:
-    """What runs: the suites of head by path with the reasons, and the same suites on base by their
-    path on head. `missing` are diagnostics of suites that cannot run."""
-
-    selections: tuple[Selection, ...]
-    head: Mapping[str, Suite]
-    base: Mapping[str, Suite]
-    missing: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -79,8 +66,8 @@ class ReviewInputs:
     suites: Suites
     change: Change
     selected: SelectedSuites
-    plan: RunnableSuites
-    part: RunnableSuites
+    plan: Plan
+    part: Plan
     kept: Mapping[Key, TestResult]
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
@@ -224,11 +211,11 @@ async def _read_inputs(
     _choose_setup_tree(engine, base)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
-    plan = await asyncio.to_thread(_plan, selected, suites, base, engine, job)
+    plan = await asyncio.to_thread(find_plan, selected, suites, base, engine, job)
     quarantines = await _read_quarantines(request, checkout, base)
     if request.run:
-        plan = _select_tests(request.run, plan, quarantines)
-    part = _part(plan, settings.shard) if settings.shard else plan
+        plan = select_tests(request.run, plan, quarantines)
+    part = part_of_shard(plan, settings.shard) if settings.shard else plan
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
@@ -275,21 +262,6 @@ async def _uncommitted(request: ReviewRequest) -> tuple[str, ...]:
     )
 
 
-def _select_tests(run: LocalRun, plan: RunnableSuites, quarantines: Quarantines) -> RunnableSuites:
-    """The tests that the command `run` selects. InvalidInput if a target or the quarantine cannot
-    be used."""
-    if plan.missing:
-        errors = tuple(map(str, plan.missing))
-        raise InvalidInput("targets cannot be used, nothing was run", errors=errors)
-    if quarantines.errors:
-        errors = tuple(map(str, quarantines.errors))
-        number = counted(len(errors), "error")
-        raise InvalidInput(f"{number} in the quarantine, nothing was run", errors=errors)
-    head = {suite.path: suite for suite in run.select(tuple(plan.head.values()))}
-    selections = tuple(each for each in plan.selections if each.path in head)
-    return replace(plan, selections=selections, head=head)
-
-
 async def _record_watched(
     engine: Engine,
     repository: GitRepository | None,
@@ -331,51 +303,6 @@ def _choose_setup_tree(engine: Engine, base: Base) -> None:
         engine.refuse_setup(f"it runs in the tree of base, and {base.problem}")
 
 
-def _plan(
-    selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job
-) -> RunnableSuites:
-    """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
-    the job has no secrets: then its tests end in errors."""
-    by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
-    on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
-    missing = {
-        selection.path: engine.target_errors(by_path[selection.path])
-        for selection in (() if job.without_secrets else selected.selections)
-    }
-    ready = tuple(each for each in selected.selections if not missing.get(each.path))
-    base_paths = {each.path: each.base_path or each.path for each in ready}
-    return RunnableSuites(
-        ready,
-        {path: by_path[path] for path in base_paths},
-        {path: on_base[there] for path, there in base_paths.items() if there in on_base},
-        distinct(missing.values()),
-    )
-
-
-def _part(plan: RunnableSuites, shard: Shard) -> RunnableSuites:
-    """The tests of a shard, and the suites that have some of them."""
-    sides = (plan.head, plan.base)
-    tests = {
-        path: tuple(test for side in sides if path in side for test in side[path].tests)
-        for path in plan.head
-    }
-    names = part_of(tests, shard)
-
-    def reduced(suites: Mapping[str, Suite]) -> Mapping[str, Suite]:
-        return {
-            path: reduce_suite(suite, names[path], shard.total)
-            for path, suite in suites.items()
-            if path in names
-        }
-
-    return replace(
-        plan,
-        selections=tuple(each for each in plan.selections if each.path in names),
-        head=reduced(plan.head),
-        base=reduced(plan.base),
-    )
-
-
 def _edited_replies(change: Change, settings: Settings) -> str:
     """The sentence about the stored replies that the change edits, empty if there are none."""
     if settings.cache != "replay":
@@ -387,7 +314,7 @@ def _edited_replies(change: Change, settings: Settings) -> str:
     return f"the change edits stored replies, which decide about the outcome: {list_paths(edited)}"
 
 
-def _find_edits(plan: RunnableSuites, engine: Engine) -> dict[str, SuiteEdits]:
+def _find_edits(plan: Plan, engine: Engine) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs."""
     describe = engine.fingerprints
     return {path: find_edits(describe, plan.head[path], base) for path, base in plan.base.items()}
