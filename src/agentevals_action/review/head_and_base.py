@@ -28,6 +28,7 @@ from agentevals_action.review.comparison.compare import as_head_scores, find_sus
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
     FreshSamples,
+    Suspect,
     assess,
     priors_of,
 )
@@ -123,18 +124,7 @@ class HeadAndBase:
         """The results of both sides with the fresh samples of the confirmation: those of suspects,
         and those of tests that block by themselves. A shard takes all samples that may be
         needed, because it does not know the number of all suspects."""
-        if not policy.confirm:
-            return head, base
-        on_base = _by_suite(base)
-        suspects = [
-            suspect
-            for path, rows in _by_suite(head).items()
-            for suspect in find_suspects(path, rows, on_base.get(path, ()))
-        ]
-        blocking = _blocking(head, policy.fail_on)
-        certain = self._deterministic({path for path, _ in (*(s.key for s in suspects), *blocking)})
-        suspects = [suspect for suspect in suspects if suspect.key not in certain]
-        failing = [key for key in blocking if key not in certain]
+        suspects, failing = self._to_sample(head, base, policy)
         keys = {*failing, *(suspect.key for suspect in suspects)}
         if not keys:
             return head, base
@@ -163,7 +153,7 @@ class HeadAndBase:
             policy.confirm, None if is_shard else policy.alpha / max(len(suspects), 1)
         )
         priors = priors_of(
-            {path: list(map(as_head_scores, rows)) for path, rows in on_base.items()}
+            {path: list(map(as_head_scores, rows)) for path, rows in _by_suite(base).items()}
         )
         fresh = await confirm(
             suspects, plan, priors, resampler, resampler.on_base, lambda: report("settled", 1)
@@ -182,6 +172,27 @@ class HeadAndBase:
             for key, taken in sampled.items()
         }
         return _with_fresh(head, base, {**fresh, **more})
+
+    def _to_sample(
+        self, head: Rows, base: Rows, policy: Policy
+    ) -> tuple[Sequence[Suspect], Sequence[Key]]:
+        """The suspects, and the tests that block by themselves, about which fresh samples reveal
+        something."""
+        if not policy.confirm:
+            return (), ()
+        on_base = _by_suite(base)
+        suspects = [
+            suspect
+            for path, rows in _by_suite(head).items()
+            for suspect in find_suspects(path, rows, on_base.get(path, ()))
+        ]
+        blocking = _blocking(head, policy.fail_on)
+        keys = (*(suspect.key for suspect in suspects), *blocking)
+        certain = self._deterministic({path for path, _ in keys})
+        return (
+            [suspect for suspect in suspects if suspect.key not in certain],
+            [key for key in blocking if key not in certain],
+        )
 
     def _deterministic(self, paths: Collection[str]) -> frozenset[Key]:
         """The deterministic tests of these suites: in a replay, all."""
