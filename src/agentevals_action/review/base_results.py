@@ -21,17 +21,16 @@ async def find_base(inputs: ReviewInputs) -> FoundSuites:
     name = settings.baseline
     wanted = name != "none" and bool(base.sha or base.problem)
     reason = "`baseline` is `none`" if name == "none" else base.reason
+    info = BaselineInfo(
+        name,
+        wanted=wanted,
+        commit=base.sha,
+        commit_time=base.time,
+        reason="" if wanted else reason,
+        problem=base.problem if wanted else "",
+    )
     if not wanted or base.root is None:
-        info = BaselineInfo(
-            name,
-            wanted=wanted,
-            commit=base.sha,
-            commit_time=base.time,
-            reason=reason,
-            problem=base.problem if wanted else "",
-        )
         return FoundSuites(BaseResults(info), {}, {})
-    info = BaselineInfo(name, wanted=True, commit=base.sha, commit_time=base.time)
     names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
     sources = [await _open(inputs, each) for each in names.get(name, [name])]
     suites = {suite.path: suite for suite in base.suites}

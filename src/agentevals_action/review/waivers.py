@@ -10,7 +10,7 @@ from agentevals_action.model import path_patterns
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
-from agentevals_action.model.result import SuiteSummary, TestResult
+from agentevals_action.results.summary import summarise
 
 _VERDICTS = {
     "pass": "pass",
@@ -72,33 +72,17 @@ def without_quarantined(suites: Iterable[SuiteComparison]) -> tuple[SuiteCompari
     quarantine is left out; a suite that never had a test stays."""
     found = []
     for suite in suites:
-        out = [test for test in suite.tests if test.quarantine]
-        head = _without(suite.head, (test.head for test in out))
-        if out and suite.head and suite.head.total and head and not head.total:
-            continue
-        base = _without(suite.base, (test.base for test in out))
         tests = tuple(test for test in suite.tests if not test.quarantine)
-        found.append(replace(suite, tests=tests, head=head, base=base) if out else suite)
+        if len(tests) == len(suite.tests):
+            found.append(suite)
+        elif any(test.head for test in tests):
+            head, base = (
+                summarise(suite.path, suite.name, [row for row in rows if row])
+                for rows in ([test.head for test in tests], [test.base for test in tests])
+            )
+            base_summary = base if suite.base else None
+            found.append(replace(suite, tests=tests, head=head, base=base_summary))
     return tuple(found)
-
-
-def _without(
-    summary: SuiteSummary | None, results: Iterable[TestResult | None]
-) -> SuiteSummary | None:
-    if summary is None:
-        return None
-    verdicts = Counter(result.verdict or "error" for result in results if result)
-    passed, errored = summary.passed - verdicts["pass"], summary.errored - verdicts["error"]
-    total = summary.total - verdicts.total()
-    return replace(
-        summary,
-        total=total,
-        passed=passed,
-        borderline=summary.borderline - verdicts["borderline"],
-        failed=summary.failed - verdicts["fail"],
-        errored=errored,
-        pass_rate=passed / (total - errored) if total > errored else None,
-    )
 
 
 def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
