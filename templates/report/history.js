@@ -1,13 +1,9 @@
 const ROWS = 30; // runs that are listed at once
 const HEIGHT = 170; // of a chart, in pixels
-const MARGIN = { top: 18, right: 8, bottom: 20, left: 52 };
+const MARGIN = { top: 18, right: 8, bottom: 20, left: 60 };
 const DOTS = 60; // runs up to which each has a dot
-const RATE = ["time", "commit", "passed", "scored", "low", "high"];
-const POINT = [...RATE, "errored", "cost", "question", "grading", "agent"];
 
-const named = (names, rows) => rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
-const suites = data.suites.map((suite) => ({ path: suite.path, points: named(POINT, suite.points) }));
-const overall = named(RATE, data.overall);
+const { suites } = data;
 
 // --- figures
 
@@ -172,28 +168,24 @@ function runsTable(points) {
 // --- the page; the hash holds the suite
 
 const section = document.getElementById("over-time");
-const select = element("select", { onchange: () => { location.hash = select.value ? `#suite=${encodeURIComponent(select.value)}` : "#charts"; } },
-  element("option", { value: "" }, "all suites"), suites.map((suite) => element("option", { value: suite.path }, suite.path)));
+const select = element("select", { onchange: () => { location.hash = `#suite=${encodeURIComponent(select.value)}`; } },
+  suites.map((suite) => element("option", { value: suite.path }, suite.path)));
 const list = element("div", { id: "charts-list" });
 const below = element("div", {});
 const keys = element("p", { class: "keys small muted" }, CHANGES.map(([, letter, word]) => element("span", {}, `${letter}: ${word} changed`)), element("span", {}, "The shaded band is the 95 % interval."));
 
+/** The suite of the address, else the first one. */
 function chosen() {
   const path = new URLSearchParams(location.hash.slice(1)).get("suite");
-  return suites.findIndex((suite) => suite.path === path);
+  return Math.max(suites.findIndex((suite) => suite.path === path), 0);
 }
 
 function show() {
-  const number = chosen();
-  const suite = suites[number];
-  const points = suite ? suite.points : overall;
-  select.value = suite ? suite.path : "";
-  for (const row of document.querySelectorAll("tr[data-suite]")) row.hidden = Boolean(suite) && Number(row.dataset.suite) !== number;
-  const wanted = suite ? CHARTS.filter((chart) => points.some((point) => !unknown(chart.value(point)))) : points.length ? [{ ...CHARTS[0], title: "Pass rate of all suites" }] : [];
-  charts = wanted.map((chart) => new Chart(chart, points, move));
-  list.className = suite ? "" : "one";
+  const { path, points } = suites[chosen()];
+  select.value = path;
+  charts = CHARTS.filter((chart) => points.some((point) => !unknown(chart.value(point)))).map((chart) => new Chart(chart, points, move));
   list.replaceChildren(...charts.map((chart) => chart.node));
-  below.replaceChildren(...(suite ? [runsTable(points)] : []));
+  below.replaceChildren(runsTable(points));
   redraw(points.length - 1);
 }
 
@@ -206,7 +198,7 @@ if (suites.length) {
   section.hidden = false;
   section.append(element("div", { class: "controls" }, element("label", {}, "Suite", select)), keys, list, below);
   addEventListener("hashchange", () => {
-    if (!/^#(suite=|charts$|$)/.test(location.hash || "#")) return; // the link to the flaky tests
+    if (!location.hash.startsWith("#suite=")) return; // the link to the flaky tests
     show();
     document.getElementById("charts").focus();
   });

@@ -5,14 +5,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from itertools import pairwise
 
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import Fingerprint, TestResult
-
-#: Days without a run after which a suite does not count any more: it may not exist.
-FORGOTTEN_DAYS = 30
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,11 @@ class Point:
     def scored(self) -> int:
         """The number of tests that were scored."""
         return self.tests - self.errored
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share (0-1) of the scored tests that passed; None if none was scored."""
+        return self.passed / self.scored if self.scored else None
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,6 @@ class SuiteTrend:
     path: str
     points: tuple[Point, ...]
     flaky: tuple[FlakyTest, ...] = ()
-
-
-@dataclass(frozen=True)
-class RatePoint:
-    """The pass rate of all suites after the runs of a commit: each suite at its last run."""
-
-    time: str
-    commit: str
-    passed: int
-    scored: int
 
 
 @dataclass
@@ -143,27 +134,3 @@ def _flaky(passes: Mapping[str, Sequence[bool]]) -> Sequence[FlakyTest]:
         if flips := sum(before != after for before, after in pairwise(passed)):
             found.append(FlakyTest(name, sum(passed), len(passed), flips))
     return sorted(found, key=lambda test: (-test.rate, test.id))
-
-
-def overall(trends: Iterable[SuiteTrend]) -> tuple[RatePoint, ...]:
-    """The pass rate over the commits. A suite that did not run for `FORGOTTEN_DAYS` does not
-    count."""
-    runs = sorted(
-        ((trend.path, point) for trend in trends for point in trend.points),
-        key=lambda run: (run[1].time, run[0]),
-    )
-    latest: dict[str, Point] = {}
-    found: dict[str, RatePoint] = {}
-    for path, point in runs:
-        latest[path] = point
-        since = datetime.fromisoformat(point.time) - timedelta(days=FORGOTTEN_DAYS)
-        oldest = since.isoformat(timespec="milliseconds")  # times of runs sort as texts
-        counted = [last for last in latest.values() if last.time >= oldest]
-        found.pop(point.commit, None)  # a commit that ran again is as recent as its last run
-        found[point.commit] = RatePoint(
-            point.time,
-            point.commit,
-            sum(last.passed for last in counted),
-            sum(last.scored for last in counted),
-        )
-    return tuple(rate for rate in found.values() if rate.scored)

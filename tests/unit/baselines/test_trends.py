@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.baselines.trends import FlakyTest, RatePoint, overall, trends_of
+from agentevals_action.baselines.trends import FlakyTest, trends_of
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import TestResult, TraceSummary
 from tests.support import results
@@ -19,7 +19,9 @@ def row(
 ) -> TestResult:
     made = results.result(id, verdict, **fields)
     summary = TraceSummary(cost_usd=cost)
-    return replace(made, samples=tuple(replace(one, trace_summary=summary) for one in made.samples))
+    return replace(
+        made, samples=tuple(replace(sample, trace_summary=summary) for sample in made.samples)
+    )
 
 
 def test_points__count_tests_and_costs_of_each_run() -> None:
@@ -38,8 +40,8 @@ def test_points__count_tests_and_costs_of_each_run() -> None:
 def test_points__mark_what_changed_since_the_run_before() -> None:
     made = results.fingerprint()
     prints = [made, replace(made, agent="0" * 64), replace(made, grading="0" * 64)]
-    (trend,) = trends_of(run(number, row(print=one)) for number, one in enumerate(prints))
-    assert [(one.question, one.grading, one.agent) for one in trend.points] == [
+    (trend,) = trends_of(run(number, row(print=print)) for number, print in enumerate(prints))
+    assert [(point.question, point.grading, point.agent) for point in trend.points] == [
         (0, 0, 0),
         (0, 0, 1),
         (0, 1, 1),
@@ -51,24 +53,9 @@ def test_flaky__is_over_the_samples_of_the_latest_version() -> None:
     verdicts = ["pass", "fail", "pass", "pass"]
     runs = [run(0, row(verdict="fail", print=old), row("steady"))]
     runs += [
-        run(number + 1, row(verdict=one), row("steady")) for number, one in enumerate(verdicts)
+        run(number + 1, row(verdict=verdict), row("steady"))
+        for number, verdict in enumerate(verdicts)
     ]
     (trend,) = trends_of(runs)
     assert trend.flaky == (FlakyTest("t", passed=3, samples=4, flips=2),)
     assert round(trend.flaky[0].rate, 3) == 0.667
-
-
-def test_overall__each_suite_counts_at_its_last_run_for_thirty_days() -> None:
-    trends = trends_of(
-        [
-            run(0, row(path="a"), row(path="b")),
-            run(1, row(path="a", verdict="fail")),
-            run(200, row(path="a")),
-        ]
-    )
-    times = [time_of(number).isoformat(timespec="milliseconds") for number in (0, 1, 200)]
-    assert overall(trends) == (
-        RatePoint(times[0], f"{0:040x}", 2, 2),
-        RatePoint(times[1], f"{1:040x}", 1, 2),
-        RatePoint(times[2], f"{200:040x}", 1, 1),
-    )

@@ -41,9 +41,8 @@ from agentevals_action.results.run_folder import (
     not_completed,
     not_run,
 )
-from agentevals_action.review import pipeline, publish
+from agentevals_action.review import history, pipeline, publish
 from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.history import ShownHistory, store_and_show
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -189,9 +188,9 @@ class _Step:
         async with self._writing_check():
             view, published = await self._publish(await self._results())
         job_log.report_refusal(self.refused)
-        shown = await self._history(view.review)
-        job_log.write_review(view, published, (*self.host.notices, *shown.notices))
-        workflow_commands.append_summary(self.summary, published.summary, shown.chart)
+        notices = await self._store(view.review)
+        job_log.write_review(view, published, (*self.host.notices, *notices))
+        workflow_commands.append_summary(self.summary, published.summary)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
         workflow_commands.write_outputs(self.outputs, outputs)
         return view.review.decision.exit_code
@@ -321,12 +320,13 @@ class _Step:
         )
         return build_view(review, links)
 
-    async def _history(self, review: Review) -> ShownHistory:
+    async def _store(self, review: Review) -> Sequence[str]:
+        """Stores the results of the default branch."""
         if self.claimed:  # there is no clone
-            return ShownHistory()
+            return ()
         runner = self.runner
         commits = f"{runner.server_url}/{runner.repository}/commit/"
-        return await store_and_show(
+        return await history.store(
             review, self.job, self.workspace, self._data_branch, runner.run_id, commits
         )
 

@@ -94,15 +94,13 @@ def write_outputs(file: CommandFile, outputs: Mapping[str, str]) -> None:
     file.append("".join(parts))
 
 
-def append_summary(file: CommandFile, markdown: str, chart: str = "") -> None:
+def append_summary(file: CommandFile, markdown: str) -> None:
     """Appends Markdown to the job summary, visibly cut to GitHub's limit, above which GitHub shows
     nothing, and a chart if all of it has space."""
     free = limits.STEP_SUMMARY_BYTES - file.size
     text = markdown if markdown.endswith("\n") else f"{markdown}\n"
     size = len(text.encode("utf-8", "replace"))
-    if size + len(chart.encode()) <= free:
-        text += chart
-    elif size > free:
+    if size > free:
         kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
         text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
     file.append(text)

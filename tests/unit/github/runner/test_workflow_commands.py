@@ -82,18 +82,6 @@ def test_summary__stays_under_a_mebibyte_with_a_note(tmp_path: Path, before: int
     assert set(added.split("\n\n**")[0].splitlines()) == {"zeile ü😀"}
 
 
-@pytest.mark.parametrize(("free", "has_chart"), [(16, True), (15, False)])
-def test_summary__has_its_chart_only_if_all_of_it_has_space(
-    tmp_path: Path, free: int, has_chart: bool
-) -> None:
-    # A fence that is not closed would hide what follows.
-    path = tmp_path / "summary"
-    path.write_text("x" * (1024 * 1024 - free))
-    file = CommandFile("GITHUB_STEP_SUMMARY", path)
-    workflow_commands.append_summary(file, "text\n", "``\nchart\n``")
-    assert path.read_text().lstrip("x") == ("text\n``\nchart\n``" if has_chart else "text\n")
-
-
 def test_summary__of_a_full_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "summary"
     path.write_text("x" * 1024 * 1024)
