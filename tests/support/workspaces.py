@@ -12,6 +12,7 @@ from agentevals_action.execution.workspaces.pool import (
     WorkspaceSession,
 )
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from tests.support import suites
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"}
@@ -41,6 +42,7 @@ def run(
     keep: Path | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
     path: str = "EVAL.yaml",
+    isolation: Isolation = NO_ISOLATION,
 ) -> Run:
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
@@ -53,6 +55,7 @@ def run(
         notices.append,
         JudgeTrees().copy_template,
         keep,
+        isolation,
     )
     return Run(suites.load_valid(root, path), WorkspacePool(options), notices)
 

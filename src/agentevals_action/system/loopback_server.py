@@ -4,7 +4,7 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 import h11
@@ -71,7 +71,7 @@ class LoopbackServer:
         closes all connections. OSError if no port can be opened."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._serve(_Connection(reader, writer)))
+            task = asyncio.create_task(self._serve(reader, writer))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
             task.add_done_callback(lambda _: writer.transport.abort())
@@ -97,18 +97,38 @@ class LoopbackServer:
                 while self._connections:
                     await asyncio.wait(self._connections)
 
-    async def _serve(self, connection: "_Connection") -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers the one request of a connection. A slow client needs no time limit: all
         connections end with the server."""
+        protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         with suppress(ConnectionError):  # the client may disconnect: nobody waits for the answer
             try:
-                answer = await self.answer(await self._read(connection))
+                answer = await self.answer(await self._read(protocol, reader, writer))
             except RefusedRequest as error:
                 answer = self.refuse(error)
-            await connection.send(answer)
+            headers = {
+                "Content-Type": answer.content_type,
+                "Connection": "close",
+                **answer.headers,
+                "Content-Length": str(len(answer.body)),
+            }
+            head = h11.Response(
+                status_code=answer.status,
+                headers=list(headers.items()),
+                reason=answer.status.phrase.encode(),
+            )
+            for event in (head, h11.Data(answer.body), h11.EndOfMessage()):
+                writer.write(protocol.send(event) or b"")
+            await writer.drain()
+            writer.write_eof()
+            # A connection that is closed with unread bytes is reset, and the answer is lost.
+            while await reader.read(MAX_HEAD):
+                pass
 
-    async def _read(self, connection: "_Connection") -> HttpRequest:
-        head = await connection.next_event()
+    async def _read(
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> HttpRequest:
+        head = await _next_event(protocol, reader)
         if not isinstance(head, h11.Request):
             raise ConnectionResetError
         method, target = head.method.decode("ascii"), head.target.decode("latin-1")
@@ -117,60 +137,27 @@ class LoopbackServer:
         self.check(request)
         body = bytearray()
         async with self._reading:
-            await connection.send_continue()
-            while isinstance(data := await connection.next_event(), h11.Data):
+            if protocol.they_are_waiting_for_100_continue:
+                asked = h11.InformationalResponse(status_code=100, headers=[])
+                writer.write(protocol.send(asked) or b"")
+            while isinstance(data := await _next_event(protocol, reader), h11.Data):
                 body += data.data
                 if len(body) > self.max_body:
                     message = f"the body is longer than {self.max_body} bytes"
                     raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        return HttpRequest(method, request.path, headers, bytes(body))
+        return replace(request, body=bytes(body))
 
 
-class _Connection:
-    """One connection; h11 reads and writes the protocol."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-        self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-
-    async def next_event(self) -> object:
-        """The next event. RefusedRequest for what is not HTTP, ConnectionError at the end."""
-        while True:
-            try:
-                event = self._protocol.next_event()
-            except h11.RemoteProtocolError as error:
-                raise RefusedRequest(HTTPStatus(error.error_status_hint), str(error)) from None
-            if event is not h11.NEED_DATA:
-                return event
-            data = await self._reader.read(MAX_HEAD)
-            if not data:
-                raise ConnectionResetError
-            self._protocol.receive_data(data)
-
-    async def send_continue(self) -> None:
-        """Asks for the body if the client waits for that."""
-        if self._protocol.they_are_waiting_for_100_continue:
-            await self._write(h11.InformationalResponse(status_code=100, headers=[]))
-
-    async def send(self, answer: HttpAnswer) -> None:
-        """Sends the answer. What the client still sends is read: a connection that is closed with
-        unread bytes is reset, and the client loses the answer."""
-        headers = {
-            "Content-Type": answer.content_type,
-            "Connection": "close",
-            **answer.headers,
-            "Content-Length": str(len(answer.body)),
-        }
-        reason = answer.status.phrase.encode()
-        await self._write(
-            h11.Response(status_code=answer.status, headers=list(headers.items()), reason=reason),
-            h11.Data(answer.body),
-            h11.EndOfMessage(),
-        )
-        self._writer.write_eof()
-        while await self._reader.read(MAX_HEAD):
-            pass
-
-    async def _write(self, *events: h11.Event) -> None:
-        self._writer.write(b"".join(self._protocol.send(event) or b"" for event in events))
-        await self._writer.drain()
+async def _next_event(protocol: h11.Connection, reader: asyncio.StreamReader) -> object:
+    """The next event of a request. RefusedRequest for what is not HTTP, ConnectionError at the
+    end."""
+    while True:
+        try:
+            event = protocol.next_event()
+        except h11.RemoteProtocolError as error:
+            raise RefusedRequest(HTTPStatus(error.error_status_hint), str(error)) from None
+        if event is not h11.NEED_DATA:
+            return event
+        if not (data := await reader.read(MAX_HEAD)):
+            raise ConnectionResetError
+        protocol.receive_data(data)

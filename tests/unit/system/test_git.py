@@ -53,11 +53,6 @@ def test_root__without_git(made: Repository, tmp_path: Path) -> None:
     assert "there is no command 'git'" in str(caught.value)
 
 
-def test_root__of_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="there is no folder"):
-        asyncio.run(GitRepository.open(tmp_path / "nowhere"))
-
-
 def test_head__of_a_repository_without_a_commit(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="no commit yet"):
         opened(Repository.create(tmp_path / "empty")).head()
@@ -82,12 +77,6 @@ def test_resolve__a_branch_and_what_is_none(made: Repository) -> None:
     assert [repository.resolve(text) for text in ("nothing", "", "--all", "HEAD:EVAL.yaml")] == [
         None
     ] * 4
-
-
-def test_parents__of_a_merge_commit(tmp_path: Path) -> None:
-    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
-    assert opened(request.origin).parents(request.merge) == (request.main, request.head)
-    assert opened(request.origin).parents(request.base) == ()
 
 
 def test_parents__in_a_clone_of_depth_one(tmp_path: Path) -> None:
@@ -124,13 +113,6 @@ def test_fetch__a_complete_clone_stays_complete(tmp_path: Path) -> None:
     assert not workspace.is_shallow()
 
 
-def test_fetch__what_the_origin_does_not_have(tmp_path: Path) -> None:
-    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
-    workspace = opened(request.checkout(tmp_path / "workspace", request.merge))
-    with pytest.raises(GitError, match="`git fetch` failed"):
-        workspace.fetch("9" * 40)
-
-
 def test_merge_base__and_none(tmp_path: Path) -> None:
     request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
     origin = opened(request.origin)
@@ -158,7 +140,16 @@ def test_changed_files__of_every_kind(made: Repository) -> None:
     assert set(opened(made).changed_files(head, first)) >= {ChangedFile("new.txt", "removed")}
 
 
-NAMES = ("prüfung/ä b.yaml", "tab\there", "line\nbreak", 'quote"d', "-option", "日本.md", " blank ")
+NAMES = (
+    os.fsdecode(b"caf\xe9.md"),
+    "prüfung/ä b.yaml",
+    "tab\there",
+    "line\nbreak",
+    'quote"d',
+    "-option",
+    "日本.md",
+    " blank ",
+)
 
 
 def test_changed_files__any_name(made: Repository) -> None:
@@ -166,14 +157,6 @@ def test_changed_files__any_name(made: Repository) -> None:
     head = made.commit("names", dict.fromkeys(NAMES, "x"))
     assert {file.path for file in opened(made).changed_files(first, head)} == set(NAMES)
     assert set(NAMES) <= set(opened(made).listing().files)
-
-
-def test_changed_files__a_name_that_is_no_utf8(made: Repository) -> None:
-    first = made.head()
-    name = os.fsdecode(b"caf\xe9.md")
-    head = made.commit("latin", {name: "x"})
-    assert opened(made).changed_files(first, head) == (ChangedFile(name, "added"),)
-    assert name in opened(made).listing().files
 
 
 def test_changed_files__the_users_configuration_changes_nothing(made: Repository) -> None:
@@ -207,12 +190,6 @@ def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Rep
         ChangedFile("new.yaml", "added"),
         ChangedFile("src/agent.py", "removed"),
     }
-
-
-def test_changed_files__a_touched_file_with_the_same_content_is_none(made: Repository) -> None:
-    path = made.path / "EVAL.yaml"
-    os.utime(path, (1, 1))
-    assert opened(made).changed_files(made.head()) == ()
 
 
 def test_files__tracked_and_new_but_neither_ignored_nor_deleted(made: Repository) -> None:
@@ -258,36 +235,26 @@ def serving() -> Iterator[tuple[str, list[list[str] | None]]]:
         yield server.url, seen
 
 
-def test_token__one_header_in_place_of_the_one_that_checkout_left(made: Repository) -> None:
+@pytest.mark.parametrize(
+    ("token", "own_server", "header"),
+    [
+        ("ghs_new", True, "basic " + base64.b64encode(b"x-access-token:ghs_new").decode()),
+        ("ghs_new", False, "basic b2xkOm9sZA=="),
+        (None, True, "basic b2xkOm9sZA=="),
+    ],
+)
+def test_token__is_the_one_header_for_its_server(
+    made: Repository, token: str | None, own_server: bool, header: str
+) -> None:
     with serving() as (url, seen):
         made.git("remote", "add", "origin", f"{url}/acme/agent")
         made.git("config", f"http.{url}/.extraheader", "AUTHORIZATION: basic b2xkOm9sZA==")
-        with pytest.raises(GitError) as caught:
-            opened(made, token="ghs_new", server_url=f"{url}/").fetch("9" * 40)
-    assert seen == [["basic " + base64.b64encode(b"x-access-token:ghs_new").decode()]]
+        server_url = f"{url}/" if own_server else "https://github.com"
+        with pytest.raises(GitError, match="`git fetch` failed") as caught:
+            opened(made, token=token, server_url=server_url).fetch("9" * 40)
+    assert seen == [[header]]
     assert "ghs_new" not in str(caught.value) + caught.value.hint
     assert "ghs_new" not in (made.path / ".git" / "config").read_text()
-
-
-def test_token__stays_with_its_server(made: Repository) -> None:
-    with serving() as (url, seen):
-        made.git("remote", "add", "origin", f"{url}/acme/agent")
-        with pytest.raises(GitError):
-            opened(made, token="ghs_new", server_url="https://github.com").fetch("9" * 40)
-    assert seen == [None]
-
-
-def test_token__without_one_the_checkouts_own_is_used(made: Repository) -> None:
-    with serving() as (url, seen):
-        made.git("remote", "add", "origin", f"{url}/acme/agent")
-        made.git("config", f"http.{url}/.extraheader", "AUTHORIZATION: basic b2xkOm9sZA==")
-        with pytest.raises(GitError):
-            opened(made).fetch("9" * 40)
-    assert seen == [["basic b2xkOm9sZA=="]]
-
-
-def test_token__is_in_no_representation(made: Repository) -> None:
-    assert "ghs_new" not in repr(GitRepository(made.path, token="ghs_new"))
 
 
 #: Starts the real git and notes its command, and whether its environment holds the token.
