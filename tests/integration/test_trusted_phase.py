@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import InvalidInput
+from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.check_run import branch_digest
+from agentevals_action.github.first_phase import FirstPhase, NothingToPublish, read_completed
 from agentevals_action.results.run_folder import read_archive
-from tests.support import payloads
+from tests.support import github_jobs, payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import moment
@@ -229,45 +230,49 @@ def test_archive__that_is_refused_is_red(trusted: Trusted, report: Report) -> No
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        (None, "left no artifact `agentevals-report`"),
         ({"name": "other"}, "left no artifact `agentevals-report`"),
         ({"of_run": 901}, "left no artifact `agentevals-report`"),
         ({"expired": True}, "has expired"),
+        ({"size": 1 << 30}, "is larger than 64 MiB"),
     ],
 )
 def test_artifact__another_one_is_not_used(
-    trusted: Trusted, report: Report, facts: dict[str, Any] | None, reason: str
+    trusted: Trusted, facts: dict[str, Any], reason: str
 ) -> None:
-    if facts is not None:
-        trusted.leave(report, **facts)
+    trusted.leave({"results.jsonl": b""}, **facts)
+    completed = read_completed(payloads.workflow_run_event({"id": RUN, **trusted.run}))
+    phase = FirstPhase(github_jobs.api(trusted.server), "agentevals", completed)
+    with pytest.raises(HostError, match=reason):
+        phase.results()
+
+
+def test_artifact__a_missing_one_asks_for_a_person(trusted: Trusted) -> None:
     done = trusted.publish({"on-inconclusive": "pass"})
     assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
-    assert reason in done.summary
+    assert "left no artifact `agentevals-report`" in done.summary
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda it: setattr(it.announced, "state", "closed"), "pull request 7 is closed"),
-        (lambda it: setattr(it.announced, "head_sha", "e" * 40), "has moved from"),
-        (lambda it: setattr(it.announced, "branch", "other"), "no pull request has the head"),
-        (lambda it: setattr(it.announced, "repository", "eve/agent"), "no pull request has"),
+        (lambda it: setattr(it.announced, "state", "closed"), "no open pull request"),
+        (lambda it: setattr(it.announced, "head_sha", "e" * 40), "no open pull request"),
+        (lambda it: setattr(it.announced, "branch", "other"), "no open pull request"),
+        (lambda it: setattr(it.announced, "repository", "eve/agent"), "no open pull request"),
+        (lambda it: it.run.update(head_repository=None), "no open pull request"),
         (lambda it: it.run.update(event="push"), "not that of a pull request"),
         (lambda it: it.run.update(head_repository={"full_name": "acme/agent"}), "reported itself"),
         (lambda it: it.run.update(status="in_progress"), "is not completed"),
-        (lambda it: it.run.update(head_repository=None), "is gone"),
+        (lambda it: it.run.update(run_attempt=2), "has a newer attempt"),
     ],
 )
 def test_pull_request__another_or_a_moved_one_gets_nothing(
-    trusted: Trusted, report: Report, change: Callable[[Trusted], None], reason: str
+    trusted: Trusted, change: Callable[[Trusted], None], reason: str
 ) -> None:
-    trusted.leave(report)
+    completed = read_completed(payloads.workflow_run_event({"id": RUN, **trusted.run}))
     change(trusted)
-    done = trusted.publish()
-    assert done.code == 0, done.log
-    assert reason in done.summary
-    assert trusted.conclusions() == []
-    assert trusted.server.comments == ()
+    with pytest.raises(NothingToPublish, match=reason):
+        FirstPhase(github_jobs.api(trusted.server), "agentevals", completed).pull()
 
 
 @pytest.mark.parametrize(("branch", "written"), [("main", 1), ("release", 2)])
@@ -285,19 +290,13 @@ def test_requested_run__its_check_for_the_same_base_branch_stays(
     assert ("which a maintainer requested" in done.summary) == (written == 1)
 
 
-def test_attempt__an_older_one_gets_nothing(trusted: Trusted, report: Report) -> None:
+def test_run__with_nothing_to_publish_is_green(trusted: Trusted, report: Report) -> None:
     trusted.leave(report)
-    event = payloads.workflow_run_event({"id": RUN, **trusted.run})
-    trusted.run["run_attempt"] = 2
-    workspace = trusted.folder / "workspace"
-    workspace.mkdir()
-    job = Job(
-        workspace, trusted.server, event, trusted.pull.main, trusted.folder / "r", "workflow_run"
-    )
-    done = job.finish()
+    trusted.announced.head_sha = "e" * 40
+    done = trusted.publish()
     assert done.code == 0, done.log
-    assert "has a newer attempt" in done.summary
-    assert trusted.conclusions() == []
+    assert "Nothing was published: no open pull request has the head" in done.summary
+    assert (trusted.conclusions(), trusted.server.comments) == ([], ())
 
 
 def test_mode__publish_needs_a_completed_run(trusted: Trusted) -> None:

@@ -1,21 +1,26 @@
 """The first phase of a pull request that gets no token: its run, its pull request, and the results
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
-from github.WorkflowRun import WorkflowRun
+import httpx
+from github.Artifact import Artifact
 from pydantic import AliasPath, Field
 
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import GitHubApi, as_host_errors
-from agentevals_action.github.artifact_archives import read_archive
+from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.events import DEPENDABOT, Payload, PullRequest, read_payload
 
 #: The artifact of the first phase.
 ARTIFACT = "agentevals-report"
+#: Size limit of an archive in bytes, and time limit of its download in seconds.
+ARCHIVE_BYTES = 64 * 1024 * 1024
+_DOWNLOAD_SECONDS = 120.0
 _readable = partial(as_host_errors, "the first phase could not be read")
 
 
@@ -45,55 +50,45 @@ class FirstPhase:
     def __init__(self, api: GitHubApi, gate: str, completed: CompletedRun) -> None:
         self._api, self._gate = api, gate
         with _readable("actions: read"):
-            run = self._api.repository.get_workflow_run(completed.id).complete()
-            is_own = self._head_repository(run) == self._api.full_name
+            self._run = run = api.repository.get_workflow_run(completed.id).complete()
+            self._head_repository = run.head_repository and run.head_repository.full_name
             is_dependabot = run.actor is not None and run.actor.login == DEPENDABOT
+        reason = ""
         if completed.action != "completed" or run.status != "completed":
-            raise NothingToPublish(f"the run {run.id} is not completed")
-        if run.event != "pull_request":
-            raise NothingToPublish(f"the run {run.id} is not that of a pull request")
-        if run.run_attempt != completed.attempt:
-            raise NothingToPublish(f"the run {run.id} has a newer attempt")
-        if is_own and not is_dependabot:
-            raise NothingToPublish(
-                f"the run {run.id} is of a branch of this repository, and reported itself"
-            )
-        self._run = run
+            reason = "is not completed"
+        elif run.event != "pull_request":
+            reason = "is not that of a pull request"
+        elif run.run_attempt != completed.attempt:
+            reason = "has a newer attempt"
+        elif self._head_repository == api.full_name and not is_dependabot:
+            reason = "is of a branch of this repository, and reported itself"
+        if reason:
+            raise NothingToPublish(f"the run {run.id} {reason}")
 
     def pull(self) -> PullRequest:
         """The open pull request whose head the run is of. Raises NothingToPublish.
 
         Attack: the artifact, or the event's list of pull requests, names another pull request. For
         a fork that list is empty."""
-        run = self._run
-        repository = self._head_repository(run)
-        if not repository or not run.head_branch:
-            raise NothingToPublish("the repository of the pull request's head is gone")
-        head = f"{repository.partition('/')[0]}:{run.head_branch}"
-        with _readable("pull-requests: read"):
-            listed = self._api.repository.get_pulls(state="all", head=head)
-            pulls = [
-                pull for pull in listed if pull.head.repo and pull.head.repo.full_name == repository
-            ]
-            opened = [
-                PullRequest.from_reply(pull.raw_data) for pull in pulls if pull.state == "open"
-            ]
-        current = [pull for pull in opened if pull.head_sha == run.head_sha]
-        if len(current) == 1:
-            return current[0]
-        if current:
-            numbers = ", ".join(str(pull.number) for pull in current)
+        run, repository = self._run, self._head_repository
+        found: list[PullRequest] = []
+        if repository and run.head_branch:
+            head = f"{repository.partition('/')[0]}:{run.head_branch}"
+            with _readable("pull-requests: read"):
+                opened = [
+                    PullRequest.from_reply(pull.raw_data)
+                    for pull in self._api.repository.get_pulls(state="open", head=head)
+                    if pull.head.repo and pull.head.repo.full_name == repository
+                ]
+            found = [pull for pull in opened if pull.head_sha == run.head_sha]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            numbers = ", ".join(str(pull.number) for pull in found)
             raise NothingToPublish(f"the pull requests {numbers} have the same head")
-        if opened:
-            raise NothingToPublish(
-                f"the head of the pull request {opened[0].number} has moved from "
-                f"{run.head_sha[:12]} to {opened[0].head_sha[:12]}"
-            )
-        if pulls:
-            latest = max(pulls, key=lambda pull: pull.number)
-            word = "merged" if latest.merged_at else "closed"
-            raise NothingToPublish(f"the pull request {latest.number} is {word}")
-        raise NothingToPublish(f"no pull request has the head of the run {run.id}")
+        raise NothingToPublish(
+            f"no open pull request has the head {run.head_sha[:12]}: it was closed, or has moved"
+        )
 
     def require_undecided(self, pull: PullRequest) -> None:
         """Raises NothingToPublish if a requested run has decided about this head and base branch.
@@ -126,9 +121,42 @@ class FirstPhase:
                 f"the run {run.id} left no artifact `{ARTIFACT}`",
                 "let its last step upload the report folder with `if: always()`",
             )
-        return read_archive(self._api, max(found, key=lambda artifact: artifact.id))
+        return self._read(max(found, key=lambda artifact: artifact.id))
 
-    @staticmethod
-    def _head_repository(run: WorkflowRun) -> str | None:
-        """The full name of the repository of the head, None if it is gone."""
-        return run.head_repository.full_name if run.head_repository else None
+    def _read(self, artifact: Artifact) -> bytes:
+        name, content = f"the artifact `{artifact.name}`", None
+        if artifact.expired:
+            raise HostError(f"{name} has expired", "start the run again")
+        if artifact.size_in_bytes <= ARCHIVE_BYTES:
+            with as_host_errors(f"{name} could not be fetched", "actions: read"):
+                content = self._api.repeat(lambda: _download(artifact))
+        if content is None:
+            raise HostError(f"{name} is larger than {ARCHIVE_BYTES >> 20} MiB")
+        return content
+
+
+def _download(artifact: Artifact) -> bytes | None:
+    """The archive, None if it is too large. Its address is on another server, which needs no token
+    and must not receive it."""
+    url = artifact.archive_download_url
+    headers, _ = artifact.requester.requestJsonAndCheck("GET", url)
+    address = str(headers.get("location", ""))
+    if urlsplit(address).scheme not in {"https", urlsplit(url).scheme}:
+        raise ApiError("unavailable", "no valid address of the archive")
+    deadline = time.monotonic() + _DOWNLOAD_SECONDS
+    content = bytearray()
+    try:
+        with httpx.stream("GET", address, timeout=30) as response:
+            if response.status_code != httpx.codes.OK:
+                message = f"the address of the archive replied {response.status_code}"
+                raise ApiError("unavailable", message)
+            for part in response.iter_bytes():
+                content += part
+                if len(content) > ARCHIVE_BYTES:
+                    return None
+                if time.monotonic() > deadline:
+                    raise ApiError("unavailable", "the download of the archive is too slow")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        message = f"the archive could not be downloaded ({type(error).__name__})"
+        raise ApiError("unavailable", message) from error
+    return bytes(content)
