@@ -10,18 +10,8 @@ from typing import Any
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import requests
-from agentevals_action.targets.formats.base import (
-    Item,
-    WireMessage,
-    call_name,
-    objects,
-    optional_text,
-    output_text,
-    read_usage,
-    reply_trace,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base, requests
+from agentevals_action.targets.formats.base import Item, WireMessage
 from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
@@ -81,18 +71,18 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
 
 def _read_item(item: Item) -> Iterator[WireMessage]:
     content = item.get("content")
-    blocks = () if isinstance(content, str) else objects(item, "content")
+    blocks = () if isinstance(content, str) else base.objects(item, "content")
     texts = [block for block in blocks if block.get("type") == "text"]
-    text = content if isinstance(content, str) else text_of_parts(texts)
+    text = content if isinstance(content, str) else base.text_of_parts(texts)
     if item["role"] == "assistant":
         message = Message("assistant", text, tool_calls=_calls(blocks))
-        usage, model = read_usage(item.get("usage")), optional_text(item.get("model"))
+        usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
         yield WireMessage(message, usage, model)
         return
     for block in blocks:
         if block.get("type") == "tool_result":
-            call_id = optional_text(block.get("tool_use_id"))
-            output = output_text(block.get("content"))
+            call_id = base.optional_text(block.get("tool_use_id"))
+            output = base.output_text(block.get("content"))
             yield WireMessage(Message("tool", output, tool_call_id=call_id))
     if text:
         yield WireMessage(Message("user", text))
@@ -110,10 +100,10 @@ def _calls(blocks: Sequence[Item]) -> tuple[ToolCall, ...]:
     calls = []
     for kind, block in kinds:
         if kind.endswith("tool_use"):
-            call_id = optional_text(block.get("id"))
+            call_id = base.optional_text(block.get("id"))
             output = outputs.get(call_id) if call_id else None
             calls.append(
-                ToolCall(call_name(block, "tool call"), block.get("input"), output, call_id)
+                ToolCall(base.call_name(block, "tool call"), block.get("input"), output, call_id)
             )
     return tuple(calls)
 
@@ -127,7 +117,7 @@ def read_reply(data: Any) -> Trace:
     reason = reply.get("stop_reason")
     if reason == "refusal":
         found = members(reply.get("stop_details"))
-        details = (optional_text(found.get(name)) for name in ("category", "explanation"))
+        details = (base.optional_text(found.get(name)) for name in ("category", "explanation"))
         problem = "the model's vendor refused to answer (stop_reason 'refusal')"
         raise ValueError(": ".join([problem, *filter(None, details)]))
     if reason == "pause_turn":
@@ -139,4 +129,4 @@ def read_reply(data: Any) -> Trace:
     if not read.message.content and not read.message.tool_calls:
         advice = "; raise `max_tokens` in `config`" if reason == "max_tokens" else ""
         raise ValueError(f"the reply is empty (stop_reason {reason!r}){advice}")
-    return reply_trace([read.message], read.usage, read.model)
+    return base.reply_trace([read.message], read.usage, read.model)

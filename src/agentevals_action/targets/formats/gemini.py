@@ -11,16 +11,8 @@ from typing import Any
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import decoded, members
-from agentevals_action.targets.formats import requests
-from agentevals_action.targets.formats.base import (
-    Item,
-    call_name,
-    objects,
-    optional_text,
-    read_usage,
-    reply_trace,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base, requests
+from agentevals_action.targets.formats.base import Item
 from agentevals_action.targets.formats.requests import Picture
 
 #: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
@@ -84,24 +76,24 @@ def read_reply(data: Any) -> Trace:
     """The trace of generated content without its thoughts, with the code that the vendor ran as
     tool calls; ValueError if it is not that, was blocked or stopped, or has no content."""
     reply = members(data)
-    candidates = objects(reply, "candidates")
+    candidates = base.objects(reply, "candidates")
     if not candidates:
         if reason := members(reply.get("promptFeedback")).get("blockReason"):
             raise ValueError(f"the vendor blocked the prompt ({reason})")
         raise ValueError("the reply is not generated content: `candidates[0]` is missing")
     reason = candidates[0].get("finishReason")
-    details = optional_text(candidates[0].get("finishMessage"))
+    details = base.optional_text(candidates[0].get("finishMessage"))
     # The vendor adds reasons: content with one that is not known is an answer.
     if stopped := _STOPPED.get(str(reason)):
         raise ValueError(f"the vendor stopped the reply ({reason}): {details or stopped}")
-    parts = objects(candidates[0], "content", "parts")
+    parts = base.objects(candidates[0], "content", "parts")
     message = from_wire(parts)
     if not message.content and not message.tool_calls:
         advice = "; raise `maxOutputTokens` in `config`" if reason == "MAX_TOKENS" else ""
         problem = f"the reply is empty (finishReason {reason!r})"
         raise ValueError(f"{': '.join(filter(None, [problem, details]))}{advice}")
-    usage = read_usage(reply.get("usageMetadata"))
-    return reply_trace([message], usage, reply.get("modelVersion"))
+    usage = base.read_usage(reply.get("usageMetadata"))
+    return base.reply_trace([message], usage, reply.get("modelVersion"))
 
 
 def from_wire(parts: Sequence[Item]) -> Message:
@@ -113,10 +105,13 @@ def from_wire(parts: Sequence[Item]) -> Message:
         call, code = part.get("functionCall"), part.get("executableCode")
         if call is not None:
             call = members(call)
-            name, call_id = call_name(call, "function call"), optional_text(call.get("id"))
+            name, call_id = (
+                base.call_name(call, "function call"),
+                base.optional_text(call.get("id")),
+            )
             calls.append(ToolCall(name, call.get("args", {}), id=call_id))
         elif code is not None:
             result = members(members(following).get("codeExecutionResult"))
             arguments = {name: members(code).get(name) for name in ("language", "code")}
             calls.append(ToolCall("code_execution", arguments, result.get("output")))
-    return Message("assistant", text_of_parts(parts), tool_calls=tuple(calls))
+    return Message("assistant", base.text_of_parts(parts), tool_calls=tuple(calls))

@@ -8,17 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats.base import (
-    Item,
-    WireMessage,
-    call_name,
-    decode_arguments,
-    objects,
-    optional_text,
-    output_text,
-    read_usage,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base
+from agentevals_action.targets.formats.base import Item, WireMessage
 
 _ROLES: Mapping[str, Role | None] = {
     "human": "user",
@@ -53,20 +44,20 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
 def _read_message(role: Role, fields: Item) -> WireMessage:
     content = fields.get("content")
     if role == "tool":
-        name, call_id = (optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
-        return WireMessage(Message(role, output_text(content), name, call_id))
+        name, call_id = (base.optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
+        return WireMessage(Message(role, base.output_text(content), name, call_id))
     if role != "assistant":
-        return WireMessage(Message(role, text_of_parts(content)))
+        return WireMessage(Message(role, base.text_of_parts(content)))
     # Invalid calls are those whose arguments are not valid JSON.
-    listed = [*objects(fields, "tool_calls"), *objects(fields, "invalid_tool_calls")]
+    listed = [*base.objects(fields, "tool_calls"), *base.objects(fields, "invalid_tool_calls")]
     calls = tuple(
         ToolCall(
-            call_name(call, "tool call"),
-            decode_arguments(call.get("args")),
-            id=optional_text(call.get("id")),
+            base.call_name(call, "tool call"),
+            base.decode_arguments(call.get("args")),
+            id=base.optional_text(call.get("id")),
         )
         for call in listed
     )
-    model = optional_text(members(fields.get("response_metadata")).get("model_name"))
-    usage = read_usage(fields.get("usage_metadata"))
-    return WireMessage(Message(role, text_of_parts(content), tool_calls=calls), usage, model)
+    model = base.optional_text(members(fields.get("response_metadata")).get("model_name"))
+    usage = base.read_usage(fields.get("usage_metadata"))
+    return WireMessage(Message(role, base.text_of_parts(content), tool_calls=calls), usage, model)

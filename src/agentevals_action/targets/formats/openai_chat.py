@@ -12,18 +12,8 @@ from agentevals_action.model.messages import BLOCK_TYPES, ROLES, read_message, r
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import requests
-from agentevals_action.targets.formats.base import (
-    Item,
-    WireMessage,
-    call_name,
-    decode_arguments,
-    objects,
-    optional_text,
-    read_usage,
-    reply_trace,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base, requests
+from agentevals_action.targets.formats.base import Item, WireMessage
 from agentevals_action.targets.formats.requests import Picture
 
 _ROLES = {role: role for role in ROLES} | {"developer": "system", "function": "tool"}
@@ -76,9 +66,9 @@ def _read_message(item: Item, role: str) -> Message:
     if isinstance(content, list) and not all(
         isinstance(part, Mapping) and part.get("type") in BLOCK_TYPES for part in content
     ):
-        content = text_of_parts(content)
+        content = base.text_of_parts(content)
     listed = "tool_calls" if "tool_calls" in item else "toolCalls"
-    calls = objects(item, listed)
+    calls = base.objects(item, listed)
     plain = {**item, "role": role, "content": content or item.get("refusal") or "", listed: None}
     try:
         return replace(read_message(plain), tool_calls=tuple(map(_read_call, calls)))
@@ -89,30 +79,32 @@ def _read_message(item: Item, role: str) -> Message:
 def _read_call(data: Item) -> ToolCall:
     """A call of a function or of a custom tool, or one of our own envelope."""
     function, custom = data.get("function"), data.get("custom")
-    data = {**data, "id": optional_text(data.get("id"))}
+    data = {**data, "id": base.optional_text(data.get("id"))}
     if isinstance(function, Mapping):
         call = read_tool_call({**data, "function": {"name": function.get("name")}})
-        return replace(call, arguments=decode_arguments(function.get("arguments")))
+        return replace(call, arguments=base.decode_arguments(function.get("arguments")))
     if isinstance(custom, Mapping):
-        return ToolCall(call_name(custom, "custom tool call"), custom.get("input"), id=data["id"])
+        return ToolCall(
+            base.call_name(custom, "custom tool call"), custom.get("input"), id=data["id"]
+        )
     return read_tool_call(data)
 
 
 def read_reply(data: Any) -> Trace:
     """The trace of a chat completion; ValueError if it is not one, was filtered or has no
     content."""
-    choices = objects(members(data), "choices")
+    choices = base.objects(members(data), "choices")
     message = choices[0].get("message") if choices else None
     if not isinstance(message, Mapping):
         raise ValueError("the reply is not a chat completion: `choices[0].message` is missing")
     reason = choices[0].get("finish_reason")
     if reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")
-    text = text_of_parts(message.get("content"))
+    text = base.text_of_parts(message.get("content"))
     read = _read_message({**message, "content": text}, "assistant")
     if not read.content and not read.tool_calls:
         raise ValueError(f"the reply is empty (finish_reason {reason!r})")
-    return reply_trace([read], read_usage(data.get("usage")), data.get("model"))
+    return base.reply_trace([read], base.read_usage(data.get("usage")), data.get("model"))
 
 
 def read_chunks(chunks: Sequence[Item], is_done: bool) -> Trace:
@@ -121,14 +113,14 @@ def read_chunks(chunks: Sequence[Item], is_done: bool) -> Trace:
     that is not valid, or if the stream ended before the answer did."""
     texts, refusals, calls = list[str](), list[str](), dict[int, dict[str, Any]]()
     finish = None
-    for choice in (choice for chunk in chunks for choice in objects(chunk, "choices")[:1]):
+    for choice in (choice for chunk in chunks for choice in base.objects(chunk, "choices")[:1]):
         finish = choice.get("finish_reason") or finish
         delta = choice.get("delta") or {}
         if not isinstance(delta, Mapping):
             raise ValueError("the stream has a chunk that is not valid: `delta` is not an object")
-        texts.append(text_of_parts(delta.get("content")))
-        refusals.append(text_of_parts(delta.get("refusal")))
-        for part in objects(delta, "tool_calls"):
+        texts.append(base.text_of_parts(delta.get("content")))
+        refusals.append(base.text_of_parts(delta.get("refusal")))
+        for part in base.objects(delta, "tool_calls"):
             _add_call(calls, part)
     if not is_done and finish is None:
         raise ValueError("the stream ended before the answer did")

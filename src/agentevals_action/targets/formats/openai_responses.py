@@ -11,20 +11,8 @@ from typing import Any
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import requests
-from agentevals_action.targets.formats.base import (
-    Item,
-    TemporaryFailure,
-    WireMessage,
-    call_name,
-    decode_arguments,
-    objects,
-    optional_text,
-    output_text,
-    read_usage,
-    reply_trace,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base, requests
+from agentevals_action.targets.formats.base import Item, WireMessage
 from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
@@ -92,9 +80,12 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     in_reply = False
     for item in items:
         kind, role = str(item.get("type", "message")), item.get("role", "assistant")
-        text = text_of_parts(item.get("content"))
+        text = base.text_of_parts(item.get("content"))
         if kind.endswith("_call_output"):
-            output, call_id = output_text(item.get("output")), optional_text(item.get("call_id"))
+            output, call_id = (
+                base.output_text(item.get("output")),
+                base.optional_text(item.get("call_id")),
+            )
             found.append(WireMessage(Message("tool", output, tool_call_id=call_id)))
             in_reply = False
         elif kind.endswith("_call"):
@@ -114,14 +105,14 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
 
 
 def _read_call(kind: str, item: Item) -> ToolCall:
-    name = call_name(item, kind) if kind in _NAMED else optional_text(item.get("name"))
+    name = base.call_name(item, kind) if kind in _NAMED else base.optional_text(item.get("name"))
     if "arguments" in item:
-        arguments = decode_arguments(item["arguments"])
+        arguments = base.decode_arguments(item["arguments"])
     elif "input" in item:
         arguments = item["input"]
     else:
         arguments = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
-    call_id = optional_text(item.get("call_id")) or optional_text(item.get("id"))
+    call_id = base.optional_text(item.get("call_id")) or base.optional_text(item.get("id"))
     return ToolCall(name or kind.removesuffix("_call"), arguments, item.get("output"), call_id)
 
 
@@ -139,12 +130,12 @@ def read_reply(data: Any) -> Trace:
         problem = f"the response was not completed (status {status!r})"
         problem = ": ".join([problem, *details])
         if code in _TEMPORARY:
-            raise TemporaryFailure(problem, limited=code == "rate_limit_exceeded")
+            raise base.TemporaryFailure(problem, limited=code == "rate_limit_exceeded")
         raise ValueError(problem)
     if reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")
-    messages = [read.message for read in from_wire(objects(response, "output"))]
+    messages = [read.message for read in from_wire(base.objects(response, "output"))]
     if not messages:
         status = f"{status!r}, {reason}" if reason else repr(status)
         raise ValueError(f"the reply is empty (status {status})")
-    return reply_trace(messages, read_usage(response.get("usage")), response.get("model"))
+    return base.reply_trace(messages, base.read_usage(response.get("usage")), response.get("model"))

@@ -9,17 +9,8 @@ from dataclasses import replace
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.usage import Usage
-from agentevals_action.targets.formats.base import (
-    Item,
-    WireMessage,
-    call_name,
-    decode_arguments,
-    objects,
-    optional_text,
-    output_text,
-    read_usage,
-    text_of_parts,
-)
+from agentevals_action.targets.formats import base
+from agentevals_action.targets.formats.base import Item, WireMessage
 
 _UNKNOWN_TOOL = "Unknown tool name: "
 
@@ -34,14 +25,14 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages. ValueError for a tool call without a name."""
     found: list[WireMessage] = []
     for item in items:
-        parts = [(str(part.get("part_kind")), part) for part in objects(item, "parts")]
+        parts = [(str(part.get("part_kind")), part) for part in base.objects(item, "parts")]
         if item["kind"] == "request":
             found += [WireMessage(_input(*part), refused=_is_refused(*part)) for part in parts]
         else:
-            usage = read_usage(item.get("usage"))
+            usage = base.read_usage(item.get("usage"))
             # A model's call always has input tokens: zero means that the vendor reported none.
             usage = usage if usage.input_tokens else Usage()
-            model = optional_text(item.get("model_name"))
+            model = base.optional_text(item.get("model_name"))
             found.append(WireMessage(_reply(parts), usage, model))
     return found
 
@@ -54,15 +45,15 @@ def _reply(parts: Sequence[tuple[str, Item]]) -> Message:
     }
     texts, calls = [], []
     for kind, part in parts:
-        arguments = decode_arguments(part.get("args"))
+        arguments = base.decode_arguments(part.get("args"))
         if kind == "text":
-            texts.append(text_of_parts(part.get("content")))
+            texts.append(base.text_of_parts(part.get("content")))
         elif kind.endswith("tool-call") and part.get("tool_kind") == "output":
             # The answer is structured data, which the framework asks for as a call.
             texts.append(json.dumps(arguments, ensure_ascii=False))
         elif kind.endswith("tool-call"):
-            call_id = optional_text(part.get("tool_call_id"))
-            call = ToolCall(call_name(part, kind, "tool_name"), arguments, id=call_id)
+            call_id = base.optional_text(part.get("tool_call_id"))
+            call = ToolCall(base.call_name(part, kind, "tool_name"), arguments, id=call_id)
             if end := returns.get(call_id):
                 call = replace(call, output=end[1].get("content"), refused=_is_refused(*end))
             calls.append(call)
@@ -86,6 +77,6 @@ def _is_refused(kind: str, part: Item) -> bool:
 def _input(kind: str, part: Item) -> Message:
     content = part.get("content")
     if kind.endswith("tool-return") or _is_retry(kind, part):
-        name, call_id = (optional_text(part.get(key)) for key in ("tool_name", "tool_call_id"))
-        return Message("tool", output_text(content), name, call_id)
-    return Message("system" if kind == "system-prompt" else "user", text_of_parts(content))
+        name, call_id = (base.optional_text(part.get(key)) for key in ("tool_name", "tool_call_id"))
+        return Message("tool", base.output_text(content), name, call_id)
+    return Message("system" if kind == "system-prompt" else "user", base.text_of_parts(content))
