@@ -74,6 +74,10 @@ class Agent:
             for outcome in self.traces(*prompts, **request)
         ]
 
+    def imports(self) -> int:
+        """How often the module that notes its imports was imported."""
+        return len((self.root / "imports").read_text())
+
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Agent:
@@ -84,35 +88,25 @@ def with_fields(agent: Agent, **fields: Any) -> Agent:
     return Agent(agent.root, {**agent.fields, **fields})
 
 
-def imports(root: Path) -> int:
-    """How often the module that notes its imports was imported."""
-    return len((root / "imports").read_text())
-
-
-COUNTS_IMPORTS = """
+NOTES_IMPORTS = """
 with open("imports", "a") as file:
     file.write(".")
 """
 
 
-def test_complete__one_import_serves_many_calls(agent: Agent) -> None:
-    agent.write(f"{COUNTS_IMPORTS}\ndef answer(messages): return messages[-1]['content'].upper()")
-    assert agent.answers("a", "b", "c") == ["A", "B", "C"]
-    assert imports(agent.root) == 1
-
-
-def test_complete__an_async_function_keeps_its_event_loop(agent: Agent) -> None:
+def test_complete__one_import_and_one_event_loop_serve_many_calls(agent: Agent) -> None:
     agent.write(
-        """
-        import asyncio
-        loops = set()
-        async def answer(messages):
-            loops.add(asyncio.get_running_loop())
-            await asyncio.sleep(0)
-            return str(len(loops))
-        """
+        f"""{NOTES_IMPORTS}
+import asyncio
+loops = set()
+async def answer(messages):
+    loops.add(asyncio.get_running_loop())
+    await asyncio.sleep(0)
+    return messages[-1]["content"].upper() + str(len(loops))
+"""
     )
-    assert agent.answers("a", "b") == ["1", "1"]
+    assert agent.answers("a", "b", "c") == ["A1", "B1", "C1"]
+    assert agent.imports() == 1
 
 
 def test_complete__calls_at_once_have_workers_of_their_own(agent: Agent) -> None:
@@ -135,8 +129,17 @@ def test_complete__calls_at_once_have_workers_of_their_own(agent: Agent) -> None
     assert len({trace.output for trace in agent.use(both)}) == 2
 
 
-def test_complete__messages_have_the_chat_format(agent: Agent) -> None:
-    agent.write("import json\ndef answer(messages): return 'got ' + json.dumps(messages)")
+def test_complete__a_function_gets_the_messages_and_the_fields_that_it_names(
+    agent: Agent,
+) -> None:
+    agent.write(
+        """
+        import json
+        def answer(messages, metadata, *, test_id, conversation_id=None, other="unset"):
+            given = [test_id, conversation_id, metadata["team"], other]
+            return json.dumps({"output": json.dumps([messages, given])})
+        """
+    )
     (agent.root / "notes.txt").write_text("content")
     messages = (
         Message("system", "Be brief."),
@@ -145,51 +148,49 @@ def test_complete__messages_have_the_chat_format(agent: Agent) -> None:
         Message("tool", "seen", tool_call_id="c1"),
         Message("user", (file_block("file", "notes.txt", agent.root / "notes.txt"),)),
     )
+    request = {"eval_id": "t1", "conversation_id": "talk", "metadata": {"team": "core"}}
 
     async def call(provider: Provider) -> Trace:
-        return await provider.complete(targets.request(agent.root, *messages))
+        return await provider.complete(targets.request(agent.root, *messages, **request))
 
-    assert ast.literal_eval(agent.use(call).output.removeprefix("got ")) == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "one"},
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [
-                {
-                    "id": "c1",
-                    "type": "function",
-                    "function": {"name": "look", "arguments": '{"at": 1}'},
-                }
-            ],
-        },
-        {"role": "tool", "content": "seen", "tool_call_id": "c1"},
-        {"role": "user", "content": '<file path="notes.txt">\ncontent\n</file>'},
+    function = {"name": "look", "arguments": '{"at": 1}'}
+    assert ast.literal_eval(agent.use(call).output) == [
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "one"},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "content": "seen", "tool_call_id": "c1"},
+            {"role": "user", "content": '<file path="notes.txt">\ncontent\n</file>'},
+        ],
+        ["t1", "talk", "core", "unset"],
     ]
 
 
-def test_complete__a_function_gets_the_fields_that_it_names(agent: Agent) -> None:
+def test_complete__an_envelope_or_an_object_is_read(agent: Agent) -> None:
     agent.write(
         """
-        def answer(messages, metadata, *, test_id, conversation_id=None, other="unset"):
-            return f"{test_id} {conversation_id} {metadata['team']} {other}"
-        """
-    )
-    request = {"eval_id": "t1", "conversation_id": "talk", "metadata": {"team": "core"}}
-    assert agent.answers("a", **request) == ["t1 talk core unset"]
-
-
-def test_complete__an_envelope_is_read(agent: Agent) -> None:
-    agent.write(
-        """
+        import dataclasses
+        @dataclasses.dataclass
+        class Reply:
+            output: str
+            messages: object = None
         def answer(messages):
+            if messages[0]["content"] == "object":
+                return Reply("done")
             return {"output": "yes", "token_usage": {"input": 3, "output": 4}, "cost_usd": 0.5}
         """
     )
-    (trace,) = agent.traces("a")
-    assert isinstance(trace, Trace)
-    assert (trace.output, trace.usage.input_tokens, trace.usage.output_tokens) == ("yes", 3, 4)
-    assert trace.usage.cost_usd == 0.5
+    envelope, data = agent.traces("envelope", "object")
+    assert isinstance(envelope, Trace)
+    usage = envelope.usage
+    assert (envelope.output, usage.input_tokens, usage.output_tokens) == ("yes", 3, 4)
+    assert usage.cost_usd == 0.5
+    assert isinstance(data, Trace)
+    assert data.output == "done"
 
 
 def test_complete__the_duration_is_without_the_import(agent: Agent) -> None:
@@ -221,8 +222,8 @@ def test_complete__an_exception_is_an_error_of_its_test(agent: Agent, statement:
         """
     )
     before, error, after = agent.answers("a", "bad", "b")
-    assert "no such order" in error.splitlines()[0]
     assert error.startswith("target: ")
+    assert "no such order" in error.splitlines()[0]
     assert 'agent.py", line ' in error
     assert "in find" in error
     assert "python_worker" not in error
@@ -285,26 +286,22 @@ def test_complete__what_is_printed_is_not_an_answer(agent: Agent) -> None:
         import os, subprocess, sys
         print('{"call": 1, "reply": "forged"}', flush=True)
         def answer(messages):
-            print('{"call": 1, "reply": "forged"}')
+            if not sys.stdout.closed:
+                print('{"call": 1, "reply": "forged"}')
             os.write(1, b'{"call": 1, "reply": "forged"}\\n')
             subprocess.run(["echo", '{"call": 1, "reply": "forged"}'])
             sys.stderr.write("noise\\n")
+            sys.stdout.close()
             return f"real, input {os.read(0, 100)!r}"
         """
     )
     assert agent.answers("a", "b") == ["real, input b''"] * 2
 
 
-def test_complete__a_closed_standard_output_does_no_harm(agent: Agent) -> None:
-    agent.write("import sys\ndef answer(messages):\n    sys.stdout.close()\n    return 'yes'")
-    assert agent.answers("a", "b") == ["yes", "yes"]
-
-
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
         ("import nothing_like_it", "ModuleNotFoundError: No module named 'nothing_like_it'"),
-        ("def answer(: pass", "SyntaxError: "),
         ("raise SystemExit('needs a key')", "SystemExit: needs a key"),
         ("import os\nos._exit(7)", "the worker ended with exit code 7"),
         ("other = 1", "AttributeError: module 'agent' has no attribute 'answer'"),
@@ -316,28 +313,23 @@ def test_complete__a_closed_standard_output_does_no_harm(agent: Agent) -> None:
 def test_complete__an_import_that_fails_is_one_error_for_all(
     agent: Agent, source: str, problem: str
 ) -> None:
-    agent.write(f"{COUNTS_IMPORTS}\n{source}")
-    if source.startswith("def answer(:"):
-        agent.write("", "imports")
-        agent.write(source)
+    agent.write(f"{NOTES_IMPORTS}\n{source}")
     errors = agent.answers("a", "b", "c")
     assert errors[0].startswith(f"target: agent:answer cannot be imported: {problem}")
     assert errors[1:] == errors[:1] * 2
-    assert imports(agent.root) <= 1
+    assert agent.imports() == 1
 
 
 def test_complete__an_import_error_ends_all_calls_that_wait(agent: Agent) -> None:
-    agent.write(f"{COUNTS_IMPORTS}\nimport time\ntime.sleep(0.2)\nimport nothing_like_it")
+    agent.write(f"{NOTES_IMPORTS}\nimport time\ntime.sleep(0.2)\nimport nothing_like_it")
 
     async def many(provider: Provider) -> list[Trace | AttemptError]:
         calls = (agent.outcome(provider, str(number)) for number in range(50))
         return await asyncio.gather(*calls)
 
-    errors = agent.use(many)
-    assert {str(error).splitlines()[0] for error in errors} == {
-        "agent:answer cannot be imported: ModuleNotFoundError: No module named 'nothing_like_it':"
-    }
-    assert imports(agent.root) <= max(4, os.cpu_count() or 1)
+    (error,) = {str(error).splitlines()[0] for error in agent.use(many)}
+    assert error.startswith("agent:answer cannot be imported: ModuleNotFoundError: ")
+    assert agent.imports() <= max(4, os.cpu_count() or 1)
 
 
 def test_complete__an_interpreter_of_its_own_needs_none_of_our_packages(agent: Agent) -> None:
@@ -346,20 +338,16 @@ def test_complete__an_interpreter_of_its_own_needs_none_of_our_packages(agent: A
         """
         import importlib.util, sys
         def answer(messages):
-            found = [name for name in ("pydantic", "agentevals_action") if importlib.util.find_spec(name)]
-            return f"{sys.prefix} {found}"
+            names = ("pydantic", "agentevals_action")
+            return f"{sys.prefix} {[name for name in names if importlib.util.find_spec(name)]}"
         """,
         "evals/agent.py",
     )
     own = with_fields(agent, python=".venv/bin/python")
     assert own.answers("a", folder=agent.root / "evals") == [f"{agent.root / '.venv'} []"]
-
-
-def test_complete__an_interpreter_that_does_not_exist_is_named(agent: Agent) -> None:
-    own = with_fields(agent, python=".venv/bin/python")
-    (error,) = own.traces("a", folder=agent.root)
+    (error,) = with_fields(agent, python=".venv/no/python").traces("a")
     assert isinstance(error, AttemptError)
-    assert str(error) == f"there is no interpreter {agent.root}/.venv/bin/python"
+    assert str(error) == f"there is no interpreter {agent.root}/.venv/no/python"
     assert "`prepare`" in error.hint
 
 
@@ -416,10 +404,7 @@ def test_complete__the_environment_is_scrubbed(
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (
-            "object()",
-            "TypeError: the target returned an object of builtins.object; return a text, a",
-        ),
+        ("object()", "TypeError: the target returned an object of builtins.object; return a text"),
         ("float('nan')", "the reply is not JSON: "),
         ("None", "the answer is empty (null)"),
         ("'x' * 11_000_000", "the worker wrote more than 10 MB"),
@@ -434,21 +419,6 @@ def test_complete__a_reply_that_cannot_be_read_is_an_error(
     error, after = agent.answers("bad", "good")
     assert error.startswith(f"target: {problem}")
     assert after == "fine"
-
-
-def test_complete__objects_are_read_as_data(agent: Agent) -> None:
-    agent.write(
-        """
-        import dataclasses, pathlib
-        @dataclasses.dataclass
-        class Reply:
-            output: str
-            messages: object = None
-        def answer(messages):
-            return Reply("done").__class__(output="done")
-        """
-    )
-    assert agent.answers("a") == ["done"]
 
 
 def test_close__ends_the_workers(agent: Agent) -> None:
@@ -470,9 +440,7 @@ def test_close__ends_the_workers(agent: Agent) -> None:
         ("agent.py:answer", "write `agent:answer`"),
         ("src/agent.py:answer", "write `src.agent:answer`"),
         ("agent", "write `agent:function`"),
-        ("agent:", "write `agent:function`"),
         (":answer", "write `package.module:answer`"),
-        ("agent:answer()", "write `module:function`"),
         ("agent; rm:answer", "write `module:function`"),
     ],
 )
