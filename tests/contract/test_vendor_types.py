@@ -45,7 +45,9 @@ VALIDATED: Mapping[str, Callable[[Any], Any]] = {
 
 
 def validated(type_: Any, data: Any) -> Any:
-    return whole(TypeAdapter(type_).validate_python(data))
+    # The lazy parts of the result need the adapter: without it, pydantic-core panics.
+    adapter = TypeAdapter(type_)
+    return whole(adapter.validate_python(data))
 
 
 def whole(value: Any) -> Any:

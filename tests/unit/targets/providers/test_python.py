@@ -148,7 +148,11 @@ def test_complete__a_function_gets_the_messages_and_the_fields_that_it_names(
         Message("tool", "seen", tool_call_id="c1"),
         Message("user", (file_block("file", "notes.txt", agent.root / "notes.txt"),)),
     )
-    request = {"eval_id": "t1", "conversation_id": "talk", "metadata": {"team": "core"}}
+    request: dict[str, Any] = {
+        "eval_id": "t1",
+        "conversation_id": "talk",
+        "metadata": {"team": "core"},
+    }
 
     async def call(provider: Provider) -> Trace:
         return await provider.complete(targets.request(agent.root, *messages, **request))
