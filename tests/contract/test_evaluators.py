@@ -15,7 +15,6 @@ from agentevals_action.evaluators import base
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.file_model import model_schema
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 
@@ -134,7 +133,6 @@ def test_type__is_described(options: type[base.EvaluatorOptions]) -> None:
     assert options.__doc__
     assert options.__doc__ != base.EvaluatorOptions.__doc__
     assert [name for name, field in options.model_fields.items() if not field.description] == []
-    assert set(options.spellings) <= set(names(options))
     assert not set(names(options)) & {
         "name",
         "type",
@@ -145,7 +143,7 @@ def test_type__is_described(options: type[base.EvaluatorOptions]) -> None:
         "config",
     }
     assert not (options.asks_judge and "target" in names(options)), "`target` names its judge"
-    assert model_schema(options, {})["type"] == "object"
+    assert options.model_json_schema()["type"] == "object"
 
 
 @every_type

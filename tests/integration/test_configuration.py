@@ -125,7 +125,10 @@ def test_cache__that_has_no_folder_is_an_error(tmp_path: Path) -> None:
         ),
         ("watch:\n  - a\n  - b => c => d\n", ".agentevals.yaml:3:5: `watch[1]`: "),
         ("suites: [a, 5]\n", ".agentevals.yaml:1:13: `suites[1]` is the number 5; write a text"),
-        ("suites: []\n", ".agentevals.yaml:1:9: `suites` is an empty list; write a text"),
+        (
+            "suites: []\n",
+            ".agentevals.yaml:1:9: `suites` is an empty list; write at least one item",
+        ),
     ],
 )
 def test_errors__of_the_file_have_a_location(

@@ -17,11 +17,13 @@ import pytest
 import yaml
 
 from agentevals_action import evaluators, settings
+from agentevals_action.model.suite import Block, Suite, Test
+from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.results.jsonl import read_results
-from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.reading import EVALUATOR_LISTS, UNSUPPORTED
 from agentevals_action.targets import providers
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Repository
@@ -117,14 +119,13 @@ def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
 
 def spellings() -> set[tuple[str, str]]:
     """Every name of the model with each other spelling of it."""
-    shapes = (
-        dialects.SUITE.fields,
-        dialects.TEST.fields,
-        dialects.BLOCK.fields,
-        *(options.spellings for options in evaluators.EVALUATORS.values()),
-    )
+    models = (Suite, Test, Block, *evaluators.EVALUATORS.values())
     found = {
-        (name, other) for fields in shapes for name, others in fields.items() for other in others
+        (name, other)
+        for model in models
+        for name, own in fields_of(model).items()
+        for other in own[1:]
+        if name != "evaluators"
     }
     found |= {
         (options.type, alias)
@@ -134,7 +135,7 @@ def spellings() -> set[tuple[str, str]]:
     return found | {
         ("outcome", "expected_outcome"),
         ("judge_target", "grader_target"),
-        *(("assert", name) for name in dialects.EVALUATOR_LISTS),
+        *(("assert", name) for name in EVALUATOR_LISTS),
     }
 
 
@@ -447,7 +448,7 @@ def test_commands__each_runs(line: str, checkout: Path) -> None:
 def test_unsupported__every_feature_is_listed() -> None:
     text = README.partition("**Not supported**")[2].partition("</details>")[0]
     unsupported = frozenset().union(
-        *(dialects.UNSUPPORTED[name] for name in ("test", "evaluator", "workspace", "repository"))
+        *(UNSUPPORTED[name] for name in ("test", "evaluator", "workspace", "repository"))
     )
     # Another spelling of `budget_usd`.
     missing = {name for name in unsupported if not re.search(rf"`{name}[`:]", text)}

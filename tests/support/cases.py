@@ -127,6 +127,8 @@ def evaluator(
 
 def declared(made: base.EvaluatorOptions, **common: Any) -> Evaluator:
     """An evaluator with options that were validated elsewhere."""
+    if threshold := common.pop("threshold", None):
+        common["required"] = threshold
     return Evaluator(
         **{
             "name": "e",

@@ -70,7 +70,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenSuite:
     """Reads the suite at `path`; `changes` are fields of the catalog."""
-    return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))
+    return load_suite(root / path, root, replace(CATALOG, targets_files={}, **changes))
 
 
 def load_valid(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:

@@ -10,6 +10,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.validation.field_errors import describe
+from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.providers import PROVIDERS
@@ -21,7 +22,11 @@ AnyOptions = TypeVar("AnyOptions", bound=ProviderOptions)
 def options(definition: Mapping[str, Any]) -> ProviderOptions:
     """The validated options of a definition, as a targets file gives it; ValueError if they are not
     valid."""
-    return read_options(PROVIDERS[definition["provider"].replace("-", "_")], dict(definition))
+    model = PROVIDERS[definition["provider"].replace("-", "_")]
+    common = spellings_of(Target).keys() - spellings_of(model).keys()
+    return read_options(
+        model, {name: value for name, value in definition.items() if name not in common}
+    )
 
 
 def read_options(model: type[AnyOptions], data: dict[str, Any]) -> AnyOptions:
@@ -45,6 +50,13 @@ def target(
 ) -> Target:
     """A target with this definition."""
     own = options(definition)
+    given: dict[str, Any] = {
+        "max_concurrency": max_concurrency,
+        "timeout_seconds": timeout_seconds,
+        "price": price,
+        "requests_per_minute": requests_per_minute,
+        "cache_key": list(cache_key),
+    }
     return Target(
         name=name,
         provider=definition["provider"],
@@ -53,12 +65,8 @@ def target(
         location=Location(".agentv/targets.yaml"),
         is_model=own.is_model,
         variables=tuple(dict.fromkeys((*names_in(definition), *own.variables()))),
-        max_concurrency=max_concurrency,
         retries=retries,
-        timeout_seconds=timeout_seconds,
-        price=price,
-        requests_per_minute=requests_per_minute,
-        cache_key=cache_key,
+        **{field: value for field, value in given.items() if value},
     )
 
 

@@ -1,15 +1,18 @@
 """The effective form of a test as plain data: its fields that differ from their defaults, and the
 reasons for its target, its evaluators and its judges."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Block, Evaluator, Suite, Test, Workspace
+from agentevals_action.model.suite import Block, Evaluator, Suite, Test
 from agentevals_action.model.target import Choice
+from agentevals_action.model.workspace import Hook, ResettingHook, Workspace
 
 _ORIGINS = {
     "test": "from the test",
@@ -30,8 +33,14 @@ _JUDGE_REASONS = {
     "agent": "the agent's own target, which is a model",
     "": "because no judge is named, and the agent is not a model",
 }
-#: Contents of files, and lists of files that only repeat a folder.
-_OMITTED = {(Block, "data"), (Workspace, "files")}
+#: Contents of files, lists of files that only repeat a folder, and fields that are already part of
+#: others.
+_OMITTED = {
+    *((Block, "data"), (Workspace, "files"), (Hook, "home"), (ResettingHook, "home")),
+    *((Hook, "default_seconds"), (ResettingHook, "default_seconds")),
+    *((Test, name) for name in ("execution", "rubrics", "input_files", "vars")),
+    *((Evaluator, name) for name in ("options", "target", "target_location")),
+}
 
 
 def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
@@ -85,7 +94,6 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> dict[st
     options = evaluator.options
     children = [_evaluator(child, suite, agent) for child in options.children()]
     data = _fields(evaluator) | {"options": options.model_dump(exclude_defaults=True)}
-    data.pop("target", None)
     if options.needs_judge():
         data["judge"] = suite.targets.judge(evaluator.target, agent)
     if children:
@@ -94,15 +102,23 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> dict[st
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults."""
+    """The fields of a record that differ from their defaults."""
     found = {}
-    for field in fields(record):
-        value, default = getattr(record, field.name), field.default
-        if field.default_factory is not MISSING:
-            default = field.default_factory()
-        if value != default and (type(record), field.name) not in _OMITTED:
-            found[field.name] = value
+    for name, default in _defaults(record):
+        value = getattr(record, name)
+        if value != default and (type(record), name) not in _OMITTED:
+            found[name] = value
     return found
+
+
+def _defaults(record: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(record, BaseModel):
+        for name, model_field in type(record).model_fields.items():
+            yield name, model_field.get_default(call_default_factory=True)
+        return
+    for field in fields(record):
+        factory = field.default_factory
+        yield field.name, field.default if factory is MISSING else factory()
 
 
 def _plain(value: Any, root: Path) -> Any:
@@ -110,7 +126,7 @@ def _plain(value: Any, root: Path) -> Any:
         return str(value)
     if isinstance(value, Path):
         return (value.relative_to(root) if value.is_relative_to(root) else value).as_posix()
-    if is_dataclass(value):
+    if is_dataclass(value) or isinstance(value, BaseModel):
         value = _fields(value)
     if isinstance(value, Mapping):
         return {str(name): _plain(item, root) for name, item in value.items()}

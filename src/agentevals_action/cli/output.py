@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from agentevals_action.escaping import printable
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
-from agentevals_action.suites.files.yaml_writer import write_yaml
+from agentevals_action.suites.yaml_writer import write_yaml
 from agentevals_action.system.redaction import redact
 
 _CELL, _LINE = 1_000, 100_000  # characters

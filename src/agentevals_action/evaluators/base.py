@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import ValidationInfo
+from pydantic import ValidationInfo, model_validator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
-from agentevals_action.model.suite import Evaluator, EvaluatorTraits, Message, NamedFile, Test
+from agentevals_action.model.suite import Evaluator, EvaluatorTraits, Message, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.files.paths import Folder
@@ -68,14 +68,20 @@ class Case:
 class EvaluatorOptions(EvaluatorTraits):
     """The fields of one evaluator type. A subclass sets `type` and implements `evaluate`.
 
-    `aliases` are other names of the type (`-` and `_` are equal already), `spellings` other names
-    of a field (`{"script": ("command",)}`). With `passes_fields`, unknown fields are part of
-    `config`. The loader builds the evaluators in `children_field` first."""
+    `aliases` are other names of the type (`-` and `_` are equal already). With `passes_fields`,
+    unknown fields are part of `config`. The loader builds the evaluators in `children_field`
+    first."""
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     passes_fields: ClassVar[bool] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_type(cls, data: Any) -> Any:
+        # It chose this class.
+        is_object = isinstance(data, Mapping) and "type" in data
+        return {key: data[key] for key in data if key != "type"} if is_object else data
 
     @abstractmethod
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
@@ -88,12 +94,6 @@ class EvaluatorOptions(EvaluatorTraits):
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Probable mistakes: the field, a phrase that follows its name, the advice."""
-        return ()
-
-    def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """Gates inside this evaluator: the name below it, and the location where it is known.
-
-        An empty name is the evaluator itself, if it can fail the test without `required`."""
         return ()
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:

@@ -1,8 +1,7 @@
 """`composite`: several evaluators whose scores become one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -38,6 +37,7 @@ from agentevals_action.model.validation.file_model import (
     Steps,
     Weight,
     errors_at,
+    spelled,
 )
 from agentevals_action.results.scoring import reaches, weighted_mean
 
@@ -145,7 +145,6 @@ class Composite(EvaluatorOptions):
 
     type = "composite"
     aliases = ("assert_set",)
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"evaluators": ("assertions", "assert")}
     children_field = "evaluators"
 
     evaluators: Annotated[
@@ -154,7 +153,10 @@ class Composite(EvaluatorOptions):
             require(_have_unique_names, "two of them have the same name; give each its own")
         ),
         WithJsonSchema({"type": "array", "minItems": 1}),
-    ] = Field(
+    ] = spelled(
+        "evaluators",
+        "assertions",
+        "assert",
         min_length=1,
         exclude=True,
         description="The evaluators: objects of any type, also composites, and plain strings.",
@@ -207,7 +209,7 @@ class Composite(EvaluatorOptions):
         failed gates are kept."""
         weights, required = self.aggregator.weights, self.aggregator.required
         children = [
-            replace(child, weight=weights.get(child.name, child.weight))
+            child.model_copy(update={"weight": weights.get(child.name, child.weight)})
             for child in self.evaluators
         ]
         first = [child for child in children if child.name in required]

@@ -23,7 +23,7 @@ from agentevals_action.evaluators import dates
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
 from agentevals_action.evaluators.json_objects import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
-from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.diagnostic import Location, location_of
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Message, Mismatch, Test
 from agentevals_action.model.trace import text_of as message_text
@@ -115,10 +115,11 @@ class Comparison(FileModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _keep_location(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _keep_location(
+        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
         comparison = handler(value)
-        if location := getattr(value, "value_location", None):
-            comparison._location = location("path")
+        comparison._location = location_of(info, value, "path")
         return comparison
 
     @property

@@ -6,13 +6,13 @@ import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NoReturn, Self
+from typing import Annotated, Any, NoReturn, Self
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend, validator_for
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic import WithJsonSchema as Schema
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
@@ -22,9 +22,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, is_given, require
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, NamedFile
-from agentevals_action.model.validation.file_model import Steps, errors_at
+from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import Steps, errors_at, spelled
 from agentevals_action.model.validation.json_values import check_depth, parse_json, shown
 from agentevals_action.system.files.paths import Folder
 
@@ -56,7 +57,6 @@ class IsJson(EvaluatorOptions):
     and code fences are not JSON."""
 
     type = "is_json"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"schema": ("value",)}
 
     # Without a schema it is not dumped: the fingerprint stays that of the earlier versions.
     json_schema: Annotated[
@@ -65,9 +65,10 @@ class IsJson(EvaluatorOptions):
             require(is_given, "it is empty; write a JSON Schema or the path of one, or remove it")
         ),
         Schema({"type": ["object", "string"]}),
-    ] = Field(
+    ] = spelled(
+        "schema",
+        "value",
         default=None,
-        alias="schema",
         exclude_if=lambda schema: schema is None,
         description="A JSON Schema that the output must match, or the path of its file; of draft "
         "2020-12 unless `$schema` names another. It cannot refer to other documents.",
@@ -76,20 +77,26 @@ class IsJson(EvaluatorOptions):
     _contents: Mapping[str, Any] | None = PrivateAttr(None)
     _file: Path | None = PrivateAttr(None)
 
+    @field_validator("json_schema")
+    @classmethod
+    def _check_schema(
+        cls, schema: dict[str, Any] | str | None, info: ValidationInfo
+    ) -> dict[str, Any] | str | None:
+        if isinstance(schema, str):
+            folder = folder_of(info)
+            _read_schema(schema, folder.file(schema), folder)
+        elif schema is not None and (problems := _schema_problems(schema)):
+            raise errors_at(problems)
+        return schema
+
     @model_validator(mode="after")
     def _load_schema(self, info: ValidationInfo) -> Self:
         schema = self.json_schema
+        self._contents = None if isinstance(schema, str) else schema
         if isinstance(schema, str):
-            try:
-                folder = folder_of(info)
-                self._file = folder.file(schema)
-                self._contents = _read_schema(schema, self._file, folder)
-            except ValueError as error:
-                raise errors_at({("schema",): str(error)}) from None
-        elif schema is not None:
-            self._contents = schema
-            if problems := _schema_problems(schema):
-                raise errors_at({("schema", *steps): text for steps, text in problems.items()})
+            folder = folder_of(info)
+            self._file = folder.file(schema)
+            self._contents = _read_schema(schema, self._file, folder)
         return self
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:

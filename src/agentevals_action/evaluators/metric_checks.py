@@ -2,9 +2,9 @@
 
 They score 1 or 0. A figure that the trace lacks is a miss, also when negated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -12,6 +12,7 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.file_model import spelled
 
 #: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
 EXPLORATION_TOOLS = frozenset({
@@ -108,9 +109,10 @@ class Latency(EvaluatorOptions):
     """Passes if the agent took at most `threshold` milliseconds; an unknown duration is a miss."""
 
     type = "latency"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"threshold": ("max_ms",)}
 
-    threshold: _Duration = Field(description="The longest time allowed, in milliseconds.")
+    threshold: _Duration = spelled(
+        "threshold", "max_ms", description="The longest time allowed, in milliseconds."
+    )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 if the duration is within the limit, else 0."""
@@ -121,9 +123,10 @@ class Cost(EvaluatorOptions):
     """Passes if the answer cost at most `budget`; an unknown cost is a miss."""
 
     type = "cost"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"budget": ("max_usd",)}
 
-    budget: _Amount = Field(description="The highest cost allowed, in US dollars.")
+    budget: _Amount = spelled(
+        "budget", "max_usd", description="The highest cost allowed, in US dollars."
+    )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 if the cost is within the budget, else 0."""
@@ -144,15 +147,19 @@ class TokenUsage(EvaluatorOptions):
     model_config = ConfigDict(json_schema_extra=_require_limit)
 
     type = "token_usage"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "max_total": ("max_total_tokens",),
-        "max_input": ("max_input_tokens",),
-        "max_output": ("max_output_tokens",),
-    }
 
-    max_total: _Count | None = Field(default=None, description="The most tokens, in and out.")
-    max_input: _Count | None = Field(default=None, description="The most input tokens.")
-    max_output: _Count | None = Field(default=None, description="The most output tokens.")
+    max_total: _Count | None = spelled(
+        "max_total",
+        "max_total_tokens",
+        default=None,
+        description="The most tokens, in and out.",
+    )
+    max_input: _Count | None = spelled(
+        "max_input", "max_input_tokens", default=None, description="The most input tokens."
+    )
+    max_output: _Count | None = spelled(
+        "max_output", "max_output_tokens", default=None, description="The most output tokens."
+    )
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:

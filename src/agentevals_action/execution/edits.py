@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
-from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.targets.calls.description import digest
 

@@ -12,8 +12,9 @@ from agentevals_action.evaluators import base
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.model.suite import Evaluator, Hook, Message, Suite, Test, Workspace
+from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
+from agentevals_action.model.workspace import Hook, Workspace
 from agentevals_action.targets.calls.description import (
     FileDigests,
     describe_message,

@@ -4,7 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from agentevals_action.model.suite import Block, BlockType, Message, Role, ToolCall
+from agentevals_action.model.suite import (
+    Block,
+    BlockType,
+    Message,
+    Role,
+    ToolCall,
+    decode_arguments,
+)
 
 ROLES: tuple[str, ...] = get_args(Role)
 BLOCK_TYPES: tuple[str, ...] = get_args(BlockType)
@@ -63,7 +70,7 @@ def read_tool_call(data: Any) -> ToolCall:
     if isinstance(function := data.get("function"), Mapping) and isinstance(
         function.get("name"), str
     ):
-        name, arguments = function["name"], _decoded(function.get("arguments"))
+        name, arguments = function["name"], decode_arguments(function.get("arguments"))
     elif isinstance(data.get("tool"), str):
         name, arguments = data["tool"], data.get("input")
     else:
@@ -81,17 +88,6 @@ def read_tool_call(data: Any) -> ToolCall:
         duration_ms=duration,
         refused=data.get("refused") is True,
     )
-
-
-def _decoded(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    if not arguments.strip():
-        return {}
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        raise ValueError("a tool call's function.arguments is a string of JSON") from None
 
 
 def wire_message(message: Message) -> dict[str, Any]:

@@ -1,12 +1,76 @@
 """Waivers, which keep a regression from blocking: the quarantine, and acceptance by a label."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Annotated, Any
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.validation.field_errors import shorten
+from agentevals_action.model.validation.file_model import (
+    ComputedStored,
+    ListOf,
+    NonEmpty,
+    check_fields,
+    expected,
+)
 
 #: The file of the quarantine, at the root of the repository.
 FILE = ".agentevals.yaml"
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def _read_globs(value: Any, info: ValidationInfo) -> Any:
+    if info.context is None:  # of a stored run
+        return value
+    if not isinstance(value, str | list):
+        raise expected("a text or a list")
+    if value == []:
+        raise expected("at least one item")
+    return [value] if value and isinstance(value, str) else value
+
+
+def _read_day(value: Any) -> date:
+    if isinstance(value, date):
+        return value
+    if not isinstance(value, str):
+        raise expected("a text")
+    try:
+        if _DAY.fullmatch(value):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass  # a day that no month has is reported below
+    raise ValueError(f"{shorten(value)} is not a valid day; write it as YYYY-MM-DD")
+
+
+#: One glob, or a list of them.
+Globs = Annotated[
+    ListOf[NonEmpty],
+    BeforeValidator(
+        _read_globs,
+        json_schema_input_type=NonEmpty | Annotated[list[NonEmpty], Field(min_length=1)],
+    ),
+]
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_Day = Annotated[
+    date,
+    BeforeValidator(
+        _read_day,
+        json_schema_input_type=Annotated[
+            str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})
+        ],
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -17,12 +81,34 @@ class Quarantine:
     `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both
     `!glob` takes out again and the last that matches decides. `owner` answers for it."""
 
-    tests: tuple[str, ...]
-    owner: str
-    reason: str
-    expires: date
-    suites: tuple[str, ...] = ()
-    location: Location = field(default_factory=lambda: Location(FILE))
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=False)
+    noun = "quarantine"
+
+    tests: Annotated[
+        Globs, Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
+    ]
+    owner: Annotated[_Words, Field(description="The person who is responsible for it.")]
+    reason: Annotated[_Words, Field(description="Why these tests may fail.")]
+    expires: Annotated[
+        _Day,
+        Field(
+            description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry "
+            "is an error."
+        ),
+    ]
+    suites: Annotated[
+        Globs,
+        Field(
+            description="Glob over suite paths from the repository's root, or a list of them; "
+            "every suite when left out."
+        ),
+    ] = ()
+    location: ComputedStored[Location] = field(default_factory=lambda: Location(FILE))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, data: Any, info: ValidationInfo) -> Any:
+        return check_fields(cls, data, info)
 
 
 @dataclass(frozen=True)

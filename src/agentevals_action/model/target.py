@@ -2,10 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationInfo,
+    model_validator,
+)
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.validation.file_model import TargetModel
+from agentevals_action.model.validation.field_errors import describe_value
+from agentevals_action.model.validation.file_model import (
+    Computed,
+    ListOf,
+    NonEmpty,
+    TargetModel,
+    check_fields,
+    expected,
+    spelled,
+)
+
+
+def _refuse_empty(value: Any) -> Any:
+    if value is None:
+        raise expected("a value, or leave it out")
+    return value
+
+
+_Dollars = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+_OtherDollars = Annotated[_Dollars | None, BeforeValidator(_refuse_empty)]
 
 
 @dataclass(frozen=True)
@@ -13,11 +42,19 @@ class Price:
     """US dollars per million tokens. Where a price of cached input is None, that of `input`
     applies. Calls with more than `max_prompt` input tokens have other prices, which are unknown."""
 
-    input: float
-    output: float
-    cached_input: float | None = None
-    cache_write: float | None = None
-    max_prompt: int | None = None
+    __pydantic_config__ = ConfigDict(extra="ignore", strict=False)
+    noun = "price"
+
+    input: _Dollars
+    output: _Dollars
+    cached_input: _OtherDollars = None
+    cache_write: _OtherDollars = None
+    max_prompt: Computed[int | None] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, data: Any, info: ValidationInfo) -> Any:
+        return check_fields(cls, data, info)
 
 
 class TargetTraits(TargetModel):
@@ -27,6 +64,8 @@ class TargetTraits(TargetModel):
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `stores_answers`: they are in a file, which is read before the first program starts.
     `runs_programs`: a call runs a program in the workspace, or in the checkout without one."""
+
+    noun = "target"
 
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
@@ -43,32 +82,51 @@ class TargetTraits(TargetModel):
         return None
 
 
-@dataclass(frozen=True)
-class Target:
+def _read_globs(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(glob, str) and glob for glob in value):
+        return value
+    advice = 'write the files that the agent consists of, as `["agent/**", "*.md"]`'
+    raise ValueError(f"{describe_value(value)} is not a list of globs; {advice}")
+
+
+def _refuse_batching(value: bool) -> bool:
+    if value:
+        raise ValueError("it is not supported: each test is a separate call; leave it out")
+    return value
+
+
+class Target(TargetModel):
     """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
 
-    `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings),
+    `options` is the provider's own validated part (may still contain `${{ NAME }}` in its strings),
     `definition` the whole entry as written, for fingerprints. `variables` are the names it needs.
     With `is_model` it can judge. `timeout_seconds` and `max_concurrency` are None when the
     target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
     call. `cache_key` are globs (relative to the repository root) of the files that what is behind
-    the target is made of."""
+    the target is made of. `files` are those of its command."""
 
-    name: str
-    provider: str
-    options: TargetTraits
-    definition: Mapping[str, Any]
-    location: Location
-    is_model: bool = False
-    judge_target: str | None = None
-    variables: tuple[str, ...] = ()
-    max_concurrency: int | None = None
-    retries: int = 2
-    timeout_seconds: float | None = None
+    noun = "target"
+
+    name: NonEmpty
+    provider: NonEmpty
+    extends: NonEmpty | None = None
+    judge_target: NonEmpty | None = spelled("judge_target", "grader_target", default=None)
+    max_concurrency: Annotated[int, Field(ge=1)] | None = spelled(
+        "max_concurrency", "workers", default=None
+    )
+    retries: Annotated[int, Field(ge=0, le=10)] = spelled("retries", "max_retries", default=2)
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     price: Price | None = None
-    requests_per_minute: int | None = None
-    cache_key: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
+    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
+
+    options: Computed[TargetTraits] = TargetTraits()
+    definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
+    location: Computed[Location] = Location("")
+    is_model: Computed[bool] = False
+    variables: Computed[tuple[str, ...]] = ()
+    files: Computed[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -127,5 +185,5 @@ class TargetTable:
         )
 
 
-def _first(*ways: tuple[str, str | None]) -> Choice:
-    return next((Choice(name, reason) for reason, name in ways if name), Choice())
+def _first(*choices: tuple[str, str | None]) -> Choice:
+    return next((Choice(name, reason) for reason, name in choices if name), Choice())

@@ -83,13 +83,15 @@ def _shared(test: Test) -> Iterator[Hashable]:
 def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:
     """A suite with these tests alone, whose targets get a share of their requests per minute."""
     targets = {
-        name: replace(target, requests_per_minute=max(target.requests_per_minute // total, 1))
+        name: target.model_copy(
+            update={"requests_per_minute": max(target.requests_per_minute // total, 1)}
+        )
         if target.requests_per_minute
         else target
         for name, target in suite.targets.targets.items()
     }
-    tests = tuple(test for test in suite.tests if test.id in names)
-    return replace(suite, tests=tests, targets=replace(suite.targets, targets=targets))
+    reduced = suite.with_tests(test for test in suite.tests if test.id in names)
+    return reduced.model_copy(update={"targets": replace(suite.targets, targets=targets)})
 
 
 def describe(results: RunResults) -> str:

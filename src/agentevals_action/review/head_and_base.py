@@ -216,8 +216,7 @@ def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
 
 
 def _without(suite: Suite, rows: Rows) -> Suite:
-    tests = tuple(test for test in suite.tests if (suite.path, test.id) not in rows)
-    return replace(suite, tests=tests)
+    return suite.with_tests(test for test in suite.tests if (suite.path, test.id) not in rows)
 
 
 def _by_suite(rows: Rows) -> Mapping[str, Sequence[TestResult]]:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from agentevals_action.suites.targets_file import TargetsFile
 from agentevals_action.targets.base import ProviderOptions
 
 
@@ -14,8 +14,8 @@ class Catalog:
 
     `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
-    names of those that suites may use. With `strict`, warnings are errors. `cache` keeps the
-    content of targets files for other suites."""
+    names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
+    those that were read: suites share them."""
 
     providers: Mapping[str, type[ProviderOptions]]
     targets_file: Path | None = None
@@ -24,4 +24,4 @@ class Catalog:
     environ: Mapping[str, str] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     strict: bool = False
-    cache: dict[Any, Any] = field(default_factory=dict)
+    targets_files: dict[Path, TargetsFile] = field(default_factory=dict)

@@ -2,181 +2,266 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel
-
-from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME, base
+from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
+from agentevals_action.evaluators.base import EvaluatorOptions, gate_path
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.result import PASS_SCORE
-from agentevals_action.model.suite import Evaluator, Gate, NamedFile, Origin
-from agentevals_action.model.validation.file_model import fields_of
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
-from agentevals_action.suites.files.positions import Items, Map, plain
-from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.models import schema_models
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.suite import Evaluator, Gate, Origin
+from agentevals_action.model.validation.field_errors import describe_value, did_you_mean, nearest
+from agentevals_action.model.validation.file_model import spellings_of
+from agentevals_action.suites.reading import (
+    EVALUATOR_LISTS,
+    MISSPELLED,
+    FileReader,
+    is_exempt,
+    type_key,
+)
 from agentevals_action.system.files.paths import Folder
 
 #: Characters of a name that is made from type and value.
 _GENERATED_NAME = 40
-
+#: Features of AgentV that a code judge does not get as a part of its `config`.
+_NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _ASSERTION_SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
 _FILE_NAME = re.compile(r"\w[\w.-]*")
 
+#: An evaluator as written, and its location.
+Entry = tuple[Any, Location]
 
-@dataclass(frozen=True)
-class Declared:
-    """A valid evaluator as declared: its name is not yet unique, and its gates are missing.
-    `gates_inside` are those below it by name, with their locations where they are known."""
 
-    evaluator: Evaluator
-    gates_inside: tuple[tuple[str, Location | None], ...] = ()
-    target_location: Location | None = None
-    children: tuple["Declared", ...] = ()
+def declared_evaluators(data: dict[str, Any], reader: FileReader) -> Iterator[Entry]:
+    """The evaluators of a suite or a test as written, in file order."""
+    for key, value in data.items():
+        if key in EVALUATOR_LISTS:
+            yield from _listed(data, key, reader)
+        elif key == "execution" and isinstance(value, dict):
+            if "evaluators" in value:
+                problem = "`evaluators` under `execution` is the earlier spelling of `assert`"
+                reader.warn(reader.positions.key(value, "evaluators"), problem, "write `assert`")
+            for name in value:
+                if name in EVALUATOR_LISTS:
+                    yield from _listed(value, name, reader)
 
-    def every(self) -> Iterator["Declared"]:
-        """This evaluator and all inside it, at any depth, in file order."""
-        yield self
-        for child in self.children:
-            yield from child.every()
+
+def _listed(data: dict[str, Any], key: str, reader: FileReader) -> Iterator[Entry]:
+    """The evaluators of one list. Its plain strings are one rubric, at the location of the
+    first."""
+    values, positions = data[key], reader.positions
+    if not isinstance(values, list):
+        problem = f"`{key}` is {describe_value(values)}"
+        reader.error(positions.value(data, key), problem, "write a list of evaluators")
+        return
+    texts = [index for index, value in enumerate(values) if isinstance(value, str)]
+    for index, value in enumerate(values):
+        location = positions.value(values, index)
+        if not isinstance(value, str):
+            yield value, location
+            continue
+        # A judge's opinion must not replace an evaluator.
+        if type_key(value.strip()) in EVALUATORS_BY_NAME:
+            problem = f"`{value.strip()}` alone is the type of an evaluator and not a criterion"
+            reader.error(location, problem, "write an object with a `type`")
+        if index == texts[0]:
+            criteria = [values[text] for text in texts]
+            rubric = {"type": "rubric", "rubrics": criteria}
+            starts = [positions.value(values, text) for text in texts]
+            start = (location.line, location.column)
+            positions.add(rubric, start, {"rubrics": (*start, *start)})
+            positions.add(criteria, start, [(each.line, each.column) for each in starts])
+            yield rubric, location
 
 
 @dataclass(frozen=True)
 class EvaluatorReader:
-    """Reads the evaluators of one file in `folder`; an invalid one is an error, it is never left
-    out silently."""
+    """Reads the evaluators of one file; an invalid one is an error, it is never left out
+    silently."""
 
-    folder: Folder
-    findings: Findings
+    reader: FileReader
     origin: Origin
 
-    def read(self, entries: Iterable[tuple[Any, Location]]) -> tuple[Declared, ...]:
-        """The evaluators of these entries."""
+    def read(self, entries: Iterable[Entry]) -> tuple[Evaluator, ...]:
+        """The evaluators of these entries; names are not yet unique, and gates are missing."""
         read = (self._read_one(entry, location) for entry, location in entries)
-        return tuple(declared for declared in read if declared is not None)
+        return tuple(evaluator for evaluator in read if evaluator is not None)
 
-    def read_rubrics(self, data: Map) -> Declared | None:
-        """The `rubrics` of a test as one evaluator of type `rubric`."""
-        entry = Map(data.source, data.start)
-        entry.adopt(data, "rubrics", "rubrics")
-        options = EVALUATORS_BY_NAME["rubric"]
-        _report_inside(options, entry, self.findings)
-        valid = self.findings.read(options, entry, "test", self.folder)
-        location = data.value_location("rubrics")
-        return self._declare("rubrics", valid, location) if valid else None
+    def read_rubrics(self, data: dict[str, Any]) -> tuple[Evaluator, ...]:
+        """The `rubrics` of a test as one evaluator of type `rubric`, if they are valid."""
+        entry = self.reader.without(data, *(key for key in data if key != "rubrics"))
+        valid = self.reader.validate(EVALUATORS_BY_NAME["rubric"], entry)
+        location = self.reader.positions.value(data, "rubrics")
+        return (self._evaluator(Evaluator(name="rubrics"), valid, location),) if valid else ()
 
-    def _read_one(self, entry: Any, location: Location) -> Declared | None:
-        findings = self.findings
-        if not isinstance(entry, Map):
-            problem = f"an evaluator is {describe_value(entry)}"
-            findings.error(location, problem, "write an object with a `type`")
+    def _read_one(self, written: Any, location: Location) -> Evaluator | None:
+        reader = self.reader
+        if not isinstance(written, dict):
+            problem = f"an evaluator is {describe_value(written)}"
+            reader.error(location, problem, "write an object with a `type`")
             return None
-        entry = self._with_program(entry)
-        options = _options_of(entry, findings)
+        entry = self._with_program(written)
+        options = _options_of(entry, reader)
         if options is None:
             return None
-        shape = dialects.evaluator_shape(options)
-        passed = dialects.passed_fields(entry, shape) if options.passes_fields else {}
-        # `value` of `llm-rubric` is refused below.
-        refused = ("value",) if _is_llm_rubric(entry) else ()
-        data = dialects.fold(entry.without(*passed, *refused), shape, findings)
-        before = findings.error_count
-        children = self._read_children(entry, options, data)
+        passed = _passed_fields(entry, options)
+        refused = _refused_value(entry, reader)
+        names = _names(options)
+        data = reader.known_fields(
+            reader.without(entry, "type", *passed, *refused), names, "evaluator"
+        )
+        before = reader.diagnostics.error_count
+        children = self._read_children(entry, options)
         # Names in an aggregator cannot be checked where a child is invalid.
-        skipped = options.children_field if findings.error_count > before else ""
-        _refuse_special(entry, findings)
-        _report_inside(options, data, findings)
-        # `target` is a field of its own in some types.
-        shared = data.without("target") if "target" in fields_of(options) else data
-        common = findings.read(schema_models.Evaluator, shared, "evaluator")
-        valid = findings.read(options, data, "evaluator", self.folder, skipped)
+        skipped = options.children_field if reader.diagnostics.error_count > before else ""
+        own_names = spellings_of(options)
+        shared = reader.without(data, *own_names)
+        lists = [key for key in data if key in EVALUATOR_LISTS]
+        own = reader.without(data, *shared, *lists)
+        if lists and not skipped:
+            own[lists[0]] = children
+        common = reader.validate(Evaluator, shared)
+        own["type"] = entry["type"]
+        valid = reader.validate(options, own, skipped)
         if common is None or valid is None:
             return None
+        keys = {names[key]: key for key in reversed(data)}
         for name, problem, advice in valid.warnings():
-            findings.warn(data.value_location(name), f"`{data.spelling(name)}` {problem}", advice)
-        label = " ".join(valid.label().split())
-        generated = (f"{valid.type}-{label}" if label else valid.type)[:_GENERATED_NAME].rstrip()
-        declared = self._declare(common.name or generated, valid, entry.location)
-        if common.negate and declared.gates_inside:
-            problem = "an evaluator with a gate inside cannot be negated"
-            findings.error(data.key_location("negate"), problem, "remove `negate`, or the gate")
-        evaluator = replace(
-            declared.evaluator,
-            weight=common.weight,
-            threshold=_threshold(common, data, findings),
-            negate=common.negate,
-            config=plain({**passed, **(common.config or {})}),
-            target=common.target if options.asks_judge else None,
-        )
-        target = data.value_location("target") if "target" in data else None
-        return replace(declared, evaluator=evaluator, target_location=target, children=children)
+            reader.warn(
+                reader.positions.value(data, keys[name]), f"`{keys[name]}` {problem}", advice
+            )
+        self._check_gate(common, valid, data)
+        changes: dict[str, Any] = {}
+        if not common.name:
+            label = " ".join(valid.label().split())
+            generated = f"{valid.type}-{label}" if label else valid.type
+            changes["name"] = generated[:_GENERATED_NAME].rstrip()
+        if passed:
+            changes["config"] = {**passed, **common.config}
+        if common.target is not None:
+            changes["target_location"] = reader.positions.value(data, "target")
+        return self._evaluator(common, valid, reader.positions.of(entry), **changes)
 
-    def _with_program(self, entry: Map) -> Map:
+    def _evaluator(
+        self, common: Evaluator, options: EvaluatorOptions, location: Location, **changes: Any
+    ) -> Evaluator:
+        """The evaluator with what the loader knows about it, and other changes."""
+        files: tuple[NamedFile, ...] = ()
+        try:
+            files = tuple(options.files(self.reader))
+        except (OSError, ValueError) as error:
+            problem = f"a file of this evaluator cannot be used: {error}"
+            self.reader.error(location, problem, "name a file of the repository")
+        return common.model_copy(
+            update={
+                "type": options.type,
+                "options": options,
+                "origin": self.origin,
+                "location": location,
+                "files": files,
+                **changes,
+            }
+        )
+
+    def _with_program(self, entry: dict[str, Any]) -> dict[str, Any]:
         """An evaluator of a type of the repository's own, as the program that it stands for: the
         file `.agentv/assertions/<type>.ts` in the folder or one above it, as AgentV runs it."""
-        written = entry.get("type")
-        if not isinstance(written, str) or dialects.type_key(written) in EVALUATORS_BY_NAME:
+        written, folder = entry.get("type"), self.reader
+        if not isinstance(written, str) or type_key(written) in EVALUATORS_BY_NAME:
             return entry
         if _FILE_NAME.fullmatch(written) is None:
             return entry
-        inside = self.folder.path.relative_to(self.folder.root)
+        inside = folder.path.relative_to(folder.root)
         for above in (inside, *inside.parents):
             for suffix in _ASSERTION_SUFFIXES:
                 try:
-                    path = self.folder.resolve(f"/{above}/{_ASSERTIONS}/{written}{suffix}")
+                    path = folder.resolve(f"/{above}/{_ASSERTIONS}/{written}{suffix}")
                 except ValueError:  # too long, or a link that leaves the repository: no such type
                     return entry
                 if path.is_file():
-                    script = os.path.relpath(path, self.folder.path)
-                    program = entry.without("type")
-                    program.update(type="code-grader", script=["bun", "run", script])
+                    script = os.path.relpath(path, folder.path)
+                    program = folder.without(entry)
+                    program |= {"type": "code-grader", "script": ["bun", "run", script]}
                     program.setdefault("name", written)
                     return program
         return entry
 
     def _read_children(
-        self, entry: Map, options: type[base.EvaluatorOptions], data: Map
-    ) -> tuple[Declared, ...]:
-        """The evaluators inside, which `data` gets as `Evaluator`s unless one is invalid."""
-        lists = [key for key in entry if key in dialects.EVALUATOR_LISTS]
-        if not lists or not options.children_field:
-            return ()
-        before = self.findings.error_count
-        children = self.read(dialects.listed_evaluators(entry, lists, self.findings))
-        if self.findings.error_count == before:
-            named = Items(data.source, data.start)
-            for child in effective([(self.origin, children)], None):
-                named.put(child, (child.location.line, child.location.column))
-            data.adopt(entry, lists[0], options.children_field, named)
-        return children
+        self, entry: dict[str, Any], options: type[EvaluatorOptions]
+    ) -> list[Evaluator]:
+        """The evaluators inside, with unique names and their gates."""
+        if not options.children_field:
+            return []
+        lists = [key for key in entry if key in EVALUATOR_LISTS]
+        entries = (child for key in lists for child in _listed(entry, key, self.reader))
+        return list(resolve_evaluators([(self.origin, self.read(entries))], None))
 
-    def _declare(self, name: str, options: base.EvaluatorOptions, location: Location) -> Declared:
-        files: tuple[NamedFile, ...] = ()
-        try:
-            files = tuple(options.files(self.folder))
-        except (OSError, ValueError) as error:
-            problem = f"a file of this evaluator cannot be used: {error}"
-            self.findings.error(location, problem, "name a file of the repository")
-        evaluator = Evaluator(name, options.type, options, self.origin, location, files=files)
-        return Declared(evaluator, tuple(options.inner_gates()))
+    def _check_gate(
+        self, common: Evaluator, options: EvaluatorOptions, data: dict[str, Any]
+    ) -> None:
+        """Reports thresholds that differ or have no effect, and a gate that is negated."""
+        reader, required, least = self.reader, common.required, common.min_score
+        location = reader.positions.key(data, "min_score")
+        if common.negate and options.inner_gates():
+            problem = "an evaluator with a gate inside cannot be negated"
+            advice = "remove `negate`, or the gate"
+            reader.error(reader.positions.key(data, "negate"), problem, advice)
+        if not required and least is not None:
+            problem = "`min_score` without `required` is not a gate"
+            reader.warn(location, problem, "add `required: true`")
+        elif not isinstance(required, bool) and least not in (None, required):
+            problem = "`required` and `min_score` are both thresholds and differ"
+            reader.error(location, problem, "keep one of them")
 
 
-def default_judge(folder: Folder, location: Location) -> Declared:
+def default_judge(folder: Folder, location: Location) -> Evaluator:
     """The judge that scores `criteria` where a suite declares nothing."""
     options = EVALUATORS_BY_NAME["llm_judge"].model_validate({}, context=folder)
-    return Declared(Evaluator("criteria", options.type, options, "default", location))
+    return Evaluator(
+        name="criteria",
+        type=options.type,
+        options=options,
+        origin="default",
+        location=location,
+    )
 
 
-def _options_of(entry: Map, findings: Findings) -> type[base.EvaluatorOptions] | None:
+@cache
+def _names(options: type[EvaluatorOptions]) -> Mapping[str, str]:
+    """The fields of one type of evaluator, its own and the common ones, by every spelling."""
+    common = dict(spellings_of(Evaluator))
+    if not options.asks_judge:
+        del common["target"]
+    return {**common, **spellings_of(options)}
+
+
+def _passed_fields(entry: dict[str, Any], options: type[EvaluatorOptions]) -> dict[str, Any]:
+    """The fields of a code judge that are passed on as part of `config`, as AgentV does. One that
+    resembles a known field is none of them: `requird` would silently remove a gate."""
+    if not options.passes_fields:
+        return {}
+    known = ("type", *_names(options))
+    return {
+        key: value
+        for key, value in entry.items()
+        if key not in known
+        and key not in _NEVER_PASSED
+        and not is_exempt(key)
+        and nearest(key, known, MISSPELLED) is None
+    }
+
+
+def _options_of(entry: dict[str, Any], reader: FileReader) -> type[EvaluatorOptions] | None:
     written = entry.get("type")
+    key = type_key(written) if isinstance(written, str) else ""
+    if key in EVALUATORS_BY_NAME:
+        return EVALUATORS_BY_NAME[key]
     known = f"write one of {one_of(sorted(EVALUATORS))}"
-    location = entry.value_location("type") if "type" in entry else entry.location
+    location = reader.positions.value(entry, "type")
     if not isinstance(written, str) or not written:
         problem, advice = "this evaluator has no `type`", known
         if "include" in entry:
@@ -184,104 +269,53 @@ def _options_of(entry: Map, findings: Findings) -> type[base.EvaluatorOptions] |
         elif "type" in entry:
             problem = f"`type` is {describe_value(written)}"
             advice = "write the type of an evaluator, as `contains`"
-        findings.error(location, problem, advice)
+        reader.error(location, problem, advice)
         return None
-    key = dialects.type_key(written)
-    if key in EVALUATORS_BY_NAME:
-        return EVALUATORS_BY_NAME[key]
     positive = EVALUATORS_BY_NAME.get(key.removeprefix("not_"))
     if key.startswith("not_") and positive:
         problem = f"the evaluator type `{written}` of AgentV is not supported"
-        findings.error(location, problem, f"write `type: {positive.type}` with `negate: true`")
+        reader.error(location, problem, f"write `type: {positive.type}` with `negate: true`")
     else:
         problem = f"the evaluator type `{written}` is unknown"
-        findings.error(location, problem, did_you_mean(key, EVALUATORS_BY_NAME, known))
+        reader.error(location, problem, did_you_mean(key, EVALUATORS_BY_NAME, known))
     return None
 
 
-def _is_llm_rubric(entry: Map) -> bool:
-    return dialects.type_key(entry["type"]) == "llm_rubric"
+def _refused_value(entry: dict[str, Any], reader: FileReader) -> tuple[str, ...]:
+    """The field `value` of an `llm-rubric`, which means something else in AgentV: an error."""
+    if type_key(entry["type"]) != "llm_rubric" or "value" not in entry:
+        return ()
+    problem = "`llm-rubric` with a `value` is not supported"
+    advice = "write it as `type: rubric` with `rubrics`"
+    reader.error(reader.positions.key(entry, "value"), problem, advice)
+    return ("value",)
 
 
-def _refuse_special(entry: Map, findings: Findings) -> None:
-    """Refuses two forms that mean something else in AgentV, or that a reader takes for it."""
-    if _is_llm_rubric(entry) and "value" in entry:
-        problem = "`llm-rubric` with a `value` is not supported"
-        advice = "write it as `type: rubric` with `rubrics`"
-        findings.error(entry.key_location("value"), problem, advice)
-    if not isinstance(entry, dialects.PlainCriteria):
-        return
-    for text, location in entry["rubrics"].located():
-        # A judge's opinion must not replace an evaluator.
-        if dialects.type_key(text.strip()) in EVALUATORS_BY_NAME:
-            problem = f"`{text.strip()}` alone is the type of an evaluator and not a criterion"
-            findings.error(location, problem, "write an object with a `type`")
-
-
-def _threshold(common: schema_models.Evaluator, data: Map, findings: Findings) -> float | None:
-    required, least = common.required, common.min_score
-    location = data.key_location("min_score")
-    if isinstance(required, bool) or required is None:
-        if not required and least is not None:
-            problem = "`min_score` without `required` is not a gate"
-            findings.warn(location, problem, "add `required: true`")
-        return (least if least is not None else PASS_SCORE) if required else None
-    if least is not None and least != required:
-        problem = "`required` and `min_score` are both thresholds and differ"
-        findings.error(location, problem, "keep one of them")
-    return required
-
-
-def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
-    """Reports the unknown fields of the objects inside the options of an evaluator."""
-    for name, shape in inner_shapes(model):
-        values = data.get(name)
-        for value in values if isinstance(values, list) else [values]:
-            if isinstance(value, Map):
-                dialects.fold(value, shape, findings)
-
-
-@cache
-def inner_shapes(model: type[BaseModel]) -> tuple[tuple[str, dialects.Shape], ...]:
-    """The shapes of the objects inside the options of an evaluator, by field."""
-    found = ((name, _model_in(field.annotation)) for name, field in fields_of(model).items())
-    return tuple(
-        (name, dialects.model_shape(inner.__name__.lower(), inner))
-        for name, inner in found
-        if inner
-    )
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
-
-
-def effective(
-    groups: Iterable[tuple[Origin, Iterable[Declared]]], test: Location | None
+def resolve_evaluators(
+    groups: Iterable[tuple[Origin, Iterable[Evaluator]]], test: Location | None
 ) -> tuple[Evaluator, ...]:
     """Evaluators in order, with unique names and the locations of annotations; `test` is where
     those of a suite's gates go (None inside another evaluator)."""
     taken: set[str] = set()
-    made = []
+    resolved = []
     for origin, group in groups:
-        for declared in group:
-            number, name = 1, declared.evaluator.name
+        for evaluator in group:
+            number, name = 1, evaluator.name
             while name in taken:
                 number += 1
-                name = f"{declared.evaluator.name}-{number}"
+                name = f"{evaluator.name}-{number}"
             taken.add(name)
             own = test if origin == "suite" else None
-            gates = tuple(_gates(declared, name, own))
-            made.append(replace(declared.evaluator, name=name, origin=origin, gates=gates))
-    return tuple(made)
+            gates = tuple(_gates(evaluator, name, own))
+            update = {"name": name, "origin": origin, "gates": gates}
+            resolved.append(evaluator.model_copy(update=update))
+    return tuple(resolved)
 
 
-def _gates(declared: Declared, name: str, test: Location | None) -> Iterator[Gate]:
-    evaluator = declared.evaluator
+def _gates(evaluator: Evaluator, name: str, test: Location | None) -> Iterator[Gate]:
     if evaluator.threshold is not None:
         yield Gate(name, test or evaluator.location)
-    for inner, inside in declared.gates_inside:
-        if inner or evaluator.threshold is None:
-            yield Gate(base.gate_path(name, inner), test or inside or evaluator.location)
+    inner = evaluator.options.inner_gates()
+    for gate, location in inner:
+        if gate or evaluator.threshold is None:
+            yield Gate(gate_path(name, gate), test or location or evaluator.location)

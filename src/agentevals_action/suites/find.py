@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
+from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_settings_map, read_yaml_file
+from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.reading import FileReader, is_like_suite, is_like_test
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
+from agentevals_action.suites.yaml_reader import MAX_BYTES, read_settings_file, read_yaml_file
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
 #: The folder of configuration and targets, and the name of the configuration.
@@ -136,16 +136,24 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
 
 def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
     """The `eval_patterns` of one configuration; InvalidInput if it has an error."""
-    findings = Findings()
-    data = read_settings_map(file, root, path, "`eval_patterns`", findings)
-    config = findings.read(_Configuration, data, "configuration")
-    if "defaults" in data:
-        advice = "write `execution` in the suites"
-        findings.error(data.key_location("defaults"), "`defaults` is not supported", advice)
-    if findings.errors or config is None:
+    diagnostics = DiagnosticCollector()
+    document = read_settings_file(file, root, path, diagnostics)
+    patterns: Sequence[str] = ()
+    if document is not None and isinstance(data := document.data, dict):
+        reader = FileReader(root, file.parent, document.positions, diagnostics)
+        if "defaults" in data:
+            location = document.positions.key(data, "defaults")
+            reader.error(location, "`defaults` is not supported", "write `execution` in the suites")
+        own = reader.without(data, *(key for key in data if key != "eval_patterns"))
+        if config := reader.validate(_Configuration, own):
+            patterns = config.eval_patterns
+    elif document is not None and document.data is not None:
+        problem = f"this file is {describe_value(document.data)}"
+        diagnostics.error(document.location, problem, "write an object with `eval_patterns`")
+    if diagnostics.errors:
         problem = f"{path} cannot be used to find suites"
-        raise InvalidInput(problem, "correct it", [str(error) for error in findings.errors])
-    return config.eval_patterns
+        raise InvalidInput(problem, "correct it", [str(error) for error in diagnostics.errors])
+    return patterns
 
 
 def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
@@ -175,11 +183,11 @@ def _is_other_list(file: Path, root: Path) -> bool:
     if file.suffix.lower() not in YAML_SUFFIXES or not file.resolve().is_relative_to(root):
         return False
     try:
-        data = read_yaml_file(file, file.name)
+        data = read_yaml_file(file, file.name).data
     except Unreadable:  # reported when it is loaded
         return False
-    return isinstance(data, Items) and not any(
-        isinstance(item, Map) and dialects.is_like_test(item) for item in data
+    return isinstance(data, list) and not any(
+        isinstance(item, dict) and is_like_test(item) for item in data
     )
 
 
@@ -187,7 +195,7 @@ def _has_tests(file: Path, root: Path) -> bool:
     if not file.resolve().is_relative_to(root):
         return False
     try:
-        data = read_yaml_file(file, file.name)
+        data = read_yaml_file(file, file.name).data
     except Unreadable:
         # An invalid suite must not be taken for no suite.
         try:
@@ -195,4 +203,4 @@ def _has_tests(file: Path, root: Path) -> bool:
         except OSError:
             return True
         return bool(_TESTS_LINE.search(text))
-    return isinstance(data, Map) and dialects.is_like_suite(data)
+    return isinstance(data, dict) and is_like_suite(data)

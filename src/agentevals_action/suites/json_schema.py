@@ -1,164 +1,136 @@
-"""The JSON Schemas (draft-07) of a suite and of `.agentevals.yaml`, generated from the models.
+"""The JSON Schemas of a suite and of `.agentevals.yaml`, generated from the models."""
 
-They add to the models of a suite what the loader reads by itself: the short forms of messages, the
-spellings of the three dialects, and the types of evaluators."""
-
-from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
-from agentevals_action.model.validation.file_model import FileModel, model_schema
-from agentevals_action.suites import dialects
-from agentevals_action.suites.configuration_file import Configuration, QuarantineEntry
-from agentevals_action.suites.dialects import Shape
-from agentevals_action.suites.models import messages, schema_models, workspace_models
+from agentevals_action.model.suite import Evaluator, Suite
+from agentevals_action.suites.configuration_file import Configuration
+from agentevals_action.suites.reading import EXEMPT
 
 Schema = dict[str, Any]
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-#: Fields that may stand in every object.
-_EXEMPT: Schema = {f"^(x-.*|{'|'.join(name.replace('$', '[$]') for name in dialects.EXEMPT)})$": {}}
-_EVALUATORS: Schema = {"$ref": "#/definitions/Evaluators"}
+_REFERENCE = "#/definitions/{model}"
 
 
-def _object_or(other: str, model: str) -> Schema:
-    """An object of a model, or a text. A condition, not a choice: an editor then shows the error in
-    the object, and not that no choice fits."""
-    return {
-        "type": ["object", other],
-        "minLength": 1,
-        "if": {"type": "object"},
-        "then": {"$ref": f"#/definitions/{model}"},
-    }
+def _allowed(*names: str) -> Schema:
+    """The fields that may be in every object, and those with these names, as pattern properties."""
+    words = "|".join(sorted({*EXEMPT, *names})).replace("$", "[$]")
+    return {f"^(x-.*|{words})$": {}}
 
 
-_CONTENT: Schema = {
-    "type": ["string", "object", "array"],
-    "minItems": 1,
-    "items": {"$ref": "#/definitions/Message"},
-}
-_WORKSPACE = _object_or("string", "Workspace")
-_TESTS = {"type": ["string", "array"], "minItems": 1, "items": _object_or("string", "Test")}
-#: The models of a suite except evaluators, each with its shape and its fields with short forms.
-_MODELS: Mapping[type[FileModel], tuple[Shape, Mapping[str, Schema]]] = {
-    schema_models.Suite: (
-        dialects.SUITE,
-        {"input": _CONTENT, "workspace": _WORKSPACE, "tests": _TESTS},
-    ),
-    schema_models.Test: (
-        dialects.TEST,
-        {"input": _CONTENT, "expected_output": _CONTENT, "workspace": _WORKSPACE},
-    ),
-    messages.Message: (
-        dialects.MESSAGE,
-        {
-            "content": {
-                "type": ["string", "object", "array", "null"],
-                "items": {"$ref": "#/definitions/Block"},
-            }
-        },
-    ),
-    schema_models.SuiteExecution: (dialects.SUITE_EXECUTION, {}),
-    schema_models.TestExecution: (dialects.TEST_EXECUTION, {}),
-    messages.Block: (dialects.BLOCK, {}),
-    messages.ToolCall: (dialects.TOOL_CALL, {}),
-    workspace_models.Workspace: (dialects.WORKSPACE, {}),
-    workspace_models.Hooks: (dialects.HOOKS, {}),
-    workspace_models.Hook: (dialects.HOOK, {}),
-    workspace_models.ResettingHook: (dialects.RESETTING_HOOK, {}),
-    workspace_models.Repository: (dialects.REPO, {}),
-}
+class _FileSchema(GenerateJsonSchema):
+    """Schemas for editors: without generated titles, and without defaults that only mean
+    "missing"."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  # of the base class
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return _for_editors(super().model_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return _for_editors(super().dataclass_schema(schema))
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if made.get("default", ...) in (None, [], {}) or isinstance(
+            schema.get("default"), BaseModel
+        ):
+            made.pop("default", None)
+        return made
+
+
+def _for_editors(made: JsonSchemaValue) -> JsonSchemaValue:
+    """Without a title; the description is the first paragraph of the docstring."""
+    made.pop("title", None)
+    if description := made.get("description"):
+        made["description"] = " ".join(description.partition("\n\n")[0].split())
+    return made
 
 
 def suite_schema() -> Schema:
-    """The schema of a suite."""
+    """The schema of a suite, in every dialect."""
     definitions: Schema = {}
-    for model, (shape, short_forms) in _MODELS.items():
-        made = model_schema(model, definitions)
-        for name, form in short_forms.items():
-            made["properties"][name] = {
-                **form,
-                "description": made["properties"][name]["description"],
-            }
-        made["properties"] |= dict.fromkeys(shape.elsewhere, _EVALUATORS)
-        definitions[model.__name__] = _closed(made, model.__name__, shape.fields)
+    root = _definition(Suite, definitions)
     _add_evaluators(definitions)
-    definitions["Test"]["properties"]["rubrics"] = {
-        **definitions["rubric"]["properties"]["rubrics"],
-        "description": definitions["Test"]["properties"]["rubrics"]["description"],
-    }
-    return {
-        "$schema": _DRAFT,
-        "title": "EVAL.yaml",
-        "allOf": [{"$ref": "#/definitions/Suite"}],
-        "definitions": dict(sorted(definitions.items())),
-    }
+    for name, made in (("Suite", root), *definitions.items()):
+        for spelling in ("assert", "assertions", "evaluators"):
+            if spelling in made.get("properties", {}) and name != "Evaluators":
+                made["properties"][spelling] = {"$ref": "#/definitions/Evaluators"}
+        if made.get("additionalProperties") is False:
+            made.setdefault("patternProperties", _allowed())
+        _share_spellings(made, "#" if made is root else f"#/definitions/{name}")
+    definitions["Test"]["properties"]["rubrics"] = definitions["rubric"]["properties"]["rubrics"]
+    return {"$schema": _DRAFT, **root, "title": "EVAL.yaml", "definitions": definitions}
+
+
+def _share_spellings(made: Schema, path: str) -> None:
+    """Refers other spellings of a field to the first one, which has the same schema."""
+    known: list[tuple[str, Any]] = []
+    for name, own in made.get("properties", {}).items():
+        first = next((key for key, other in known if other == own and "$ref" not in own), None)
+        if first and len(own) > 1:
+            made["properties"][name] = {"$ref": f"{path}/properties/{first}"}
+        else:
+            known.append((name, own))
 
 
 def configuration_schema() -> Schema:
     """The schema of `.agentevals.yaml`. An unknown field of an entry is an error."""
     definitions: Schema = {}
-    root = model_schema(Configuration, definitions)
+    root = _definition(Configuration, definitions)
     root["properties"]["$schema"] = {"type": "string"}
-    definitions[QuarantineEntry.__name__]["additionalProperties"] = False
-    return {"$schema": _DRAFT, "title": ".agentevals.yaml", **root, "definitions": definitions}
+    return {"$schema": _DRAFT, **root, "title": ".agentevals.yaml", "definitions": definitions}
+
+
+def _definition(model: type[BaseModel], definitions: Schema) -> Schema:
+    """The schema of a model; those inside it are added to `definitions` by name."""
+    made = model.model_json_schema(ref_template=_REFERENCE, schema_generator=_FileSchema)
+    definitions.update(made.pop("$defs", {}))
+    return made
 
 
 def _add_evaluators(definitions: Schema) -> None:
     """Adds `Evaluators`, `Evaluator`, and each type of evaluator by its name."""
-    evaluator = model_schema(schema_models.Evaluator, definitions)
-    target = evaluator["properties"].pop("target")
-    evaluator["properties"]["type"] = {
-        "enum": [name for options in EVALUATORS.values() for name in _spellings(options.type)],
-        "description": evaluator["properties"]["type"]["description"],
+    common = _definition(Evaluator, definitions)
+    judge = common["properties"].pop("target")
+    common["properties"]["type"] = {
+        "enum": [name for options in EVALUATORS.values() for name in _names(options.type)],
+        "description": "The type of evaluator; `-` and `_` are equal in it.",
     }
-    evaluator["allOf"] = []
+    conditions = []
     for name, options in EVALUATORS.items():
-        made = model_schema(options, definitions)
+        made = _definition(options, definitions)
         if options.asks_judge:
-            made["properties"].setdefault("target", target)
-        if options.children_field:
-            made["properties"] |= dict.fromkeys(dialects.EVALUATOR_LISTS, _EVALUATORS)
-            made.pop("required", None)
-        for common in evaluator["properties"]:
-            made["properties"].setdefault(common, {})
-        definitions[name] = _closed(made, name, options.spellings, is_open=options.passes_fields)
-        its_type = {"type": "string", "pattern": f"^({'|'.join(_spellings(name))})$"}
+            made["properties"].setdefault("target", judge)
+        if options.passes_fields:
+            made.pop("additionalProperties")
+        else:
+            made["patternProperties"] = _allowed(*common["properties"])
+        definitions[name] = made
+        its_type = {"type": "string", "pattern": f"^({'|'.join(_names(name))})$"}
         condition = {"properties": {"type": its_type}, "required": ["type"]}
-        evaluator["allOf"].append({"if": condition, "then": {"$ref": f"#/definitions/{name}"}})
-    definitions["Evaluator"] = evaluator
+        conditions.append({"if": condition, "then": {"$ref": f"#/definitions/{name}"}})
+    # The conditions close the object, each for its type.
+    common.pop("additionalProperties")
+    definitions["Evaluator"] = {**common, "required": ["type"], "allOf": conditions}
     definitions["Evaluators"] = {
         "type": "array",
         "minItems": 1,
-        "items": _object_or("string", "Evaluator"),
+        "items": {
+            "anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/Evaluator"}]
+        },
         "description": "The evaluators of the answer; plain strings make one rubric.",
     }
 
 
-def _spellings(type_name: str) -> list[str]:
+def _names(type_name: str) -> list[str]:
     """The names of a type of evaluator: its own first, with `_` and with `-`."""
     names = [name for name, options in EVALUATORS_BY_NAME.items() if options.type == type_name]
     ordered = sorted(names, key=lambda name: (name != type_name, name))
     return list(dict.fromkeys(each for name in ordered for each in (name, name.replace("_", "-"))))
-
-
-def _closed(
-    made: Schema, name: str, spellings: Mapping[str, tuple[str, ...]], *, is_open: bool = False
-) -> Schema:
-    """The schema of an object with all spellings of its fields and without unknown fields."""
-    for field in [field for field in made.get("required", ()) if spellings.get(field)]:
-        made["required"].remove(field)
-        made.setdefault("allOf", []).append({"anyOf": [{"required": [field]}]})
-    for choice in (made, *made.get("allOf", ())):  # one of several fields, in any spelling
-        if "anyOf" in choice:
-            names = [field for part in choice["anyOf"] for field in part["required"]]
-            every = (each for name in names for each in (name, *spellings.get(name, ())))
-            choice["anyOf"] = [{"required": [each]} for each in every]
-    for field, others in spellings.items():
-        reference = {"$ref": f"#/definitions/{name}/properties/{field}"}
-        made["properties"] |= dict.fromkeys(others, reference)
-    if made.get("required") == []:
-        del made["required"]
-    if not is_open:
-        made |= {"patternProperties": _EXEMPT, "additionalProperties": False}
-    return made

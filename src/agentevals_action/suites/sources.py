@@ -2,23 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.suite import NamedFile
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.files.yaml_reader import (
-    decode,
-    read_yaml_file,
-    unreadable,
-)
-from agentevals_action.system.files.paths import Folder
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.validation.field_errors import describe_value
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.jsonl_reader import read_row
+from agentevals_action.suites.reading import DOCUMENTATION, FileReader
+from agentevals_action.suites.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.system.files.regular_files import open_regular
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -29,143 +23,141 @@ _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Tests of a YAML list with their locations; `folder` is that of their file."""
+class Entry:
+    """A test as written, its location, and the reader of its file."""
 
-    entries: tuple[tuple[Any, Location], ...]
-    folder: Folder
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository."""
-
-    path: Path
-    source: str
-    folder: Folder
-
-    def texts(self) -> Iterator[tuple[str, int]]:
-        """The rows that are not blank, with their line numbers from 1; Unreadable when the file
-        cannot be read, or a row is not UTF-8 or too long."""
-        try:
-            with open_regular(self.path) as file:
-                for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
-                    if len(data) > MAX_ROW:
-                        problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
-                        advice = "put long data into files, and name them"
-                        raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
-                    text = decode(data, self.source, line)
-                    if text.strip():
-                        yield text.rstrip("\r\n"), line
-        except OSError as error:
-            raise unreadable(self.source, error) from None
+    data: Any
+    location: Location
+    reader: FileReader
 
 
-Source = Listed | Rows
+def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
+    """The rows of JSONL that are not blank, with their line numbers from 1; Unreadable when the
+    file cannot be read, or a row is not UTF-8 or too long."""
+    try:
+        with open_regular(path) as file:
+            for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
+                if len(data) > MAX_ROW:
+                    problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
+                    advice = "put long data into files, and name them"
+                    raise Unreadable(Diagnostic(Location(source, line), problem, advice))
+                text = decode(data, source, line)
+                if text.strip():
+                    yield text.rstrip("\r\n"), line
+    except OSError as error:
+        raise unreadable(source, error) from None
 
 
 class Sources:
     """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
-    named."""
+    named. Errors go to the reader of the suite."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, reader: FileReader) -> None:
         self.files: dict[NamedFile, None] = {}
-        self._findings = findings
+        self._reader = reader
         self._open: list[Path] = []
         self._read: set[Path] = set()
 
-    def of(
-        self, value: Any, location: Location, folder: Folder, name: str = "tests"
-    ) -> tuple[Source, ...]:
-        """The sources that a `tests` field names: a list of tests and paths, or one path."""
+    def entries(
+        self, value: Any, location: Location, reader: FileReader, key: str = "tests"
+    ) -> Iterator[Entry]:
+        """The tests that a `tests` field names: a list of tests and paths, or one path."""
         if isinstance(value, str):
-            return self._reference(value, location, folder)
-        if isinstance(value, Items) and value:
-            return tuple(self._of_list(value, folder))
-        problem = f"`{name}` is {describe_value(value)}"
-        advice = "write a list of tests, or the path of a YAML or JSONL file"
-        self._findings.error(location, problem, advice)
-        return ()
+            yield from self._reference(value, location, reader)
+        elif isinstance(value, list) and value:
+            yield from self._of_list(value, reader)
+        else:
+            problem = f"`{key}` is {describe_value(value)}"
+            advice = "write a list of tests, or the path of a YAML or JSONL file"
+            reader.error(location, problem, advice)
 
-    def file(self, path: Path, folder: Folder, location: Location) -> tuple[Source, ...]:
-        """The sources in one file of tests."""
-        source = folder.relative(path)
-        if path in self._read and path not in self._open:
+    def file(self, path: Path, reader: FileReader, location: Location) -> Iterator[Entry]:
+        """The tests in one file, which is named at a location."""
+        source = reader.relative(path)
+        suffix = path.suffix.lower()
+        if path in self._open:
+            reader.error(location, f"{source} refers to itself", "take the reference out")
+        elif path in self._read:
             # Files that name each other twice would be read exponentially often.
             problem = f"{source} is named a second time in this suite"
-            self._findings.error(location, problem, "name it once")
-            return ()
-        self._read.add(path)
-        self.files[NamedFile(source, "test file")] = None
-        inner = replace(folder, path=path.parent)
-        if path.suffix.lower() in ROW_SUFFIXES:
-            return (Rows(path, source, inner),)
-        if path.suffix.lower() not in YAML_SUFFIXES:
-            problem = f"{source} is neither YAML nor JSONL"
-            self._findings.error(location, problem, _OTHER_SUFFIX)
-            return ()
-        if path in self._open:
-            problem = f"{source} refers to itself"
-            self._findings.error(location, problem, "take the reference out")
-            return ()
-        self._open.append(path)
-        sources = self._list_in(path, source, inner)
-        self._open.pop()
-        return sources
+            reader.error(location, problem, "name it once")
+        elif suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
+            self.files[NamedFile(source, "test file")] = None
+            reader.error(location, f"{source} is neither YAML nor JSONL", _OTHER_SUFFIX)
+        else:
+            self.files[NamedFile(source, "test file")] = None
+            self._read.add(path)
+            self._open.append(path)
+            read = self._of_rows if suffix in ROW_SUFFIXES else self._of_file
+            try:
+                yield from read(path, source)
+            except Unreadable as error:
+                self._reader.diagnostics.unreadable(error)
+            self._open.pop()
 
-    def _list_in(self, path: Path, source: str, folder: Folder) -> tuple[Source, ...]:
-        try:
-            data = read_yaml_file(path, source)
-        except Unreadable as error:
-            self._findings.unreadable(error)
-            return ()
-        if isinstance(data, Items) and data:
-            return tuple(self._of_list(data, folder))
-        location = data.location if isinstance(data, Map | Items) else Location(source)
-        problem = f"this file of tests is {describe_value(data)}"
-        advice = "write a list of tests, each with a hyphen in front"
-        self._findings.error(location, problem, advice)
-        return ()
-
-    def _matching(self, text: str, location: Location, folder: Folder) -> Iterator[Source]:
-        """The tests in the files that a glob matches, in the order of their paths."""
-        parts = PurePosixPath(text.removeprefix("file://")).parts
-        number = next(index for index, part in enumerate(parts) if _is_glob(part))
-        start = folder.resolve(str(PurePosixPath(*parts[:number])))
-        # `*/../*/..` visits every folder again for each pair, and outside the repository too.
-        if ".." in parts[number:] or parts.count("**") > 1:
-            problem = f"{text!r} has `..` after a `*`, or `**` more than once"
-            raise ValueError(problem)
-        pattern = str(PurePosixPath(*parts[number:]))
-        paths = sorted(path for path in start.glob(pattern) if path.is_file())
-        if not paths:
-            raise ValueError(f"no file matches {text!r}")
-        for path in paths:
-            inside = folder.file(f"/{os.path.relpath(path, folder.root)}")
-            yield from self.file(inside, folder, location)
-
-    def _of_list(self, values: Items, folder: Folder) -> Iterator[Source]:
-        for is_path, entries in groupby(values.located(), lambda one: isinstance(one[0], str)):
-            if not is_path:
-                yield Listed(tuple(entries), folder)
+    def _of_rows(self, path: Path, source: str) -> Iterator[Entry]:
+        line = 0
+        for text, line in _rows(path, source):
+            try:
+                document = read_row(text, source, line)
+            except Unreadable as error:
+                self._reader.diagnostics.unreadable(error)
                 continue
-            for text, location in entries:
-                yield from self._reference(text, location, folder)
+            yield Entry(
+                document.data, document.positions.start, self._reader.of(document, path.parent)
+            )
+        if not line:
+            problem = "this file contains no test"
+            self._reader.error(Location(source), problem, "write one JSON object a row")
 
-    def _reference(self, text: str, location: Location, folder: Folder) -> tuple[Source, ...]:
+    def _of_file(self, path: Path, source: str) -> Iterator[Entry]:
+        document = read_yaml_file(path, source)
+        if isinstance(document.data, list) and document.data:
+            yield from self._of_list(document.data, self._reader.of(document, path.parent))
+            return
+        problem = f"this file of tests is {describe_value(document.data)}"
+        advice = "write a list of tests, each with a hyphen in front"
+        self._reader.error(document.location, problem, advice)
+
+    def _of_list(self, values: list[Any], reader: FileReader) -> Iterator[Entry]:
+        for index, value in enumerate(values):
+            location = reader.positions.value(values, index)
+            if isinstance(value, str):
+                yield from self._reference(value, location, reader)
+            else:
+                yield Entry(value, location, reader)
+
+    def _reference(self, text: str, location: Location, reader: FileReader) -> Iterator[Entry]:
         try:
-            path = folder.resolve(text)
+            path = reader.resolve(text)
             if path.is_dir():
                 problem = "a directory in `tests` of AgentV is not supported"
-                self._findings.error(location, problem, f"see {dialects.DOCUMENTATION}")
-                return ()
-            if _is_glob(text) and not path.exists():
-                return tuple(self._matching(text, location, folder))
-            return self.file(folder.file(text), folder, location)
+                reader.error(location, problem, f"see {DOCUMENTATION}")
+                return
+            is_glob = _is_glob(text) and not path.exists()
+            paths = _matching(text, reader) if is_glob else [reader.file(text)]
         except (OSError, ValueError) as error:
             advice = "name a file of tests, from the folder of this one"
-            self._findings.error(location, str(error), advice)
-        return ()
+            reader.error(location, str(error), advice)
+            return
+        for path in paths:
+            yield from self.file(path, reader, location)
+
+
+def _matching(text: str, reader: FileReader) -> list[Path]:
+    """The files that a glob matches, in the order of their paths; ValueError if there are none."""
+    parts = PurePosixPath(text.removeprefix("file://")).parts
+    number = next(index for index, part in enumerate(parts) if _is_glob(part))
+    start = reader.resolve(str(PurePosixPath(*parts[:number])))
+    # `*/../*/..` visits every folder again for each pair, and outside the repository too.
+    if ".." in parts[number:] or parts.count("**") > 1:
+        problem = f"{text!r} has `..` after a `*`, or `**` more than once"
+        raise ValueError(problem)
+    pattern = str(PurePosixPath(*parts[number:]))
+    paths = sorted(path for path in start.glob(pattern) if path.is_file())
+    if not paths:
+        raise ValueError(f"no file matches {text!r}")
+    return [reader.file(f"/{os.path.relpath(path, reader.root)}") for path in paths]
 
 
 def _is_glob(text: str) -> bool:

@@ -1,23 +1,22 @@
 """The targets that a suite uses: found in the targets files that apply to it, and checked."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.suite import NamedFile, Suite
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.model.target import Target, TargetTable
+from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.evaluators import Declared
-from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
-from agentevals_action.suites.files.positions import Map, plain
+from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import (
     NAME,
+    Alias,
     TargetEntry,
     TargetsFile,
     advise_target,
@@ -28,8 +27,6 @@ from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.targets import base, variables
 
 _MISSING = "there is no target"
-
-Read = TypeVar("Read")
 
 
 class _Unresolved(base.ProviderOptions):
@@ -58,7 +55,7 @@ class TargetUse:
     table: TargetTable
     file: TargetsFile | None
     suite: Location
-    farther: Findings = field(default_factory=Findings)
+    farther: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     suite_target: str | None = None
     default_location: Location | None = None
     files: tuple[NamedFile, ...] = ()
@@ -66,16 +63,16 @@ class TargetUse:
     judges: dict[str, None] = field(default_factory=dict)
     declared: dict[str, None] = field(default_factory=dict)
 
-    def check_default(self, findings: Findings) -> None:
+    def check_default(self, diagnostics: DiagnosticCollector) -> None:
         """Adds an error when the suite's own target does not exist, even if no test uses it."""
         if not self.suite_target or self.file is None or self.table.agent_override:
             return
         location = self.default_location or self.suite
-        if name := self._existing(self.suite_target, location, _MISSING, findings):
+        if name := self._existing(self.suite_target, location, _MISSING, diagnostics):
             self.declared[name] = None
 
     def agent(
-        self, wanted: str | None, location: Location | None, findings: Findings
+        self, wanted: str | None, location: Location | None, diagnostics: DiagnosticCollector
     ) -> str | None:
         """Name of the target that answers a test; None, with an error, when it does not exist."""
         name = self.table.agent(wanted or self.suite_target)
@@ -84,15 +81,15 @@ class TargetUse:
         if name is None and "default" in self.file.entries:
             name = "default"
         if name is None:
-            findings.add(self.farther)
+            diagnostics.add(self.farther)
             problem = f"no target is named, and {self.file.path} has none called `default`"
-            findings.error(self.suite, problem, self._advice_for_default())
+            diagnostics.error(self.suite, problem, self._advice_for_default())
             return None
         if self.table.agent_override:
-            return self._use(name, self.suite, "the input `target` names", findings)
+            return self._use(name, self.suite, "the input `target` names", diagnostics)
         if not wanted or not location:
             location = self.default_location or self.suite
-        return self._use(name, location, _MISSING, findings)
+        return self._use(name, location, _MISSING, diagnostics)
 
     def _advice_for_default(self) -> str:
         """What to write: the target that can be meant, if it is the only one."""
@@ -105,19 +102,20 @@ class TargetUse:
             line += f" (or {one_of(agents[1:])})"
         return f"write {line} in the suite, or call a target `default`"
 
-    def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
+    def judge(
+        self, evaluator: Evaluator, agent: str | None, diagnostics: DiagnosticCollector
+    ) -> None:
         """Adds an error when an evaluator that asks a judge has none."""
-        evaluator = declared.evaluator
         if self.file is None or (agent is None and not evaluator.target):
             return
         name = self.table.judge(evaluator.target, agent)
         if name and name in self.table.targets:
             self.judges[name] = None
             if evaluator.options.judge_temperature() is not None:
-                self._warn_of_temperature(self.table.targets[name], declared, findings)
+                self._warn_of_temperature(self.table.targets[name], evaluator, diagnostics)
         if evaluator.target:
-            location = declared.target_location or evaluator.location
-            self._use(evaluator.target, location, _MISSING, findings)
+            location = evaluator.target_location or evaluator.location
+            self._use(evaluator.target, location, _MISSING, diagnostics)
         elif name is None:
             problem = (
                 f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
@@ -125,38 +123,42 @@ class TargetUse:
             )
             here = ", or `target` here" if evaluator.options.asks_judge else ""
             advice = f"write `judge_target` in {self.file.path}{here}"
-            findings.error(evaluator.location, problem, advice)
+            diagnostics.error(evaluator.location, problem, advice)
         elif name == self.table.judge_override:
-            self._use(name, self.suite, "the input `judge-target` names", findings)
+            self._use(name, self.suite, "the input `judge-target` names", diagnostics)
         else:
             entry = self.file.entries.get(agent or "")
             location = (entry and entry.judge_location) or evaluator.location
-            self._use(name, location, "there is no judge target", findings)
+            self._use(name, location, "there is no judge target", diagnostics)
 
     @staticmethod
-    def _warn_of_temperature(judge: Target, declared: Declared, findings: Findings) -> None:
+    def _warn_of_temperature(
+        judge: Target, evaluator: Evaluator, diagnostics: DiagnosticCollector
+    ) -> None:
         if not judge.is_model:
             problem = f"`temperature` has no effect: the judge `{judge.name}` is not a model"
-            findings.warn(declared.evaluator.location, problem, "remove it, or name a model")
+            diagnostics.warn(evaluator.location, problem, "remove it, or name a model")
 
-    def _use(self, name: str, location: Location, problem: str, findings: Findings) -> str | None:
-        known = self._existing(name, location, problem, findings)
+    def _use(
+        self, name: str, location: Location, problem: str, diagnostics: DiagnosticCollector
+    ) -> str | None:
+        known = self._existing(name, location, problem, diagnostics)
         if known and known in self.table.targets:
             self.used[known] = None
         return known
 
     def _existing(
-        self, name: str, location: Location, problem: str, findings: Findings
+        self, name: str, location: Location, problem: str, diagnostics: DiagnosticCollector
     ) -> str | None:
         if self.file is None:
             return name
         if entry := self.file.entries.get(name):
-            findings.add(entry.findings)
+            diagnostics.add(entry.diagnostics)
             return name if name in self.table.targets else None
-        findings.add(self.farther)
+        diagnostics.add(self.farther)
         where = f", which is not in {self.file.path}" if problem.startswith("the input") else ""
         advice = did_you_mean(name, self.file.entries, f"write {self._known()}")
-        findings.error(location, f"{problem} `{name}`{where}", advice)
+        diagnostics.error(location, f"{problem} `{name}`{where}", advice)
         return None
 
     def _known(self) -> str:
@@ -193,24 +195,24 @@ def find_targets(
     folder: Folder,
     catalog: Catalog,
     wanted: tuple[str, Location] | None,
-    suite: Map,
-    findings: Findings,
+    suite: Location,
+    diagnostics: DiagnosticCollector,
 ) -> TargetUse:
     """Reads the targets files for the suite whose root is `suite` and names the target `wanted`.
     A target that the nearest file lacks is looked up in those above it."""
-    files = []
-    root = folder.root
-    listed, farther = None, Findings()
-    for file in [catalog.targets_file] if catalog.targets_file else _files_above(folder.path, root):
-        own = Findings()
-        read = _cached(catalog, file, own, partial(read_targets, file, root, catalog.providers))
+    listed: TargetsFile | None = None
+    farther = DiagnosticCollector()
+    paths = [catalog.targets_file] if catalog.targets_file else _files_above(folder)
+    for path in paths:
+        if path not in catalog.targets_files:
+            catalog.targets_files[path] = read_targets(path, folder.root, catalog.providers)
+        file = catalog.targets_files[path]
         if listed is None:
-            listed = read
-            findings.add(own)
-            files.append(NamedFile(listed.path, "targets file"))
+            listed = file
+            diagnostics.add(file.diagnostics)
         else:
-            listed = replace(listed, entries={**read.entries, **listed.entries})
-            farther.add(own)
+            listed = replace(listed, entries={**file.entries, **listed.entries})
+            farther.add(file.diagnostics)
     if listed is not None:
         listed = replace(listed, entries=_seen_from(listed.entries, folder, catalog))
     table = TargetTable(
@@ -226,20 +228,20 @@ def find_targets(
     return TargetUse(
         table,
         listed if listed and listed.is_complete else None,
-        suite.location,
+        suite,
         farther,
         suite_target=wanted[0] if wanted else None,
         default_location=wanted[1] if wanted else None,
-        files=tuple(files),
+        files=(NamedFile(listed.path, "targets file"),) if listed else (),
     )
 
 
-def _files_above(folder: Path, root: Path) -> Iterator[Path]:
+def _files_above(folder: Folder) -> Iterator[Path]:
     """The targets files of a folder and of those above it up to the root, the nearest first."""
-    for above in (folder, *folder.parents):
+    for above in (folder.path, *folder.path.parents):
         if is_present(file := above / FOLDER / NAME):
             yield file
-        if above == root:
+        if above == folder.root:
             return
 
 
@@ -252,11 +254,12 @@ def _seen_from(
     for name, written in entries.items():
         entry = _behind(name, entries, folder, catalog) if written.alias else written
         if entry.target is not None:
-            own = Findings()
-            own.add(written.findings)
-            own.add(entry.findings)
-            target = replace(entry.target, files=_command_files(entry.target, folder, own))
-            entry = replace(entry, findings=own, target=None if own.errors else target)
+            own = DiagnosticCollector()
+            own.add(written.diagnostics)
+            own.add(entry.diagnostics)
+            files = _command_files(entry.target, folder, own)
+            target = entry.target.model_copy(update={"files": files})
+            entry = replace(entry, diagnostics=own, target=None if own.errors else target)
         seen[name] = entry
     return seen
 
@@ -267,66 +270,53 @@ def _behind(
     """The entry to which the `use_target` of the target `name` leads."""
     chain = [name]
     while (alias := (entry := entries[chain[-1]]).alias) is not None:
-        wanted, location = alias["use_target"], alias.value_location("use_target")
+        written = wanted = str(alias.definition["use_target"])
         problem, advice = "", ""
         if names := variables.names_in(wanted):
             try:
                 values = variables.read_variables(catalog.environ, folder.root, folder.path)
             except AttemptError as error:
                 values, problem, advice = {}, str(error), error.hint
-            if not problem and any(one not in values for one in names):
+            if not problem and any(missing not in values for missing in names):
                 return replace(entry, target=_unresolved(alias, names))
             wanted = "" if problem else variables.resolve(wanted, values).strip()
         if not problem and wanted not in entries:
             # The value of a variable may be a secret.
-            problem = f"there is no target `{alias['use_target']}`"
+            problem = f"there is no target `{written}`"
             problem += ", with the value that the variable has" if names else ""
             advice = advise_target("" if names else wanted, entries)
         elif not problem and wanted in chain:
             problem = f"the target `{name}` leads to itself, by {' → '.join((*chain, wanted))}"
             advice = "break the circle"
         if problem:
-            findings = Findings()
-            findings.add(entry.findings)
-            findings.error(location, problem, advice)
-            return TargetEntry(findings)
+            diagnostics = DiagnosticCollector()
+            diagnostics.add(entry.diagnostics)
+            diagnostics.error(alias.name_location, problem, advice)
+            return TargetEntry(diagnostics)
         chain.append(wanted)
     return entry
 
 
-def _unresolved(alias: Map, names: Sequence[str]) -> Target:
+def _unresolved(alias: Alias, names: Sequence[str]) -> Target:
     return Target(
-        name=alias["name"],
+        name=alias.definition["name"],
         provider=_Unresolved.provider,
         options=_Unresolved(),
-        definition=plain(alias),
+        definition=alias.definition,
         location=alias.location,
         is_model=True,
         variables=tuple(names),
     )
 
 
-def _command_files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...]:
+def _command_files(
+    target: Target, folder: Folder, diagnostics: DiagnosticCollector
+) -> tuple[str, ...]:
     if not isinstance(target.options, base.ProviderOptions):
         return ()
     try:
         return tuple(target.options.files(folder))
     except (OSError, ValueError) as error:
         problem = f"a file of the target `{target.name}` cannot be used: {error}"
-        findings.error(target.location, problem, "name a file of the repository")
+        diagnostics.error(target.location, problem, "name a file of the repository")
         return ()
-
-
-def _cached(
-    catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]
-) -> Read:
-    """Reads a file once for all suites that share it; `findings` gets its errors."""
-    status = file.stat() if file.exists() else None
-    key = (file, status and (status.st_mtime_ns, status.st_size))
-    if key not in catalog.cache:
-        own = Findings()
-        catalog.cache[key] = (read(own), own)
-    value, own = catalog.cache[key]
-    findings.add(own)
-    result: Read = value
-    return result

@@ -1,141 +1,114 @@
-"""Merges the workspace of a suite with that of a test, and collects the files in them."""
+"""Reads the workspaces of a suite and its tests, merges them, and collects the files in them."""
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_args
 
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Map
-from agentevals_action.suites.files.yaml_reader import read_yaml_map
-from agentevals_action.suites.models import workspace_models
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.validation.field_errors import describe_value
+from agentevals_action.model.validation.file_model import FileModel
+from agentevals_action.model.workspace import Hook, HookName, Hooks, Workspace
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.reading import FileReader
+from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import leads_out, walk
 
-#: Default limits of hooks in seconds, as in AgentV.
-_SECONDS = {"before_all": 60.0, "before_each": 60.0, "after_each": 30.0, "after_all": 30.0}
-_HOOKS = tuple(_SECONDS)
+_HOOKS: tuple[HookName, ...] = get_args(HookName)
+#: The fields that come with the command of a hook.
+_BY_LOADER = {"location", "home", "default_seconds", "files"}
 _OBJECT = "write an object with `template`, `repos` or `hooks`"
+_OBJECT_OR_PATH = "write an object, or the path of a YAML file that contains one"
 
-Value = TypeVar("Value")
-WorkspaceOrPath = str | workspace_models.Workspace | None
-
-
-@dataclass(frozen=True)
-class _Hook:
-    """A hook of the suite or of a test; `home` is the folder of the declaring file."""
-
-    location: Location
-    home: Path
-    model: workspace_models.Hook
-    reset: Reset | None
-
-
-@dataclass(frozen=True)
-class _Declared:
-    """The workspace of the suite or of a test."""
-
-    location: Location
-    model: workspace_models.Workspace
-    hooks: Mapping[str, _Hook]
-    files: tuple[NamedFile, ...]
+AModel = TypeVar("AModel", bound=FileModel)
 
 
 class WorkspaceReader:
-    """Reads the workspaces of one suite in `folder`; a template that many tests name is searched
-    once."""
+    """Reads the workspaces of one suite; a template that many tests name is searched once."""
 
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._templates: dict[Path, tuple[tuple[NamedFile, ...], str]] = {}
-        self._suite: _Declared | None = None
+        self._suite: Workspace | None = None
         self._shared: Workspace | None = None
 
-    def read_suite(
-        self, workspace: WorkspaceOrPath, data: Map, findings: Findings
-    ) -> tuple[NamedFile, ...]:
+    def read_suite(self, data: dict[str, Any], reader: FileReader) -> tuple[NamedFile, ...]:
         """Reads the workspace of the suite, for all its tests; the files that it names."""
-        self._suite = self._read(workspace, data, self._folder, findings)
-        self._shared = _merge(self._suite, None, self._folder, findings)
+        self._suite = self._read(data, reader)
+        self._shared = self._suite and _complete(self._suite, reader)
         return self._shared.files if self._shared else ()
 
-    def of_test(
-        self, workspace: WorkspaceOrPath, data: Map, folder: Folder, findings: Findings
-    ) -> Workspace | None:
-        """The effective workspace of a test; `folder` is that of its file."""
-        own = self._read(workspace, data, folder, findings)
-        return _merge(self._suite, own, folder, findings) if own else self._shared
+    def of_test(self, data: dict[str, Any], reader: FileReader) -> Workspace | None:
+        """The effective workspace of a test: its fields replace those of the suite."""
+        own = self._read(data, reader)
+        if own is None:
+            return self._shared
+        merged = own if self._suite is None else _merged(own, self._suite)
+        files = (*own.files, *(self._suite.files if self._suite else ()))
+        return _complete(merged.model_copy(update={"own": True, "files": files}), reader)
 
-    def _read(
-        self, workspace: WorkspaceOrPath, owner: Map, folder: Folder, findings: Findings
-    ) -> _Declared | None:
+    def _read(self, owner: dict[str, Any], reader: FileReader) -> Workspace | None:
+        if "workspace" not in owner:
+            return None
+        data, files = owner["workspace"], list[NamedFile]()
+        location = reader.positions.value(owner, "workspace")
+        if isinstance(data, str) and data:
+            try:
+                path = reader.file(data)
+                document = read_yaml_object(path, reader.relative(path), "workspace", _OBJECT)
+            except Unreadable as error:
+                reader.diagnostics.unreadable(error)
+                return None
+            except ValueError as error:
+                advice = "name a YAML file of the repository, or write the workspace here"
+                reader.error(location, f"`workspace`: {error}", advice)
+                return None
+            files.append(NamedFile(reader.relative(path), "workspace"))
+            data, reader = document.data, reader.of(document, path.parent)
+            owner, location = data, document.location
+            workspace = reader.validate(Workspace, data)
+        elif isinstance(data, dict):
+            workspace = reader.validate_part(Workspace, owner, "workspace")
+        else:
+            problem = f"`workspace` is {describe_value(data)}"
+            reader.error(location, problem, _OBJECT_OR_PATH)
+            return None
         if workspace is None:
             return None
-        data: Map = owner["workspace"]
-        files: list[NamedFile] = []
-        model: WorkspaceOrPath = workspace
-        if isinstance(workspace, str):
-            location = owner.value_location("workspace")
-            read, folder = _read_file(workspace, location, folder, findings)
-            if read is None:
-                return None
-            data = read
-            files.append(NamedFile(data.source, "workspace"))
-            model = findings.read(workspace_models.Workspace, data, "workspace", folder)
-        if not isinstance(model, workspace_models.Workspace):
-            return None
-        if model.template:
-            files += self._template_files(model.template, data, folder, findings)
-        return _Declared(
-            location=data.location,
-            model=model,
-            hooks={
-                name: _Hook(
-                    data["hooks"][name].location, folder.path, hook, getattr(hook, "reset", None)
-                )
-                for name in _HOOKS
-                if (hook := getattr(model.hooks, name, None)) is not None
-            },
-            files=(*files, *_repository_files(model, folder)),
-        )
+        if workspace.template:
+            files += self._template_files(workspace.template, data, reader)
+        files += _repository_files(workspace, reader)
+        written = data.get("hooks") or {}
+        hooks: dict[str, Any] = {
+            name: hook.model_copy(
+                update={"location": reader.positions.of(written[name]), "home": reader.path}
+            )
+            for name in _HOOKS
+            if (hook := getattr(workspace.hooks, name)) is not None
+        }
+        update = {
+            "hooks": workspace.hooks.model_copy(update=hooks),
+            "location": location,
+            "files": tuple(files),
+        }
+        return workspace.model_copy(update=update)
 
     def _template_files(
-        self, path: Path, data: Map, folder: Folder, findings: Findings
+        self, path: Path, data: dict[str, Any], reader: FileReader
     ) -> tuple[NamedFile, ...]:
-        location = data.value_location("template")
+        location = reader.positions.value(data, "template")
         try:
             if path not in self._templates:
-                self._templates[path] = _search(path, folder)
+                self._templates[path] = _search(path, reader)
         except OSError as error:
-            findings.error(location, f"`template`: {error}", "make it readable")
+            reader.error(location, f"`template`: {error}", "make it readable")
             return ()
         files, problem = self._templates[path]
         if problem:
             advice = "put the target of the link into the template"
-            findings.error(location, f"`template`: {problem}", advice)
+            reader.error(location, f"`template`: {problem}", advice)
         return files
-
-
-def _read_file(
-    text: str, location: Location, folder: Folder, findings: Findings
-) -> tuple[Map | None, Folder]:
-    try:
-        path = folder.file(text)
-        source = folder.relative(path)
-        value = read_yaml_map(path, source, "workspace", _OBJECT)
-    except Unreadable as error:
-        findings.unreadable(error)
-        return None, folder
-    except ValueError as error:
-        advice = "name a YAML file of the repository, or write the workspace here"
-        findings.error(location, f"`workspace`: {error}", advice)
-        return None, folder
-    return dialects.fold(value, dialects.WORKSPACE, findings), Folder(folder.root, path.parent)
 
 
 def _search(path: Path, folder: Folder) -> tuple[tuple[NamedFile, ...], str]:
@@ -147,10 +120,10 @@ def _search(path: Path, folder: Folder) -> tuple[tuple[NamedFile, ...], str]:
     return tuple(NamedFile(name, "workspace template") for name in named), problem
 
 
-def _repository_files(workspace: workspace_models.Workspace, folder: Folder) -> Iterable[NamedFile]:
+def _repository_files(workspace: Workspace, folder: Folder) -> Iterator[NamedFile]:
     """The files of committed bare repositories, and the folders of submodules."""
-    for repository in workspace.repos or ():
-        source = repository.repo
+    for repository in workspace.repos:
+        source = repository.source
         if isinstance(source, str) or source == folder.root:
             continue
         names = [source]
@@ -160,64 +133,43 @@ def _repository_files(workspace: workspace_models.Workspace, folder: Folder) -> 
             yield NamedFile(folder.relative(name), "workspace repository")
 
 
-def _first(values: Iterable[Value | None]) -> Value | None:
-    return next((value for value in values if value is not None), None)
+def _merged(own: AModel, other: AModel) -> AModel:
+    """The fields that a model sets, over those of another; hooks field by field."""
+    update: dict[str, Any] = {}
+    for name in own.model_fields_set - _BY_LOADER:
+        value, known = getattr(own, name), getattr(other, name)
+        both = isinstance(value, Hooks | Hook) and isinstance(known, Hooks | Hook)
+        if value is not None:
+            update[name] = _merged(value, known) if both else value
+    if "command" in update or isinstance(own, Workspace):
+        update |= {name: getattr(own, name) for name in ("location", "home") if hasattr(own, name)}
+    # The two fields that choose the isolation are one.
+    if isinstance(own, Workspace) and {"isolation", "scope"} & update.keys():
+        update = {"isolation": None, "scope": None, **update}
+    return other.model_copy(update=update)
 
 
-def _merge(
-    suite: _Declared | None, test: _Declared | None, folder: Folder, findings: Findings
-) -> Workspace | None:
-    """The effective workspace: the fields of the test replace those of the suite."""
-    declared = [one for one in (test, suite) if one is not None]
-    if not declared:
-        return None
-    models = [one.model for one in declared]
-    own = {name: [one.hooks[name] for one in declared if name in one.hooks] for name in _HOOKS}
-    if _first(one.hooks.enabled for one in models if one.hooks) is False:
-        own = {name: [] for name in _HOOKS}
-    hooks = {name: _merge_hook(name, parts, folder, findings) for name, parts in own.items()}
-    per_test = _first(one.per_test for one in models) or False
-    resetting = next((one for one in own["after_each"] if one.reset not in (None, "none")), None)
-    if per_test and resetting:
-        problem = "`reset` has no effect where each test has a fresh folder"
-        findings.warn_once(resetting.location, problem, "remove it, or `isolation`")
-    files = [
-        *(file for one in declared for file in one.files),
-        *(file for hook in hooks.values() if hook for file in hook.files),
-    ]
-    repos = _first(one.repos for one in models) or ()
-    return Workspace(
-        location=declared[0].location,
-        own=test is not None,
-        template=_first(one.template for one in models),
-        per_test=per_test,
-        repos=tuple(Repo(one.path, one.repo, one.commit) for one in repos),
-        **hooks,
-        reset=_first(hook.reset for hook in own["after_each"]) or "none",
-        reset_before=_first(hook.reset for hook in own["before_each"]) or "none",
-        files=tuple(dict.fromkeys(files)),
-    )
-
-
-def _merge_hook(
-    name: str, declared: Sequence[_Hook], folder: Folder, findings: Findings
-) -> Hook | None:
-    """A hook of the test's declaration and then the suite's; None where there is only a reset."""
-    owner = next((one for one in declared if one.model.command is not None), None)
-    if owner is None or owner.model.command is None:
-        if declared and not any(one.reset for one in declared):
+def _complete(workspace: Workspace, reader: FileReader) -> Workspace:
+    """The effective workspace with the files of its hooks; a hook without effect is reported."""
+    update: dict[str, Any] = {}
+    for name in _HOOKS:
+        declared: Hook | None = getattr(workspace.hooks, name)
+        if declared is None or workspace.hooks.enabled is False:
+            continue
+        if declared.command:
+            files = tuple(dict.fromkeys(_named_files(declared.command, declared.cwd, reader)))
+            update[name] = declared.model_copy(update={"files": files})
+        elif getattr(declared, "reset", None) is None:
             problem = f"the hook `{name}` has no `command`"
-            findings.error(declared[0].location, problem, "write the command that it runs")
-        return None
-    cwd = _first(one.model.cwd for one in declared) or owner.home
-    milliseconds = _first(one.model.timeout_ms for one in declared)
-    return Hook(
-        owner.model.command,
-        owner.location,
-        cwd,
-        milliseconds / 1000 if milliseconds else _SECONDS[name],
-        tuple(_named_files(owner.model.command, cwd, folder)),
-    )
+            reader.error(declared.location, problem, "write the command that it runs")
+    if workspace.per_test and workspace.reset != "none" and workspace.hooks.after_each:
+        problem = "`reset` has no effect where each test has a fresh folder"
+        location = workspace.hooks.after_each.location
+        reader.warn(location, problem, "remove it, or `isolation`")
+    hooks = workspace.hooks.model_copy(update=update)
+    of_hooks = (file for hook in update.values() for file in hook.files)
+    files = tuple(dict.fromkeys((*workspace.files, *of_hooks)))
+    return workspace.model_copy(update={"hooks": hooks, "files": files})
 
 
 def _named_files(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> Iterable[NamedFile]:

@@ -96,13 +96,12 @@ class ProviderOptions(TargetTraits):
     """The provider's own fields of a target, with `${{ NAME }}` resolved before `connect`.
 
     `key_variable` is the vendor's usual variable for a key, `vendor_url` the vendor's own address.
-    `aliases` are other names of the provider, `spellings` those of fields."""
+    `aliases` are other names of the provider."""
 
     provider: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     key_variable: ClassVar[str] = ""
     vendor_url: ClassVar[str] = ""
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __repr__(self) -> str:
         """The class alone: a field may hold a key."""

@@ -28,10 +28,11 @@ _VERSION = re.compile(r"[-@](?:20[0-9]{6}|20[0-9]{2}-[0-9]{2}-[0-9]{2}|latest)$"
 
 
 class PriceTable(FileModel):
-    """US dollars per million tokens by model; where and when (a date) they were taken from."""
+    """Prices by model, their unit, and where and when (a date) they were taken from."""
 
     source: str
     date: str
+    unit: str
     models: dict[str, Price]
 
     @property

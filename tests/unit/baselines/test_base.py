@@ -53,7 +53,7 @@ def whole(tmp_path: Path) -> Suite:
 def found(
     whole: Suite, *sources: Source, paths: str = "abc", info: BaselineInfo = INFO
 ) -> FoundSuites:
-    known = {path: replace(whole, path=path) for path in paths}
+    known = {path: whole.model_copy(update={"path": path}) for path in paths}
     return asyncio.run(find_stored(info, sources, known, base_tree.select(*paths, "new")))
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,8 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Selection
 from agentevals_action.model.run import Policy, Run, RunSuite, Shard
-from agentevals_action.model.suite import Test, Workspace
+from agentevals_action.model.suite import Test
+from agentevals_action.model.workspace import Workspace
 from agentevals_action.results import shards
 from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RunResults
@@ -27,7 +27,7 @@ PATHS = ("evals/one/EVAL.yaml", "evals/two/EVAL.yaml")
 
 
 def a_test(name: str, conversation: str | None = None, workspace: Workspace | None = None) -> Test:
-    return Test(name, AT, (), (), conversation_id=conversation, workspace=workspace)
+    return Test(id=name, location=AT, input=(), conversation_id=conversation, workspace=workspace)
 
 
 def parts(*tests: Test, total: int) -> list[set[str]]:
@@ -46,7 +46,10 @@ def test_part__each_test_is_in_one_and_turns_stay_together() -> None:
 
 
 def test_part__tests_that_share_a_workspace_on_either_side_stay_together() -> None:
-    shared, fresh = Workspace(AT, template=Path("/t")), Workspace(AT, per_test=True)
+    shared, fresh = (
+        Workspace(location=AT),
+        Workspace(location=AT, isolation="per_test"),
+    )
     names = ("a", "b", "c")
     alone = parts(*(a_test(name, workspace=fresh) for name in names), total=3)
     assert [len(part) for part in alone] == [1, 1, 1]

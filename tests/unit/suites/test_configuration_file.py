@@ -98,7 +98,7 @@ quarantine:
         ".agentevals.yaml:4:12: `quarantine[0].owner` is the text ' '; write a text that is not empty",
         '.agentevals.yaml:5:13: `quarantine[0].reason` is the number 3; write a text, in quotes: "3"',
         ".agentevals.yaml:6:14: `quarantine[0].expires`: '2026-02-30' is not a valid day; write it as YYYY-MM-DD",
-        ".agentevals.yaml:7:12: `quarantine[1].tests` is an empty list; write a text or at least one item",
+        ".agentevals.yaml:7:12: `quarantine[1].tests` is an empty list; write at least one item",
         ".agentevals.yaml:7:5: `quarantine[1].reason` is missing; every item needs it",
         ".agentevals.yaml:8:5: the field `suits` is unknown; did you mean `suites`?",
     ]

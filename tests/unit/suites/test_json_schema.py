@@ -8,9 +8,8 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators, templating
-from agentevals_action.suites.files.positions import plain
-from agentevals_action.suites.files.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema
+from agentevals_action.suites.yaml_reader import read_yaml
 from tests.support import suites
 from tests.unit.suites import test_dialects as dialects
 
@@ -47,7 +46,7 @@ tests:
 
 
 def errors(text: str) -> list[str]:
-    data = plain(read_yaml(text.encode(), "EVAL.yaml"))
+    data = read_yaml(text.encode(), "EVAL.yaml").data
     return [error.message for error in jsonschema.Draft7Validator(SCHEMA).iter_errors(data)]
 
 

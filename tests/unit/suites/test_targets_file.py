@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.suite import NamedFile
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.target import Price
 from agentevals_action.targets.providers import PROVIDERS_BY_NAME
 from tests.support import suites

@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.suite import NamedFile, Repo, Test, Workspace
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.suite import Test
+from agentevals_action.model.workspace import Repo, Workspace
 from tests.support import suites
 
 TESTS = "tests:\n  - {id: a, input: q, criteria: c}\n"
 ONE = "name: suite\nworkspace:\n"
+
+
+def made_repo(path: str, source: str | Path, commit: str | None = None) -> Repo:
+    return Repo.model_construct(path=path, source=source, commit=commit)
 
 
 @pytest.fixture
@@ -71,7 +77,7 @@ hooks:
         "fast",
         "strict",
     )
-    assert made.repos == (Repo("app", "https://github.com/acme/app.git", "v1.2"),)
+    assert made.repos == (made_repo("app", "https://github.com/acme/app.git", "v1.2"),)
     assert made.before_all
     assert made.before_each
     assert made.after_all
@@ -223,7 +229,7 @@ def test_isolation__its_words(root: Path, words: str, fresh: bool) -> None:
 )
 def test_repo__its_sources(root: Path, written: str, source: str) -> None:
     assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (
-        Repo("app", source),
+        made_repo("app", source),
     )
 
 
@@ -238,7 +244,7 @@ def test_repo__its_sources(root: Path, written: str, source: str) -> None:
 )
 def test_repo__folder_of_this_repository(root: Path, written: str, path: str) -> None:
     assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (
-        Repo("app", root.resolve() / path),
+        made_repo("app", root.resolve() / path),
     )
 
 

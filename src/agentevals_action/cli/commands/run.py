@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -193,7 +193,7 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
     def matches(test: Test) -> bool:
         return not globs or any(fnmatch.fnmatchcase(test.id, glob) for glob in globs)
 
-    found = [replace(suite, tests=select_tests(suite, matches)) for suite in suites]
+    found = [suite.with_tests(select_tests(suite, matches)) for suite in suites]
     tests = [test for suite in found for test in suite.tests]
     if not tests:
         raise InvalidInput(

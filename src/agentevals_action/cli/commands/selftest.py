@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -60,10 +59,7 @@ async def command(
 
     def select(suites: Sequence[Suite]) -> Sequence[Suite]:
         found = [
-            replace(
-                suite,
-                tests=tuple(each for each in suite.tests if not is_deterministic(suite, each)),
-            )
+            suite.with_tests(each for each in suite.tests if not is_deterministic(suite, each))
             for suite in suites
         ]
         counts["all"], counts["run"] = (

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
@@ -27,9 +27,10 @@ from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.json_objects import UnreadableReply, find_object
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, NamedFile
-from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty, spelled
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.start_errors import missing_script
@@ -102,15 +103,16 @@ class CodeJudge(EvaluatorOptions):
 
     type = "code_judge"
     aliases = ("code_grader", "script")
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("command",)}
     deterministic = False
     passes_fields = True
 
     script: Annotated[
         ListOf[str], BeforeValidator(_read_command), WithJsonSchema(_COMMAND_SCHEMA)
-    ] = Field(
+    ] = spelled(
+        "script",
+        "command",
         description="The command to run: a list of words, or one string that is split as a "
-        "shell would; no shell runs it."
+        "shell would; no shell runs it.",
     )
     cwd: NonEmpty | None = Field(
         default=None,

@@ -11,8 +11,8 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.suite import NamedFile
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 

@@ -3,18 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     PrivateAttr,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import CoreSchema
 
 from agentevals_action.evaluators.base import Case, require
 from agentevals_action.evaluators.json_objects import UnreadableReply
@@ -24,10 +26,16 @@ from agentevals_action.evaluators.judges.replies import (
     ask_judge,
     validate_reply,
 )
-from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.diagnostic import Location, location_of
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    Weight,
+    spelled,
+)
 from agentevals_action.results.scoring import reaches, weighted_mean
 
 #: Criteria of one rubric: all of them go into one prompt.
@@ -108,37 +116,15 @@ _RangesByScore = Annotated[
 _Ranges = _RangesByScore | Annotated[list[ScoreRange], Field(min_length=1)]
 
 
-def _extend_schema(schema: dict[str, Any]) -> None:
-    """Adds the plain string, and the earlier spelling `expected_outcome`."""
-    earlier = {
-        **schema["properties"]["outcome"],
-        "deprecationMessage": "Write `outcome`.",
-        "doNotSuggest": True,
-    }
-    entry = {key: value for key, value in schema.items() if key != "required"} | {
-        "properties": {**schema["properties"], "expected_outcome": earlier},
-        "anyOf": [
-            {"required": ["outcome"]},
-            {"required": ["expected_outcome"]},
-            {"required": ["id", "score_ranges"]},
-        ],
-    }
-    schema.clear()
-    schema["anyOf"] = [{"type": "string", "minLength": 1}, entry]
-
-
 class Criterion(FileModel):
     """One criterion; a plain string is its outcome."""
-
-    model_config = ConfigDict(json_schema_extra=_extend_schema)
-
-    #: Other names of a field, as in `EvaluatorOptions`.
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"outcome": ("expected_outcome",)}
 
     id: Requirement | None = Field(
         default=None, description="Its name; `rubric-N` by position if missing."
     )
-    outcome: Requirement = Field(description="The requirement on the answer.")
+    outcome: Requirement = spelled(
+        "outcome", "expected_outcome", description="The requirement on the answer."
+    )
     weight: Weight = Field(
         default=1.0, description="Its weight in the rubric's score, 0 to 1,000,000."
     )
@@ -187,25 +173,31 @@ class Criterion(FileModel):
 
     _location: Location | None = PrivateAttr(None)
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = super().__get_pydantic_json_schema__(schema, handler)
+        made["allOf"][0]["anyOf"].append({"required": ["id", "score_ranges"]})
+        return made
+
     @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _read(
+        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
         data = {"outcome": value} if isinstance(value, str) else value
         if isinstance(data, Mapping):
             if "required_min_score" in data:
                 raise ValueError(
                     "required_min_score is not supported; write min_score, from 0 to 1"
                 )
-            if "expected_outcome" in data:
-                earlier = data["expected_outcome"]
-                if data.get("outcome", earlier) != earlier:
-                    raise ValueError("outcome and expected_outcome differ; remove one of them")
-                data = {**data, "outcome": earlier}
-            if "outcome" not in data and "score_ranges" in data and "id" in data:
+            is_described = "outcome" in data or "expected_outcome" in data
+            if not is_described and "score_ranges" in data and "id" in data:
                 # As in AgentV: the ranges describe the requirement.
                 data = {**data, "outcome": data["id"]}
         criterion = handler(data)
-        criterion._location = getattr(value, "location", None)
+        criterion._location = location_of(info, value)
         return criterion
 
     @model_validator(mode="after")
@@ -263,7 +255,6 @@ class Rubric(PromptedOptions):
 
     type = "rubric"
     aliases = ("rubrics",)
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"rubrics": ("criteria",)}
 
     rubrics: Annotated[
         ListOf[Criterion],
@@ -272,10 +263,13 @@ class Rubric(PromptedOptions):
                 _is_short,
                 f"there are more than {_MAX_CRITERIA:,} criteria; "
                 "split them, because all criteria of a rubric go into one prompt",
-            )
+            ),
+            json_schema_input_type=list[NonEmpty | Criterion],
         ),
         AfterValidator(_with_ids),
-    ] = Field(
+    ] = spelled(
+        "rubrics",
+        "criteria",
         json_schema_extra={"minItems": 1, "maxItems": _MAX_CRITERIA},
         description="The criteria: plain strings, or objects with `outcome`.",
     )

@@ -1,7 +1,6 @@
 """`tool_trajectory`: the agent's tool calls are compared with those expected."""
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -16,7 +15,7 @@ from agentevals_action.evaluators.tool_trajectory.matching import (
 )
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.model.validation.file_model import ListOf, NonEmpty
+from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
 
@@ -30,7 +29,6 @@ class ToolTrajectory(EvaluatorOptions):
     )
 
     type = "tool_trajectory"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"args_match": ("argsMatch",)}
 
     mode: Mode = Field(
         default="any_order",
@@ -47,7 +45,9 @@ class ToolTrajectory(EvaluatorOptions):
         default=None,
         description="The least number of calls of a tool, by its name; for the mode `any_order`.",
     )
-    args_match: ArgsMatch | None = Field(
+    args_match: ArgsMatch | None = spelled(
+        "args_match",
+        "argsMatch",
         default=None,
         description="How arguments are compared unless an expected call has its own "
         "`args_match`: `superset`, `exact`, `subset`, `ignore`, or a list.",

@@ -11,7 +11,8 @@ from agentevals_action.execution.workspaces.diff import FolderDiff
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
-from agentevals_action.model.suite import Reset, Test, Workspace
+from agentevals_action.model.suite import Test
+from agentevals_action.model.workspace import Reset, Workspace
 from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
 from agentevals_action.system.isolation import ChildUser, file_access_as, new_folder
 from agentevals_action.system.protection import share_with_group

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Hook, Test
+from agentevals_action.model.suite import Test
+from agentevals_action.model.workspace import Hook
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.targets.message_texts import prompt_text

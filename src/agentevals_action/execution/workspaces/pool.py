@@ -15,7 +15,8 @@ from agentevals_action.execution.workspaces.folder import (
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
-from agentevals_action.model.suite import Suite, Test, Workspace
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.workspace import Workspace
 from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.isolation import (
     NO_ISOLATION,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import NETWORK_SECONDS, Git
-from agentevals_action.model.suite import Repo
+from agentevals_action.model.workspace import Repo
 from agentevals_action.system.isolation import file_access_as
 
 _QUIET_CLONE = ("clone", "--quiet", "--template=")

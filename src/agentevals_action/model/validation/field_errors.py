@@ -1,8 +1,10 @@
-"""The errors of a `pydantic.ValidationError` as plain sentences about the data of a file."""
+"""Converts `pydantic.ValidationError` to plain sentences about the data of a file or a reply."""
 
+import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +15,9 @@ from agentevals_action.model.validation.file_model import Steps
 from agentevals_action.model.validation.json_values import parse_json
 
 _LINE = 200  # characters of an error of a stored file
+
+_WORD = 100  # characters of a word that may be a misspelling of a known one
+_SHOWN = 60  # characters of a value in a sentence
 
 #: Errors that are converted: the memory for hostile data is limited.
 _MOST = 25_000
@@ -34,6 +39,30 @@ class FieldError:
         problem = "it is missing" if self.is_missing else self.message
         problem = problem or f"write {' or '.join(self.expected) or 'something else'}"
         return f"`{dotted(self.steps)}`: {problem}" if self.steps else problem
+
+    def sentences(self, steps: Steps, label: str) -> tuple[str, str]:
+        """Problem and advice for the author of a file. `steps` are as the author spelled them,
+        `label` names the object (`test`)."""
+        if self.is_missing:
+            owner = label if len(steps) == 1 else f"`{steps[-2]}`"
+            owner = "item" if len(steps) > 1 and isinstance(steps[-2], int) else owner
+            return f"`{dotted(steps)}` is missing", f"every {owner} needs it"
+        name = f"`{dotted(steps)}`" if steps else f"this {label}"
+        if self.message:
+            problem, _, advice = self.message.partition("; ")
+            known = (known for sign, known in _ADVICE.items() if sign in problem)
+            return f"{name}: {problem}", advice or next(known, "correct it")
+        advice = f"write {' or '.join(self.expected) or 'something else'}"
+        if self.expected == ("a text",) and isinstance(self.value, int | float):
+            advice += f', in quotes: "{str(self.value).lower()}"'
+        return f"{name} is {describe_value(self.value)}", advice
+
+
+#: The advice for problems that a validator raises without one.
+_ADVICE = {
+    "there is no file": "name a file that exists, from the folder of this one",
+    "leaves the repository": "name a file of the repository",
+}
 
 
 def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
@@ -81,6 +110,42 @@ def invalid_json(error: ValidationError, text: str | bytes) -> str:
     problem = "it is missing" if first.is_missing else first.message
     problem = problem or f"expected {' or '.join(first.expected) or 'another value'}"
     return cut(f"`{dotted(first.steps)}`: {problem}" if first.steps else problem, _LINE)
+
+
+def describe_value(value: Any) -> str:
+    """The type of a value in words, with the value when it is short."""
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {shorten(value)}" if value else "an empty text"
+    return f"the number {shorten(value)}"
+
+
+def shorten(value: Any) -> str:
+    """A value in a sentence: on one line, quoted when a text, cut at 60 characters."""
+    return cut(repr(value) if isinstance(value, str) else str(value), _SHOWN)
+
+
+def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known word that an unknown one probably means: their similarity is `least` (0-1)."""
+    return _nearest(word, frozenset(known), least) if len(word) <= _WORD else None
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, known: frozenset[str], least: float) -> str | None:
+    return next(iter(difflib.get_close_matches(word, sorted(known), 1, least)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """The advice for an unknown word: the known one that it probably means, if any."""
+    meant = nearest(word, known)
+    return f"did you mean `{meant}`?" if meant else otherwise
 
 
 def dotted(steps: Steps) -> str:

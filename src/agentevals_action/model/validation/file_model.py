@@ -1,20 +1,26 @@
-"""The base class of everything that is read from a suite, targets or configuration file."""
+"""The base class of everything that is read from a suite, a targets file or configuration file."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args, get_type_hints
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     Strict,
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticOmit, core_schema
 
 Item = TypeVar("Item")
 #: Names and indices that lead from an object to a value in it.
@@ -27,23 +33,131 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 Weight = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
+class DeclaringFolder(Protocol):
+    """The context of a validation: the folder of the declaring file (`path`) in the repository
+    (`root`), both absolute. Methods raise ValueError for a path that cannot be used."""
+
+    @property
+    def root(self) -> Path:
+        """The root of the repository."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        ...
+
+    def resolve(self, text: str) -> Path:
+        """The absolute path that a text names."""
+        ...
+
+    def file(self, text: str) -> Path:
+        """The existing file that a text names."""
+        ...
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file of at most `limit` bytes."""
+        ...
+
+    def relative(self, path: Path) -> str:
+        """A path from the root, with forward slashes."""
+        ...
+
+
+def folder_of(info: ValidationInfo) -> DeclaringFolder:
+    """The folder of the declaring file; TypeError if data is validated without one."""
+    if info.context is None:
+        raise TypeError(
+            "models that name files are validated with the folder of the declaring file"
+        )
+    folder: DeclaringFolder = info.context
+    return folder
+
+
+def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
+    """The fields of an object that its model reads. The context of a file reports the others, and
+    two spellings of one field that differ; other data is returned as it is."""
+    check = getattr(info.context, "check_fields", None)
+    return check(model, data) if check and isinstance(data, dict) else data
+
+
 class FileModel(BaseModel):
-    """Data of a file: values are never converted, and unknown fields are ignored (the loader
-    reports them).
+    """Data of a file: values are never converted, and unknown fields are errors, or warnings of the
+    context.
 
     The validation context is the `Folder` of the declaring file, or None. Validators raise
     `ValueError("problem; advice")`, `expected("a text")`, or `errors_at` for values inside the one
-    they check."""
+    they check. `noun` names such an object in a sentence; by default it is the name of the
+    class."""
 
     model_config = ConfigDict(
         frozen=True,
         strict=True,
-        extra="ignore",
+        extra="forbid",
+        validate_by_name=True,
+        validate_by_alias=True,
         allow_inf_nan=False,
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
         defer_build=True,
     )
+
+    noun: ClassVar[str] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, data: Any, info: ValidationInfo) -> Any:
+        return check_fields(cls, data, info)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler.resolve_ref_schema(handler(schema))
+        add_spellings(cls, made)
+        return made
+
+
+class TargetModel(FileModel):
+    """Data of a targets file: an optional field that is empty is an error, because `trace:` without
+    a value would silently mean that there is no trace."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[info.field_name or ""]
+        if value is None and type(None) in get_args(field.annotation):
+            raise expected("a value, or leave it out")
+        return value
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """Marks a field that no file of a user has: the loader sets it. One that is `stored` is in
+    files of results, from which it is read."""
+
+    stored: bool = False
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return handler(source) if self.stored else core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        raise PydanticOmit
+
+
+#: A field of a model that no file has: the loader sets it in a copy of the model.
+Computed = Annotated[Item, _Computed()]
+#: The same in a record that files of results have, too.
+ComputedStored = Annotated[Item, _Computed(stored=True)]
+
+
+def spelled(*spellings: str, **others: Any) -> Any:
+    """A field with all its spellings, the canonical one first; `others` as in `Field`."""
+    return Field(validation_alias=AliasChoices(*spellings), **others)
 
 
 def expected(words: str) -> PydanticCustomError:
@@ -65,46 +179,57 @@ def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> Validation
     return ValidationError.from_exception_data("values", errors)
 
 
-class TargetModel(FileModel):
-    """Data of a targets file: an optional field that is empty is an error, because `trace:` without
-    a value would silently mean that there is no trace."""
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _refuse_empty(cls, value: Any, info: ValidationInfo) -> Any:
-        field = cls.model_fields[info.field_name or ""]
-        if value is None and type(None) in get_args(field.annotation):
-            raise expected("a value, or leave it out")
-        return value
-
-
-def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """The fields of a model by their names in a file, in order."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-class _FileSchema(GenerateJsonSchema):
-    """JSON Schemas for editors: no generated titles, and no defaults that only mean "missing"."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  # of the base class
-        return False
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
-        made = super().model_schema(schema)
-        made.pop("title", None)
-        return made
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
-        made = super().default_schema(schema)
-        if made.get("default", ...) is None or isinstance(schema.get("default"), BaseModel):
-            del made["default"]
-        return made
+@cache
+def fields_of(model: Any) -> Mapping[str, tuple[str, ...]]:
+    """The spellings of each field that a file may have, by its canonical one, in order; of a model
+    or of a dataclass with annotations of pydantic."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, field, metadata in _fields(model):
+        if any(isinstance(mark, _Computed) for mark in metadata):
+            continue
+        choices = field.validation_alias if field else None
+        own = (
+            tuple(str(choice) for choice in choices.choices)
+            if isinstance(choices, AliasChoices)
+            else ((field.alias if field else None) or name,)
+        )
+        found[own[0]] = own
+    return found
 
 
-def model_schema(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a model; the models inside it are added to `definitions` by name."""
-    made = model.model_json_schema(
-        ref_template="#/definitions/{model}", schema_generator=_FileSchema
-    )
-    definitions.update(made.pop("$defs", {}))
-    return made
+def _fields(model: type[object]) -> Sequence[tuple[str, FieldInfo | None, Sequence[Any]]]:
+    if issubclass(model, BaseModel):
+        return [(name, field, field.metadata) for name, field in model.model_fields.items()]
+    found: list[tuple[str, FieldInfo | None, Sequence[Any]]] = []
+    for name, hint in get_type_hints(model, include_extras=True).items():
+        marks = getattr(hint, "__metadata__", ())
+        fields = (mark for mark in marks if isinstance(mark, FieldInfo))
+        found.append((name, next(fields, None), marks))
+    return found
+
+
+@cache
+def spellings_of(model: Any) -> Mapping[str, str]:
+    """The canonical name of a field by each of its spellings."""
+    return {spelling: name for name, own in fields_of(model).items() for spelling in own}
+
+
+def add_spellings(model: Any, schema: dict[str, Any]) -> None:
+    """Adds the other spellings of fields to the JSON Schema of an object, and takes a spelling of a
+    required field for the field."""
+    properties = schema.get("properties", {})
+    if "anyOf" in schema:  # one of several fields
+        names = (name for choice in schema["anyOf"] for name in choice.get("required", ()))
+        every = (spelling for name in names for spelling in fields_of(model)[name])
+        schema["anyOf"] = [{"required": [spelling]} for spelling in every]
+    for name, own in fields_of(model).items():
+        others = [spelling for spelling in own if spelling != name]
+        if not others or name not in properties:
+            continue
+        properties |= dict.fromkeys(others, properties[name])
+        if name in schema.get("required", ()):
+            schema["required"].remove(name)
+            choice = {"anyOf": [{"required": [spelling]} for spelling in own]}
+            schema.setdefault("allOf", []).append(choice)
+    if schema.get("required") == []:
+        del schema["required"]

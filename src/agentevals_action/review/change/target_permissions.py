@@ -6,7 +6,6 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.settings import Settings
-from agentevals_action.suites.files.diagnostics import Findings
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import NAME, read_targets
 from agentevals_action.targets.calls.client import resolve_options
@@ -33,8 +32,7 @@ def _used_by(file: Path, root: Path, environ: Mapping[str, str]) -> Iterator[tup
     if not file.is_file():
         return
     folder = file.parent.parent if file.parent.name == FOLDER else file.parent
-    findings = Findings()
-    entries = read_targets(file, root, PROVIDERS_BY_NAME, findings).entries.values()
+    entries = read_targets(file, root, PROVIDERS_BY_NAME).entries.values()
     for target in (entry.target for entry in entries if entry.target is not None):
         try:
             variables = read_variables(environ, root, folder)

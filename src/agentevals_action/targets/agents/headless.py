@@ -18,7 +18,7 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import ListOf, NonEmpty
+from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 from agentevals_action.model.validation.json_values import replace_surrogates
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
@@ -64,7 +64,12 @@ def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
 Command = Annotated[
     str | ListOf[str],
     AfterValidator(_check_command),
-    Field(description="The program, with words before its options if it needs any."),
+    spelled(
+        "command",
+        "executable",
+        "binary",
+        description="The program, with words before its options if it needs any.",
+    ),
 ]
 
 
@@ -84,17 +89,15 @@ class AgentOptions(CommandOptions):
     system_option: ClassVar[str] = ""
     events_variable: ClassVar[str] = ""
     refusal: ClassVar[re.Pattern[str] | None] = None
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "command": ("executable", "binary"),
-        "args": ("arguments",),
-    }
 
     command: Command
     model: NonEmpty | None = Field(
         None, description="The model, as the agent's own option names it; its default otherwise."
     )
-    args: ListOf[str] = Field(
-        (),
+    args: ListOf[str] = spelled(
+        "args",
+        "arguments",
+        default=(),
         description="More words for the command line. What the agent may do is its own default; "
         "what widens that stands here.",
     )

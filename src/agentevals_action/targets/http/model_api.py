@@ -11,7 +11,7 @@ from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.model.validation.file_model import NonEmpty, spelled
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.formats.base import TemporaryFailure
 from agentevals_action.targets.http.client import HttpClient, check_url, origin_of
@@ -66,11 +66,12 @@ class ApiOptions(ProviderOptions):
 class ModelOptions(ApiOptions):
     """The common fields of models that have a name and a base URL."""
 
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
-
     model: NonEmpty = Field(description="The model's name on the server.")
-    base_url: Annotated[str, AfterValidator(_check_base_url)] | None = Field(
-        None, description="The address of the API; the vendor's by default."
+    base_url: Annotated[str, AfterValidator(_check_base_url)] | None = spelled(
+        "base_url",
+        "endpoint",
+        default=None,
+        description="The address of the API; the vendor's by default.",
     )
     temperature: Annotated[float, Field(ge=0)] | None = Field(
         None, description="AgentV: the same as the temperature in `config`."

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field, field_validator
 
-from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.model.validation.file_model import NonEmpty, spelled
 from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.http.client import check_url, origin_of
 from agentevals_action.targets.http.errors import Service
@@ -34,18 +34,16 @@ class Azure(ApiOptions):
     provider: ClassVar[str] = "azure"
     aliases: ClassVar[tuple[str, ...]] = ("azure_openai",)
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "deployment": ("model",),
-        "api_version": ("version",),
-    }
 
     endpoint: str = Field(
         description="The resource's URL, with or without /openai or /openai/v1 at its end, or the "
         "resource's name."
     )
-    deployment: NonEmpty = Field(description="The deployment's name.")
-    api_version: str = Field(
-        "v1",
+    deployment: NonEmpty = spelled("deployment", "model", description="The deployment's name.")
+    api_version: str = spelled(
+        "api_version",
+        "version",
+        default="v1",
         description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is "
         "called by deployment.",
     )

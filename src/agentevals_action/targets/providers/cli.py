@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import FileModel
+from agentevals_action.model.validation.file_model import FileModel, spelled
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
@@ -57,7 +57,6 @@ class Cli(CommandOptions):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
     command: placeholders.Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
@@ -65,8 +64,10 @@ class Cli(CommandOptions):
         "{FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, "
         "without {OUTPUT_FILE} the answer is standard output."
     )
-    files_format: Annotated[str, AfterValidator(placeholders.check_format)] = Field(
-        "{path}",
+    files_format: Annotated[str, AfterValidator(placeholders.check_format)] = spelled(
+        "files_format",
+        "attachments_format",
+        default="{path}",
         description="The form of each file in {FILES}, with {path} and {basename}, as in "
         "`--file {path}`.",
     )

@@ -1,20 +1,14 @@
 """`rubric`: criteria in their forms, the judge's checks, and the gates among them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import EvaluatorResult
-from tests.support import cases
-
-
-class Placed(dict[str, Any]):
-    """An entry of a suite's file, with its place."""
-
-    location = Location("evals/EVAL.yaml", 12, 9)
+from tests.support import cases, suites
 
 
 def checked(criteria: list[Any], *checks: dict[str, Any], **common: Any) -> EvaluatorResult:
@@ -129,15 +123,21 @@ def test_gate__fails_at_nought_or_under_its_threshold(
     assert declared or not failed
 
 
-def test_inner_gates__are_the_required_ones_with_their_places() -> None:
-    criteria = [
-        Placed(id="a", outcome="A", required=True),
-        Placed(id="b", outcome="B"),
-        "C",
-        {"id": "d", "expected_outcome": "D", "required": True, "min_score": 0.5},
-    ]
-    made: EvaluatorOptions = cases.options("rubric", {"rubrics": criteria})
-    assert made.inner_gates() == (("a", Placed.location), ("d", None))
+def test_inner_gates__are_the_required_ones_with_their_locations(tmp_path: Path) -> None:
+    criteria = """\
+      - {id: a, outcome: A, required: true}
+      - {id: b, outcome: B}
+      - C
+      - {expected_outcome: D, required: true, min_score: 0.5}
+"""
+    text = f"name: suite\ntests:\n  - id: t\n    input: q\n    rubrics:\n{criteria}"
+    suites.write(tmp_path, {"EVAL.yaml": text})
+    (made,) = suites.only_test(tmp_path).evaluators
+
+    assert made.options.inner_gates() == (
+        ("a", Location("EVAL.yaml", 6, 9)),
+        ("rubric-4", Location("EVAL.yaml", 9, 9)),
+    )
 
 
 CRITERIA: list[dict[str, Any]] = [

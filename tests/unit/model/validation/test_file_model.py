@@ -17,7 +17,6 @@ from agentevals_action.model.validation.file_model import (
     ListOf,
     NonEmpty,
     errors_at,
-    model_schema,
 )
 
 
@@ -122,21 +121,3 @@ def test_values__are_not_converted() -> None:
         "words": ("a",),
         "inner": ({"low": 3},),
     }
-
-
-def test_model_schema__for_editors() -> None:
-    definitions: dict[str, Any] = {}
-    made = model_schema(Outer, definitions)
-    assert made["required"] == ["name"]
-    assert made["description"] == "An outer object."
-    assert made["properties"]["inner"] == {
-        "type": "array",
-        "items": {"$ref": "#/definitions/Inner"},
-        "default": [],
-    }
-    assert definitions["Inner"]["properties"]["low"] == {
-        "type": "integer",
-        "description": "Lower bound.",
-    }
-    assert "title" not in str(made)
-    assert "None" not in str(made)

@@ -6,9 +6,9 @@ import pytest
 
 from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import read_rule
-from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
-from agentevals_action.model.target import TargetTable
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change.selection import (
     Change,
     SelectedSuites,
@@ -20,9 +20,8 @@ from agentevals_action.review.change.selection import (
 
 def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:
     files = (NamedFile(path, "suite"), *(NamedFile(*file) for file in named))
-    return Suite(
-        path, "suite", Path("/repository"), Path("/repository/evals"), (), TargetTable(), files
-    )
+    root = Path("/repository")
+    return Suite(path=path, name="suite", root=root, folder=root / "evals", files=files)
 
 
 def broken(

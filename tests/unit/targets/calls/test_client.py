@@ -233,11 +233,10 @@ def test_complete__what_failed_is_paid_for_all_the_same() -> None:
     async def kinds() -> list[str]:
         calls = targets.calls(ENVIRONMENT, budget=Budget(limit=6))
         target = Target(
-            "agent",
-            "failing",
-            Failing(),
-            {},
-            Location(".agentv/targets.yaml"),
+            name="agent",
+            provider="failing",
+            options=Failing(),
+            location=Location(".agentv/targets.yaml"),
             price=Price(5.0, 5.0),
         )
         told = []

@@ -53,9 +53,8 @@ def model(**changes: Any) -> Target:
 
 
 def agent(*globs: str, named: Sequence[str] = ("agent/run.py",), **changes: Any) -> Target:
-    return replace(
-        targets.target({**AGENT, **changes}), cache_key=globs or ("agent/**",), files=tuple(named)
-    )
+    update = {"cache_key": globs or ("agent/**",), "files": tuple(named)}
+    return targets.target({**AGENT, **changes}).model_copy(update=update)
 
 
 def describe(
@@ -109,16 +108,16 @@ def test_describe__a_model_differs_by_all_that_it_is_asked(tmp_path: Path) -> No
 
 def test_describe__not_by_what_no_reply_depends_on(tmp_path: Path) -> None:
     base = request(files(tmp_path))
-    other = replace(
-        model(api_key="${{ KEY }}"),
-        name="other",
-        judge_target="judge",
-        retries=9,
-        timeout_seconds=3,
-        price=Price(1, 2),
-        max_concurrency=1,
-        requests_per_minute=7,
-    )
+    changes = {
+        "name": "other",
+        "judge_target": "judge",
+        "retries": 9,
+        "timeout_seconds": 3,
+        "price": Price(1, 2),
+        "max_concurrency": 1,
+        "requests_per_minute": 7,
+    }
+    other = model(api_key="${{ KEY }}").model_copy(update=changes)
     known = describe(model(), base)
     assert describe(other, base, {"KEY": "sk-2"}) == known
     changed = replace(base, eval_id="second", conversation_id="c", metadata={"a": 1}, timeout=1)
@@ -239,7 +238,7 @@ def test_describe__has_variables_by_name_and_value_and_no_secret(tmp_path: Path)
         "url": "https://${{ HOST }}/${{ PATH_TOKEN }}",
         "headers": headers,
     }
-    target = replace(targets.target(service), cache_key=("agent/**",))
+    target = targets.target(service, cache_key=("agent/**",))
     variables = {"HOST": "a.example", "PATH_TOKEN": "secret-1", "MODE": "fast"}
     described = describe(target, request(files(tmp_path)), variables)
     assert described["options"] == {

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.suites.files.positions import plain
-from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.files.yaml_writer import write_yaml
+from agentevals_action.suites.yaml_reader import read_yaml
+from agentevals_action.suites.yaml_writer import write_yaml
 
 #: Texts that YAML 1.1 and 1.2 read differently, or that a careless writer breaks.
 TEXTS = (
@@ -58,7 +57,7 @@ DATA = st.recursive(
 
 
 def written(data: Any) -> Any:
-    return plain(read_yaml(write_yaml(data).encode(), "test"))
+    return read_yaml(write_yaml(data).encode(), "test").data
 
 
 @given(DATA)

@@ -1,4 +1,4 @@
-"""Reads rows of JSONL strictly: no NaN, no duplicate keys. The data has the position of its row."""
+"""Reads rows of JSONL strictly: no NaN, no duplicate keys. All data has the position of its row."""
 
 import json
 import math
@@ -6,10 +6,10 @@ import re
 from typing import Any, NoReturn
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.suites.files.diagnostics import Unreadable
-from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.validation_errors import shorten
-from agentevals_action.suites.files.yaml_reader import MAX_DEPTH, MAX_VALUES
+from agentevals_action.model.validation.field_errors import shorten
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.positions import Document, Positions
+from agentevals_action.suites.yaml_reader import MAX_DEPTH, MAX_VALUES
 
 #: Strings, to skip their content, and the characters that open, close and separate values.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[][{},]', re.DOTALL)
@@ -21,12 +21,12 @@ class _Invalid(Exception):
     """A problem and an advice."""
 
 
-def read_row(text: str, source: str, line: int) -> Any:
+def read_row(text: str, source: str, line: int) -> Document:
     """The value of one row (`line` from 1) of the file `source`; Unreadable when it is invalid."""
     column = 1
     try:
         _check_size(text)
-        return _parse(text, source, line)
+        return Document(_parse(text), Positions(source, (line, 1)))
     except _Invalid as error:
         problem, advice = error.args
     except json.JSONDecodeError as error:
@@ -38,28 +38,9 @@ def read_row(text: str, source: str, line: int) -> Any:
     raise Unreadable(Diagnostic(Location(source, line, column), problem, advice)) from None
 
 
-def _parse(text: str, source: str, line: int) -> Any:
-    position = (line, 1)
-
-    def located(value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        items = Items(source, position)
-        items.extend(map(located, value))
-        return items
-
-    def make_map(pairs: list[tuple[str, Any]]) -> Map:
-        data = Map(source, position)
-        for key, value in pairs:
-            if key in data:
-                raise _Invalid(f"the key {shorten(key)} is repeated", "keep one of them")
-            data[key] = located(value)
-        return data
-
-    value = located(
-        json.loads(
-            text, object_pairs_hook=make_map, parse_constant=_refuse, parse_float=_finite_float
-        )
+def _parse(text: str) -> Any:
+    value = json.loads(
+        text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite_float
     )
     if _SURROGATE.search(text):
         try:
@@ -68,6 +49,15 @@ def _parse(text: str, source: str, line: int) -> Any:
             problem = "a text contains half of a surrogate pair"
             raise _Invalid(problem, "write the whole character") from None
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) == len(pairs):
+        return data
+    keys = [key for key, _ in pairs]
+    repeated = next(key for number, key in enumerate(keys) if key in keys[:number])
+    raise _Invalid(f"the key {shorten(repeated)} is repeated", "keep one of them")
 
 
 def _refuse(word: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""The models of workspaces in a suite: templates, repositories and hooks."""
+"""The workspace of a suite or a test: template, repositories and hooks."""
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -16,20 +16,30 @@ from pydantic import (
 )
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.suite import Reset
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.validation.file_model import (
+    Computed,
+    DeclaringFolder,
     FileModel,
     ListOf,
     NonEmpty,
     errors_at,
     expected,
+    folder_of,
+    spelled,
 )
-from agentevals_action.suites.models.messages import folder_of
-from agentevals_action.system.files.paths import PREFIXES, Folder
 
+Reset = Literal["none", "fast", "strict"]
+HookName = Literal["before_all", "before_each", "after_each", "after_all"]
+
+#: Default limits of hooks in seconds, as in AgentV.
+_SECONDS_BEFORE, _SECONDS_AFTER = 60.0, 30.0
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
 _SCHEMES = ("https", "http", "ssh")
+#: A text with such a prefix is a folder of this repository.
+_PREFIXES = ("./", "../", "/", "file://")
 _TEXT = WithJsonSchema({"type": "string", "minLength": 1})
 
 _Command = (
@@ -67,14 +77,23 @@ def _read_template(value: Any, info: ValidationInfo) -> Path:
 
 
 class Hook(FileModel):
-    """A command around tests."""
+    """A command of a workspace's life: words, or a script of `sh`; or only the state to which the
+    folder is reset.
 
-    command: _Command | None = Field(
-        default=None,
+    `location` and `home` are of the file that declares the command, `files` are those of the
+    repository that its words name."""
+
+    noun = "hook"
+
+    command: _Command = spelled(
+        "command",
+        "script",
+        default="",
         description="The command: a list of words, or one string, which `sh` runs. JSON is on its "
         "input.",
     )
-    cwd: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = Field(
+    folder: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = spelled(
+        "cwd",
         default=None,
         description="The folder to run it in, relative to the file that declares it (the default); "
         "a leading / is the repository root.",
@@ -84,14 +103,29 @@ class Hook(FileModel):
         description="Its time limit in milliseconds: 60,000 before tests, 30,000 after them.",
     )
 
+    location: Computed[Location] = Location("")
+    home: Computed[Path] = Path()
+    default_seconds: Computed[float] = _SECONDS_BEFORE
+    files: Computed[tuple[NamedFile, ...]] = ()
+
     @field_validator("command")
     @classmethod
-    def _can_be_run(cls, command: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+    def _can_be_run(cls, command: str | tuple[str, ...]) -> str | tuple[str, ...]:
         if isinstance(command, tuple) and not command[0].strip():
             raise ValueError("the command names no program; write it as its first word")
-        if command and any("\0" in word for word in command):
+        if any("\0" in word for word in command):
             raise ValueError("the command contains a NUL character; remove it")
         return command
+
+    @property
+    def cwd(self) -> Path:
+        """The absolute folder that it runs in."""
+        return self.folder or self.home
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Its time limit."""
+        return self.timeout_ms / 1000 if self.timeout_ms else self.default_seconds
 
 
 class ResettingHook(Hook):
@@ -107,6 +141,8 @@ class ResettingHook(Hook):
 class Hooks(FileModel):
     """Commands around tests."""
 
+    noun = "`hooks`"
+
     enabled: bool | None = Field(
         default=None, description="`false` runs no hook and resets nothing."
     )
@@ -121,6 +157,11 @@ class Hooks(FileModel):
     after_all: Hook | None = Field(
         default=None, description="Runs once, before the folder is removed."
     )
+
+    @field_validator("after_each", "after_all")
+    @classmethod
+    def _limit(cls, hook: Hook | None) -> Hook | None:
+        return hook and hook.model_copy(update={"default_seconds": _SECONDS_AFTER})
 
 
 def _read_path(text: str) -> str:
@@ -146,7 +187,7 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
     `file://`."""
     text = _text(value).strip()
     try:
-        if text in (".", "..") or text.startswith(PREFIXES):
+        if text in (".", "..") or text.startswith(_PREFIXES):
             return _local_source(text, folder_of(info))
         return _remote_source(text)
     except ValueError as error:
@@ -157,7 +198,7 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
         raise ValueError(f"{error}; {advice}") from None
 
 
-def _local_source(text: str, folder: Folder) -> Path:
+def _local_source(text: str, folder: DeclaringFolder) -> Path:
     """The folder of a repository below the root of this one."""
     path = folder.resolve(text)
     if not path.is_dir():
@@ -186,23 +227,35 @@ def _remote_source(text: str) -> str:
     return text
 
 
-class Repository(FileModel):
-    """A git repository in the folder."""
+class Repo(FileModel):
+    """A git repository that a workspace contains at `path` (relative to it): `source` is a URL, or
+    absolute where the suite names a folder of the repository; `commit` a revision."""
+
+    noun = "repository"
 
     path: Annotated[NonEmpty, AfterValidator(_read_path)] = Field(
         description="Where it is checked out, relative to the workspace."
     )
-    repo: Annotated[str | Path, PlainValidator(_read_source), _TEXT] = Field(
-        description="`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`)."
+    source: Annotated[str | Path, PlainValidator(_read_source), _TEXT] = spelled(
+        "repo",
+        description="`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`).",
     )
-    commit: Annotated[NonEmpty, AfterValidator(_read_revision)] | None = Field(
+    commit: Annotated[NonEmpty, AfterValidator(_read_revision)] | None = spelled(
+        "commit",
+        "base_commit",
         default=None,
         description="The branch, tag or commit to check out; the default branch when missing.",
     )
 
 
 class Workspace(FileModel):
-    """The folder that the agent works in."""
+    """The folder that an agent works in, effective for one test (its own fields over the suite's).
+
+    All tests share the suite's folder, one after another in suite order; a test with workspace
+    fields (`own`) has its own. `template` is absolute. `files` are those that make it: of the
+    template, of repositories that lie in this one, of all hooks."""
+
+    noun = "workspace"
 
     template: Annotated[Path, PlainValidator(_read_template), _TEXT] | None = Field(
         default=None,
@@ -219,13 +272,15 @@ class Workspace(FileModel):
     mode: str | None = Field(
         default=None, description="AgentV: has no effect, because the folder is always a fresh one."
     )
-    repos: ListOf[Repository] | None = Field(
-        default=None, description="Repositories that are checked out in it."
-    )
-    hooks: Hooks | None = Field(default=None, description="Commands around tests.")
+    repos: ListOf[Repo] = Field(default=(), description="Repositories that are checked out in it.")
+    hooks: Hooks = Field(default=Hooks(), description="Commands around tests.")
+
+    location: Computed[Location] = Location("")
+    own: Computed[bool] = False
+    files: Computed[tuple[NamedFile, ...]] = ()
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> "Workspace":
+    def _is_consistent(self) -> Self:
         if (
             self.isolation
             and self.scope
@@ -234,7 +289,7 @@ class Workspace(FileModel):
             problem = "`isolation` is the same field and differs; keep one of them"
             raise errors_at({("scope",): problem})
         taken: set[str] = set()
-        for index, repository in enumerate(self.repos or ()):
+        for index, repository in enumerate(self.repos):
             if repository.path in taken:
                 problem = f"the path {repository.path!r} is taken; give each repository its own"
                 raise errors_at({("repos", index, "path"): problem})
@@ -242,8 +297,49 @@ class Workspace(FileModel):
         return self
 
     @property
-    def per_test(self) -> bool | None:
-        """Whether each test has a fresh folder; None when the workspace does not specify it."""
+    def per_test(self) -> bool:
+        """Whether each sample has a fresh folder."""
         if self.isolation is not None:
             return self.isolation != "shared"
-        return None if self.scope is None else self.scope == "attempt"
+        return self.scope == "attempt"
+
+    def hook(self, name: HookName) -> Hook | None:
+        """The command of this name, unless hooks are not enabled."""
+        hook: Hook | None = getattr(self.hooks, name) if self.hooks.enabled is not False else None
+        return hook if hook and hook.command else None
+
+    @property
+    def before_all(self) -> Hook | None:
+        """The command before all tests."""
+        return self.hook("before_all")
+
+    @property
+    def before_each(self) -> Hook | None:
+        """The command before each test."""
+        return self.hook("before_each")
+
+    @property
+    def after_each(self) -> Hook | None:
+        """The command after each test."""
+        return self.hook("after_each")
+
+    @property
+    def after_all(self) -> Hook | None:
+        """The command after all tests."""
+        return self.hook("after_all")
+
+    @property
+    def reset(self) -> Reset:
+        """What happens to the folder after each test."""
+        return _reset(self.hooks, self.hooks.after_each)
+
+    @property
+    def reset_before(self) -> Reset:
+        """What happens to the folder before each test."""
+        return _reset(self.hooks, self.hooks.before_each)
+
+
+def _reset(hooks: Hooks, hook: ResettingHook | None) -> Reset:
+    if hook is None or hooks.enabled is False or hook.reset is None:
+        return "none"
+    return hook.reset

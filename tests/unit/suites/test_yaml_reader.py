@@ -1,17 +1,17 @@
-"""YAML into data: the 1.2 core schema, places, and everything that is refused."""
+"""YAML into data: the 1.2 core schema, positions, and everything that is refused."""
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from agentevals_action.suites.files.diagnostics import Unreadable
-from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.yaml_reader import read_yaml
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.yaml_reader import read_yaml
 
 
-def read(text: str | bytes) -> object:
-    return read_yaml(text if isinstance(text, bytes) else text.encode(), "x.yaml")
+def read(text: str | bytes) -> Any:
+    return read_yaml(text if isinstance(text, bytes) else text.encode(), "x.yaml").data
 
 
 def refused(text: str | bytes) -> list[str]:
@@ -58,7 +58,6 @@ def test_scalar__core_schema(text: str, value: object) -> None:
     data = read(f"a: {text}")
 
     assert data == {"a": value}
-    assert isinstance(data, Map)
     assert type(data["a"]) is type(value)
 
 
@@ -71,21 +70,35 @@ def test_keys__are_texts() -> None:
     }
 
 
-def test_places__of_keys_values_and_items() -> None:
-    data = read("a: 1\nb:\n  - x\n  - {c: d}\n")
+def test_positions__of_keys_values_and_items() -> None:
+    document = read_yaml(b"a: 1\nb:\n  - x\n  - {c: d}\n", "x.yaml")
+    data, positions = document.data, document.positions
 
-    assert isinstance(data, Map)
-    assert str(data.key_location("b")) == "x.yaml:2:1"
-    assert str(data.value_location("a")) == "x.yaml:1:4"
-    listed = data["b"]
-    assert isinstance(listed, Items)
-    assert str(listed.item_location(0)) == "x.yaml:3:5"
-    assert str(listed[1].location) == "x.yaml:4:5"
-    assert str(listed[1].value_location("c")) == "x.yaml:4:9"
+    assert str(positions.key(data, "b")) == "x.yaml:2:1"
+    assert str(positions.value(data, "a")) == "x.yaml:1:4"
+    assert str(positions.value(data["b"], 0)) == "x.yaml:3:5"
+    assert str(positions.of(data["b"][1])) == "x.yaml:4:5"
+    assert str(positions.value(data["b"][1], "c")) == "x.yaml:4:9"
+    assert str(positions.locate(data, ("b", 1, "c"))) == "x.yaml:4:9"
 
 
-def test_aliases__are_the_same_data() -> None:
-    assert read("a: &x {b: [1]}\nc: *x\n") == {"a": {"b": [1]}, "c": {"b": [1]}}
+def test_positions__of_a_changed_copy_are_those_of_the_original() -> None:
+    document = read_yaml(b"a: 1\nb: 2\n", "x.yaml")
+    copy = {**document.data, "b": [3]}
+    document.positions.copy(document.data, copy)
+
+    assert str(document.positions.key(copy, "b")) == "x.yaml:2:1"
+    # What is new begins where the value that it replaces begins.
+    assert str(document.positions.locate(copy, ("b", 0))) == "x.yaml:2:4"
+
+
+def test_aliases__are_the_same_data_at_the_position_where_it_is_written() -> None:
+    document = read_yaml(b"a: &x {b: [1]}\nc: *x\nd: {<<: *x, e: 2}\n", "x.yaml")
+    data, positions = document.data, document.positions
+
+    assert data == {"a": {"b": [1]}, "c": {"b": [1]}, "d": {"b": [1], "e": 2}}
+    assert str(positions.key(data["d"], "b")) == "x.yaml:1:8"
+    assert str(positions.value(data, "c")) == "x.yaml:2:4"
 
 
 def test_byte_order_mark__passed_over() -> None:
@@ -93,7 +106,7 @@ def test_byte_order_mark__passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         (
             "a: 1\nb: 2\na: 3\n",
@@ -148,19 +161,19 @@ def test_byte_order_mark__passed_over() -> None:
         ),
     ],
 )
-def test_refused__with_place_and_advice(text: str | bytes, said: str) -> None:
-    assert refused(text) == [said]
+def test_refused__with_location_and_advice(text: str | bytes, error: str) -> None:
+    assert refused(text) == [error]
 
 
 def test_refused__all_at_once() -> None:
     assert len(refused("a: 1\na: 2\nb: .nan\n~: 3\n")) == 3
 
 
-def test_refused__syntax_says_where() -> None:
-    (said,) = refused("a:\n  - b\n c: d\n")
+def test_refused__syntax_has_a_location() -> None:
+    (error,) = refused("a:\n  - b\n c: d\n")
 
-    assert said.startswith("x.yaml:3:2: this is not valid YAML: ")
-    assert said.endswith("; correct the indentation, or put the text in quotes")
+    assert error.startswith("x.yaml:3:2: this is not valid YAML: ")
+    assert error.endswith("; correct the indentation, or put the text in quotes")
 
 
 def test_refused__open_quotes_are_reported_where_they_begin() -> None:
@@ -169,20 +182,20 @@ def test_refused__open_quotes_are_reported_where_they_begin() -> None:
     ]
 
 
-def test_refused__tab_says_so() -> None:
-    (said,) = refused("a:\n\tb: c\n")
+def test_refused__a_tab_has_its_own_advice() -> None:
+    (error,) = refused("a:\n\tb: c\n")
 
-    assert said.startswith("x.yaml:2:1: ")
-    assert said.endswith("; indent with spaces, not with tabs")
+    assert error.startswith("x.yaml:2:1: ")
+    assert error.endswith("; indent with spaces, not with tabs")
 
 
 def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
 
-    (said,) = refused(bomb)  # its 3e10 values would never be read
+    (error,) = refused(bomb)  # its 3e10 values would never be read
 
-    assert said.endswith(
+    assert error.endswith(
         "the aliases of this file expand to more than 10 MB; write out what is needed"
     )
 
@@ -190,9 +203,9 @@ def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
 def test_expansion__of_depth_is_refused() -> None:
     chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 200))
 
-    (said,) = refused(chain)
+    (error,) = refused(chain)
 
-    assert "nested more than 100 deep" in said
+    assert "nested more than 100 deep" in error
 
 
 def test_expansion__large_file_without_aliases_is_fine() -> None:
@@ -206,10 +219,11 @@ def test_parser__without_libyaml_reads_the_same() -> None:
 import sys
 if sys.argv[1] == "pure":
     sys.modules["yaml._yaml"] = None
-from agentevals_action.suites.files import yaml_reader as yaml_text
-from agentevals_action.suites.files.diagnostics import Unreadable
-data = yaml_text.read_yaml(b"a: &x [1, yes, 'two', ~]\\nb: {c: *x}\\nd: |\\n  text\\n", "x.yaml")
-print(data, data.value_location("b"), data["b"].value_location("c"), data["a"].item_location(1))
+from agentevals_action.suites import yaml_reader as yaml_text
+from agentevals_action.suites.diagnostics import Unreadable
+document = yaml_text.read_yaml(b"a: &x [1, yes, 'two', ~]\\nb: {c: *x}\\nd: |\\n  text\\n", "x.yaml")
+data, at = document.data, document.positions
+print(data, at.value(data, "b"), at.value(data["b"], "c"), at.value(data["a"], 1))
 for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\tb: c"):
     try:
         yaml_text.read_yaml(text, "x.yaml")
@@ -226,4 +240,4 @@ print(yaml_text._Parser.__module__, file=sys.stderr)
 
     assert quick.stdout == pure.stdout
     assert quick.stdout.startswith("{'a': [1, 'yes', 'two', None]")
-    assert pure.stderr.strip() == "agentevals_action.suites.files.yaml_reader"
+    assert pure.stderr.strip() == "agentevals_action.suites.yaml_reader"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.suites.files.diagnostics import Unreadable
-from agentevals_action.suites.files.jsonl_reader import read_row
-from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.jsonl_reader import read_row
 
 VALUES = st.recursive(
     st.none()
@@ -37,7 +36,7 @@ def test_row__is_read_as_it_was_written(
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
-    assert read_row(text, "x.jsonl", 1) == value
+    assert read_row(text, "x.jsonl", 1).data == value
 
 
 @given(st.text(max_size=40))
@@ -49,17 +48,16 @@ def test_row__any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_row__everything_has_the_position_of_the_row() -> None:
-    data = read_row('{"a": 1, "b": [2, {"c": 3}]}', "x.jsonl", 7)
+    document = read_row('{"a": 1, "b": [2, {"c": 3}]}', "x.jsonl", 7)
+    data, positions = document.data, document.positions
 
-    assert isinstance(data, Map)
-    assert isinstance(data["b"], Items)
     assert {
         str(location)
         for location in (
-            data.location,
-            data.key_location("b"),
-            data["b"].item_location(0),
-            data["b"][1].value_location("c"),
+            document.location,
+            positions.key(data, "b"),
+            positions.value(data["b"], 0),
+            positions.value(data["b"][1], "c"),
         )
     } == {"x.jsonl:7:1"}
 
@@ -107,8 +105,8 @@ def test_refused__invalid_syntax_has_a_column(text: str, column: int) -> None:
 def test_row__brackets_in_texts_do_not_nest() -> None:
     text = json.dumps(["[" * 300, '"[' * 300])
 
-    assert read_row(text, "x.jsonl", 1) == json.loads(text)
+    assert read_row(text, "x.jsonl", 1).data == json.loads(text)
 
 
 def test_row__surrogate_pairs_are_characters() -> None:
-    assert read_row('["\\ud83d\\ude00"]', "x.jsonl", 1) == ["😀"]
+    assert read_row('["\\ud83d\\ude00"]', "x.jsonl", 1).data == ["😀"]

@@ -1,4 +1,4 @@
-"""Reads YAML into data with positions, by the core schema of YAML 1.2.
+"""Reads YAML into plain data and a table of positions, by the core schema of YAML 1.2.
 
 PyYAML parses. Its composer and constructors are not used: they read YAML 1.1 (`yes`, dates), lose
 positions, and recurse without a limit. Merge keys (a plain `<<`) are read, as in AgentV, although
@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 import yaml
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Items, Map, Position
-from agentevals_action.suites.files.validation_errors import describe_value, shorten
+from agentevals_action.model.validation.field_errors import describe_value, shorten
+from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.positions import Document, KeyPositions, Position, Positions
 from agentevals_action.system.files.regular_files import NotRegularFile, read_regular
 
 try:
@@ -73,7 +73,7 @@ def decode(data: bytes, source: str, line: int = 1) -> str:
     raise Unreadable(Diagnostic(location, "this is not UTF-8", "save the file as UTF-8"))
 
 
-def read_yaml_file(file: Path, source: str) -> Any:
+def read_yaml_file(file: Path, source: str) -> Document:
     """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long
     or cannot be read."""
     try:
@@ -86,13 +86,14 @@ def read_yaml_file(file: Path, source: str) -> Any:
     return read_yaml(data, source)
 
 
-def read_yaml_map(file: Path, source: str, what: str, advice: str) -> Map:
-    """The object in a file, which is a `what` (`suite`, `test`); Unreadable also for other data."""
-    data: Any = read_yaml_file(file, source)
-    if isinstance(data, Map):
-        return data
-    location = data.location if isinstance(data, Items) else Location(source)
-    raise Unreadable(Diagnostic(location, f"this {what} is {describe_value(data)}", advice))
+def read_yaml_object(file: Path, source: str, label: str, advice: str) -> Document:
+    """The object in a file, which is a `label` (`suite`, `test`); Unreadable also for other
+    data."""
+    document = read_yaml_file(file, source)
+    if isinstance(document.data, dict):
+        return document
+    problem = f"this {label} is {describe_value(document.data)}"
+    raise Unreadable(Diagnostic(document.location, problem, advice))
 
 
 def unreadable(source: str, error: OSError) -> Unreadable:
@@ -103,38 +104,23 @@ def unreadable(source: str, error: OSError) -> Unreadable:
     return Unreadable(Diagnostic(Location(source), problem, advice))
 
 
-def read_settings_file(file: Path, root: Path, path: str, findings: Findings) -> tuple[Any, bool]:
-    """The data of the file at `path`, and whether it could be read; if not, `findings` has the
-    reason."""
+def read_settings_file(
+    file: Path, root: Path, path: str, errors: DiagnosticCollector
+) -> Document | None:
+    """The document of the file at `path`; None if it cannot be read, with an error."""
     if not file.resolve().is_relative_to(root):
         problem, advice = "this file leaves the repository", "replace the symbolic link by the file"
-        findings.error(Location(path), problem, advice)
-        return None, False
+        errors.error(Location(path), problem, advice)
+        return None
     try:
-        return read_yaml_file(file, path), True
+        return read_yaml_file(file, path)
     except Unreadable as error:
-        findings.unreadable(error)
-        return None, False
+        errors.unreadable(error)
+        return None
 
 
-def read_settings_map(file: Path, root: Path, path: str, fields: str, findings: Findings) -> Map:
-    """The object in the file at `path`, empty where there is none or it cannot be read; `fields`
-    are the names to propose."""
-    data, _ = read_settings_file(file, root, path, findings)
-    return settings_map(data, path, fields, findings)
-
-
-def settings_map(data: Any, path: str, fields: str, findings: Findings) -> Map:
-    """The document of a file as an object, empty where it is none; as `read_settings_map`."""
-    if data is not None and not isinstance(data, Map):
-        problem = f"this file is {describe_value(data)}"
-        findings.error(Location(path), problem, f"write an object with {fields}")
-    return data if isinstance(data, Map) else Map(path, (1, 1))
-
-
-def read_yaml(data: bytes, source: str) -> Any:
-    """The one document of a YAML file, as `Map`, `Items` and plain scalars; Unreadable with all
-    errors."""
+def read_yaml(data: bytes, source: str) -> Document:
+    """The one document of a YAML file; Unreadable with all errors."""
     text = decode(data, source)
     if bad := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
@@ -142,6 +128,7 @@ def read_yaml(data: bytes, source: str) -> Any:
         problem = f"the character {bad.group()!r} is not allowed in YAML"
         raise Unreadable(Diagnostic(location, problem, "remove it, or escape it in double quotes"))
     composer = _Composer(text, source)
+    document = None
     try:
         document = composer.read()
     except yaml.MarkedYAMLError as error:
@@ -151,7 +138,7 @@ def read_yaml(data: bytes, source: str) -> Any:
         composer.errors.append(Diagnostic(Location(source), problem, "correct it"))
     if composer.errors:
         raise Unreadable(*composer.errors)
-    return document
+    return Document(document, composer.positions)
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagnostic:
@@ -193,7 +180,7 @@ class _Composer:
 
     def __init__(self, text: str, source: str) -> None:
         self.errors: list[Diagnostic] = []
-        self._source = source
+        self.positions = Positions(source)
         self._parser = _Parser(text)
         self._anchors: dict[str, _Value | None] = {}  # None while the value is still open
         self._expanded = 0
@@ -213,7 +200,7 @@ class _Composer:
         return document
 
     def _error(self, position: Position, problem: str, advice: str) -> None:
-        self.errors.append(Diagnostic(Location(self._source, *position), problem, advice))
+        self.errors.append(Diagnostic(Location(self.positions.path, *position), problem, advice))
 
     def _stop(self, position: Position, problem: str, advice: str) -> NoReturn:
         self._error(position, problem, advice)
@@ -262,20 +249,25 @@ class _Composer:
             self._anchors[event.anchor] = None
         if type(event) is yaml.MappingStartEvent:
             return self._mapping(position, depth)
-        items = Items(self._source, position)
+        items: list[Any] = []
+        positions: list[Position] = []
+        self.positions.add(items, position, positions)
         made = _Value(items, 0, 1)
         while type(event := self._parser.get_event()) is not yaml.SequenceEndEvent:
             value = self._compose(event, depth + 1)
-            items.put(value.data, _position(event))
+            items.append(value.data)
+            positions.append(_position(event))
             made.size += value.size
             made.height = max(made.height, value.height + 1)
         return made
 
     def _mapping(self, position: Position, depth: int) -> _Value:
-        data = Map(self._source, position)
+        data: dict[str, Any] = {}
+        positions: dict[str, KeyPositions] = {}
+        self.positions.add(data, position, positions)
         made = _Value(data, 0, 1)
         first: dict[str, Position] = {}
-        merged: list[Map] = []
+        merged: list[dict[str, Any]] = []
         while type(event := self._parser.get_event()) is not yaml.MappingEndEvent:
             start = _position(event)
             is_merge = False
@@ -295,18 +287,21 @@ class _Composer:
             if is_merge:
                 merged += self._merged(value.data, _position(event))
             else:
-                data.put(key, value.data, (start, _position(event)))
+                data[key] = value.data
+                positions[key] = (*start, *_position(event))
             made.size += value.size + len(key) + 8
             made.height = max(made.height, value.height + 1)
         for source in merged:
+            of_source = self.positions.keys(source)
             for key in source.keys() - data.keys():
-                data.adopt(source, key, key)
+                data[key] = source[key]
+                positions[key] = of_source[key]
         return made
 
-    def _merged(self, value: Any, position: Position) -> list[Map]:
+    def _merged(self, value: Any, position: Position) -> list[dict[str, Any]]:
         """The objects that a merge key names, the first with precedence."""
-        found = list(value) if isinstance(value, Items) else [value]
-        if all(isinstance(one, Map) for one in found):
+        found = value if isinstance(value, list) else [value]
+        if all(isinstance(merged, dict) for merged in found):
             return found
         problem = f"`<<` merges {describe_value(value)}"
         self._error(position, problem, "write an alias of an object, or put `<<` in quotes")

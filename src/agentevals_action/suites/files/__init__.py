@@ -1,1 +1,0 @@
-"""Readers of YAML and JSONL that keep positions, and the diagnostics about them."""

@@ -1,1 +1,0 @@
-"""The models of suites in files, with their short forms."""

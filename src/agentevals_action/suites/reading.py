@@ -1,0 +1,340 @@
+"""The context in which the data of one file is validated: folder, positions, and what is reported.
+
+No other module knows the dialects: which fields are earlier spellings, which are unsupported, and
+which may be anywhere."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from agentevals_action.evaluators import EVALUATORS
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.suite import (
+    Evaluator,
+    Suite,
+    SuiteExecution,
+    Test,
+    TestExecution,
+    is_message,
+)
+from agentevals_action.model.validation.field_errors import did_you_mean, field_errors, nearest
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    Steps,
+    fields_of,
+    spellings_of,
+)
+from agentevals_action.suites.diagnostics import DiagnosticCollector
+from agentevals_action.suites.positions import Document, Positions
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.targets.providers import PROVIDERS
+
+AModel = TypeVar("AModel", bound=FileModel)
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set of names."""
+    return frozenset(text.split())
+
+
+#: Fields that contain evaluators, in every dialect: of the suite, of tests, and of `execution`.
+EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
+
+#: Spellings of the earlier format: accepted, with one warning for each in a file.
+EARLIER = frozenset(
+    ("evalcases", "eval_cases", "expected_outcome", "input_messages", "expected_messages")
+)
+
+#: The fields that nothing reads, wherever they are: remarks for readers, and settings of AgentV
+#: that concern its logs, its speed, or its own catalogue of suites.
+HARMLESS = words(
+    "$schema id name title description note comment author license tags category "
+    "difficulty owner governance requires suite start_time end_time workers cache verbose "
+    "fail_on_error failOnError stream_log log_dir log_directory log_format "
+    "log_output_format keep_temp_files subagent_mode_allowed retry_initial_delay_ms "
+    "retry_max_delay_ms retry_backoff_factor retry_status_codes"
+)
+#: The same and fields for data of the user's own; so is every field that begins with `x-`.
+EXEMPT = HARMLESS | {"metadata", "config"}
+
+#: Where the documentation lists what is not supported.
+DOCUMENTATION = "https://github.com/org/agentevals-action#suites"
+_OF_TESTS = words(
+    "threshold repeat trials turns mode aggregation on_turn_failure window_size imports "
+    "include depends_on on_dependency_failure default_test preprocessors environment "
+    "provider providers prompts options assert_scoring_function run model runs early_exit "
+    "output_path env on_run_complete policy defaults targets budget_usd budgetUsd "
+    "total_budget_usd"
+)
+#: Features of AgentV that could change a verdict and are not supported, by the object that has
+#: them.
+UNSUPPORTED: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("suite", "test", "`execution`"), _OF_TESTS),
+    **{
+        label: words(fields)
+        for label, fields in {
+            "evaluator": "include preprocessors transform threshold model temperature max_steps",
+            "workspace": "path pool static static_path docker env setup_script teardown_script",
+            "repository": "source type checkout clone resolver ancestor sparse",
+            "target": "fallback_targets response workspace_template temperature max_output_tokens "
+            "thinking_budget model_reasoning_effort max_budget_usd max_turns bypass_permissions "
+            "variant subprovider tools thinking system_prompt fixtures execution_traces eval_path",
+        }.items()
+    },
+}
+#: What to write for the features that people miss most.
+_ADVICE = {
+    "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
+    "repeat": "run every test several times with the input `samples`",
+    "trials": "run every test several times with the input `samples`",
+    "turns": "write the conversation as messages of `input`",
+    "targets": "name one `target`; run the suite again with the input `target` for another",
+}
+#: Where fields belong that are often written in another object.
+_PLACES = {
+    **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), "under `execution`"),
+    **dict.fromkeys(
+        ("required", "min_score", "weight", "negate"), "at the evaluators that it concerns"
+    ),
+    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), "under `hooks`"),
+    "reset": "under `hooks.after_each`",
+    "expected_output": "at each test",
+    "workspace": "at the root of the suite or of a test",
+}
+#: The objects in which such fields are misplaced.
+_MISPLACED: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("suite", "test", "`execution`", "workspace"), _PLACES),
+    "hook": ("reset",),
+}
+#: The objects in which every unknown field is an error: with a misspelled `watch`, nothing runs and
+#: the check is green; with a misspelled `suites`, an entry puts tests of every suite in quarantine.
+STRICT = ("configuration", "quarantine")
+#: Similarity from which on an unknown field is taken for a misspelled one.
+MISSPELLED = 0.75
+
+
+@dataclass(frozen=True)
+class FileReader(Folder):
+    """Validates the data of one file: its folder, its positions, and the collector of its
+    diagnostics.
+
+    `looked_up` are the paths that were looked up for the suite: a change that deletes a file
+    affects the suites that name it. `contents` are the files that were read: many tests name the
+    same."""
+
+    positions: Positions = field(default_factory=lambda: Positions(""))
+    diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
+    looked_up: dict[str, None] = field(default_factory=dict)
+    contents: dict[Path, bytes] = field(default_factory=dict)
+
+    def of(
+        self, document: Document, folder: Path, diagnostics: DiagnosticCollector | None = None
+    ) -> "FileReader":
+        """The reader of another file of the same suite, in a folder."""
+        return FileReader(
+            self.root,
+            folder,
+            document.positions,
+            self.diagnostics if diagnostics is None else diagnostics,
+            self.looked_up,
+            self.contents,
+        )
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file, read once."""
+        if path not in self.contents:
+            self.contents[path] = super().read(path, name, limit)
+        return self.contents[path]
+
+    def resolve(self, text: str) -> Path:
+        """The path, recorded."""
+        path = super().resolve(text)
+        self.looked_up[self.relative(path)] = None
+        return path
+
+    def location_of(self, container: Any, key: str = "") -> Location:
+        """Where an object begins, or its value of a key."""
+        return self.positions.value(container, key) if key else self.positions.of(container)
+
+    def error(self, location: Location, problem: str, advice: str = "") -> None:
+        """Adds an error."""
+        self.diagnostics.error(location, problem, advice)
+
+    def warn(self, location: Location, problem: str, advice: str = "") -> None:
+        """Adds a warning."""
+        self.diagnostics.warn(location, problem, advice)
+
+    def without(self, data: dict[str, Any], *keys: str) -> dict[str, Any]:
+        """A copy that lacks some keys, with the same positions."""
+        copy = {key: value for key, value in data.items() if key not in keys}
+        self.positions.copy(data, copy)
+        return copy
+
+    def validate(
+        self, model: type[AModel], data: dict[str, Any], skipped: str = ""
+    ) -> AModel | None:
+        """The model of `data`; None where it is invalid, and its errors are added. `skipped` is a
+        field whose errors are already known."""
+        try:
+            return model.model_validate(data, context=self)
+        except ValidationError as error:
+            self.report(error, data, model.noun, skipped)
+            return None
+
+    def validate_part(self, model: type[AModel], owner: dict[str, Any], key: str) -> AModel | None:
+        """The model of the object under a key; None where it is invalid, and its errors are
+        added."""
+        try:
+            return model.model_validate(owner[key], context=self)
+        except ValidationError as error:
+            self.report(error, owner, model.noun, inside=(key,))
+            return None
+
+    def report(
+        self,
+        error: ValidationError,
+        data: dict[str, Any],
+        label: str,
+        skipped: str = "",
+        inside: Steps = (),
+    ) -> set[str]:
+        """Adds the errors of a model, which a sentence calls by its label, about the data or what
+        is `inside` of it; the invalid fields."""
+        invalid = set()
+        part = data
+        for step in inside:
+            part = part[step]  # type: ignore[index]  # a name in an object
+        for found in field_errors(error, part):
+            steps = (*inside, *found.steps)
+            if skipped and steps[:1] == (skipped,):
+                continue
+            invalid.add(str(steps[0]) if steps else "")
+            location = self.positions.locate(data, steps[:-1] if found.is_missing else steps)
+            self.error(location, *found.sentences(steps, label))
+        return invalid
+
+    def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
+        """The fields of an object that a model reads, as `known_fields`."""
+        noun = getattr(model, "noun", "") or model.__name__.lower()
+        return self.known_fields(data, spellings_of(model), noun)
+
+    def known_fields(
+        self, data: dict[str, Any], names: Mapping[str, str], label: str
+    ) -> dict[str, Any]:
+        """The fields of an object with these `names` (canonical, by spelling).
+
+        Errors are: a field that is unsupported, misplaced, or resembles a known one, because it was
+        meant to have an effect; two spellings of one field with different values. Any other unknown
+        field is a warning."""
+        if all(names.get(key) == key for key in data):
+            return data
+        read: dict[str, str] = {}
+        for key, value in data.items():
+            name = names.get(key)
+            if name is None:
+                self._report_unknown(data, key, names, label)
+                continue
+            if key != name and key in EARLIER:
+                problem = f"`{key}` is the earlier spelling of `{name}`"
+                self.warn(self.positions.key(data, key), problem, f"write `{name}`")
+            first = read.setdefault(name, key)
+            if first == key or name == "evaluators":
+                continue
+            if _long_form(name, data[first]) != _long_form(name, value):
+                problem = f"`{first}` and `{key}` are the same field and differ"
+                self.error(self.positions.key(data, key), problem, "keep one of them")
+        kept = {key: data[key] for key in read.values()}
+        self.positions.copy(data, kept)
+        return kept
+
+    def _report_unknown(self, data: Any, key: str, names: Mapping[str, str], label: str) -> None:
+        location = self.positions.key(data, key)
+        if label in STRICT:
+            if key != "$schema":
+                advice = did_you_mean(key, names, "remove it")
+                self.error(location, f"the field `{key}` is unknown", advice)
+            return
+        unsupported, misplaced = UNSUPPORTED.get(label, ()), _MISPLACED.get(label, ())
+        if key in unsupported:
+            advice = _advice_for_unsupported(key, label)
+            self.error(location, f"`{key}` of AgentV is not supported", advice)
+            return
+        if key in misplaced:
+            self.error(location, f"`{key}` is misplaced", f"write it {_PLACES[key]}")
+            return
+        if is_exempt(key):
+            return
+        problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
+        known = (*names, *unsupported, *misplaced)
+        # `timeout` for `timeout_seconds`
+        longer = (name for name in (*names.values(), *misplaced) if name.startswith(f"{key}_"))
+        if meant := nearest(key, known, MISSPELLED) or next(longer, None):
+            self.error(location, problem, f"did you mean `{meant}`?")
+        elif key in _known_elsewhere(label):
+            self.error(location, problem, "remove it, or write it where it belongs")
+        else:
+            # Data of another program: its name resembles nothing that could have an effect.
+            advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
+            self.warn(location, f"{problem} and has no effect", advice)
+
+
+def _advice_for_unsupported(key: str, label: str) -> str:
+    if label == "evaluator" and key == "threshold":
+        return "write `required: 0.7` for a gate at 0.7"
+    of_tests = UNSUPPORTED.get(label) is _OF_TESTS and _ADVICE.get(key)
+    return of_tests or f"see {DOCUMENTATION}"
+
+
+@cache
+def _known_elsewhere(label: str) -> frozenset[str]:
+    """The fields of objects that are like this one: of other types of evaluators and targets, and
+    of the suite or its tests."""
+    models: Sequence[Any] = ()
+    if label == "evaluator":
+        models = (Evaluator, *EVALUATORS.values())
+    elif label == "target":
+        models = tuple(PROVIDERS.values())
+    elif UNSUPPORTED.get(label) is _OF_TESTS:
+        models = (Suite, Test, SuiteExecution, TestExecution)
+    return frozenset(name for model in models for name in spellings_of(model))
+
+
+def is_exempt(key: str) -> bool:
+    """Whether a field that nothing reads may stand anywhere."""
+    return key in EXEMPT or key.startswith("x-")
+
+
+def type_key(name: str) -> str:
+    """A type's name for look-up: `-` and `_` are equal."""
+    return name.replace("-", "_")
+
+
+def _long_form(name: str, value: Any) -> Any:
+    """The long form of content, so that two spellings can be compared."""
+    if name not in ("input", "expected_output") or isinstance(value, list):
+        return value
+    if isinstance(value, Mapping) and is_message(value):
+        return [value]
+    content = value if isinstance(value, str) else [{"type": "json", "value": value}]
+    return [{"role": "user" if name == "input" else "assistant", "content": content}]
+
+
+def tests_key(data: Mapping[str, Any]) -> str | None:
+    """The key of a suite's tests as its author spelled it."""
+    return next((key for key in data if key in fields_of(Suite)["tests"]), None)
+
+
+def is_like_suite(data: Mapping[str, Any]) -> bool:
+    """Whether a file is meant as a suite: it has tests, something like them, or evaluators."""
+    spellings = fields_of(Suite)["tests"]
+    return any(key in EVALUATOR_LISTS or nearest(key, spellings, MISSPELLED) for key in data)
+
+
+def is_like_test(data: Mapping[str, Any]) -> bool:
+    """Whether an object is meant as a test: it has a question, or what scores its answer."""
+    own = ("input", "criteria", "expected_output", "rubrics", "evaluators")
+    return any(spellings_of(Test).get(key) in own for key in data)
