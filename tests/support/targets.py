@@ -11,6 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import spellings_of
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.providers import PROVIDERS
@@ -93,17 +94,15 @@ def context(
     withheld: tuple[str, ...] = (),
 ) -> ProviderContext:
     """The environment of a provider."""
-    return ProviderContext(variables or {}, environment, allowed or {}, withheld)
+    return ProviderContext(variables or {}, ChildContext(environment, allowed or {}, withheld))
 
 
 def calls(
     environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any
 ) -> TargetClient:
     """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
-    allowed = fields.pop("allowed", {})
-    around = ProviderContext(
-        {}, environment, allowed, fields.pop("withheld", ()), fields.pop("scratch", None)
-    )
+    children = ChildContext(environment, fields.pop("allowed", {}), fields.pop("withheld", ()))
+    around = ProviderContext({}, children, fields.pop("scratch", None))
     return TargetClient(
         lambda _root, _folder: variables or {}, around, **{"backoff": 0.001, **fields}
     )

@@ -12,6 +12,7 @@ from agentevals_action.execution.workspaces.pool import (
     WorkspaceSession,
 )
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from tests.support import suites
 
@@ -49,13 +50,11 @@ def run(
     notices: list[str] = []
     options = WorkspaceOptions(
         scratch,
-        environment,
-        ("API_KEY",),
+        ChildContext(environment, withheld=("API_KEY",), isolation=isolation),
         "run-1",
         notices.append,
-        JudgeTrees().copy_template,
+        JudgeTrees({}).copy_template,
         keep,
-        isolation,
     )
     return Run(suites.load_valid(root, path), WorkspacePool(options), notices)
 

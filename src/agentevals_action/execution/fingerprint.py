@@ -32,36 +32,31 @@ _WATCHED = "the agent's own"
 
 class Fingerprints:
     """Describes the tests of one run. `variables` returns what `${{ }}` in targets may name, for a
-    repository root and a suite's folder."""
+    repository root and a suite's folder. `tracked` are the ids of the contents of the tracked files
+    of each tree, by path: those that `watch` matches are part of the agent."""
 
     def __init__(
         self,
         watch: Sequence[WatchRule] = (),
         variables: Callable[[Path, Path], Mapping[str, str]] = lambda _root, _folder: {},
-        files: FileDigests | None = None,
+        tracked: Mapping[Path, Mapping[str, str]] | None = None,
     ) -> None:
-        self._watch, self._variables = tuple(watch), variables
-        self._files = files or FileDigests()
+        self._watch, self._variables, self._tracked = tuple(watch), variables, tracked or {}
+        self._files = FileDigests()
         self._targets: dict[tuple[Path, str, str], str] = {}
         #: Evaluators that a suite declares for all its tests. The options are kept, because a key
         #: has their id.
         self._suite_evaluators: dict[tuple[Path, str, int, str, str], tuple[object, Any]] = {}
         self._imported: dict[tuple[Path, str, tuple[Path, ...], CodeJudge], Sequence[Path]] = {}
-        #: The ids of the tracked files of each tree, and of each suite what `watch` matches.
-        self._tracked: dict[Path, Mapping[str, str]] = {}
+        #: Of each suite, what `watch` matches.
         self._watched: dict[tuple[Path, str], str] = {}
-
-    def add_tree(self, root: Path, blobs: Mapping[str, str]) -> None:
-        """Records the ids of the contents of the tracked files of a tree, by path: those that
-        `watch` matches are part of the agent."""
-        self._tracked[root] = blobs
 
     def with_rules(self, watch: Sequence[WatchRule]) -> "Fingerprints":
         """The fingerprints of the same trees by other rules of `watch`."""
         if tuple(watch) == self._watch:
             return self
-        other = Fingerprints(watch, self._variables, self._files)
-        other._tracked, other._imported = self._tracked, self._imported
+        other = Fingerprints(watch, self._variables, self._tracked)
+        other._files, other._imported = self._files, self._imported
         return other
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:

@@ -1,31 +1,32 @@
 """The trees that judges run from, in which no program of a change can write."""
 
+import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.system.files.tree_files import copy_tree
+from agentevals_action.system.signals import in_thread
 
 _NEVER_LINKED = (".git", "__pycache__")
 
 
 class JudgeTrees:
-    """The tree that judges run from for each tree whose suites they score, both absolute. Code
-    judges and targets that judge start in it, and templates of workspaces are copied from it.
+    """Of each tree, the worktree of the same commit that its judges run from (both absolute). Code
+    judges and targets that judge start there, and templates of workspaces are copied from there.
     Without isolation there are none, and judges run in the tree itself.
 
     Attack: an agent rewrites the script, a module that it imports, or data that it reads."""
 
-    def __init__(self) -> None:
-        self._trees: dict[Path, Path] = {}
+    def __init__(self, trees: Mapping[Path, Path]) -> None:
+        self._trees = trees
         self._linked: set[Path] = set()
         self._links: set[Path] = set()
-
-    def add(self, root: Path, tree: Path) -> None:
-        """Adds the judge tree of the tree `root`: a worktree of the same commit."""
-        self._trees[root] = tree
+        self._lock = asyncio.Lock()
 
     def path_of(self, path: Path) -> Path:
         """The path of a file or folder in its judge tree; the path itself if there is none."""
@@ -34,13 +35,21 @@ class JudgeTrees:
                 return tree / path.relative_to(root)
         return path
 
-    def link_rest(self, root: Path) -> None:
+    async def link_rest(self, root: Path) -> None:
         """Links what the prepared tree `root` has and its commit has not (`node_modules`, a build,
         submodules) into its judge tree, once: what agents make later is not linked. Files of
-        variables (`.env`) never are. OSError."""
-        if root not in self._trees or root in self._linked:
-            return
-        self._linked.add(root)
+        variables (`.env`) never are. Raises AttemptError of kind `prepare`."""
+        async with self._lock:
+            if root not in self._trees or root in self._linked:
+                return
+            self._linked.add(root)
+            try:
+                await in_thread(self._link_rest, root)
+            except OSError as error:
+                problem = f"the tree of the judges cannot be made: {error}"
+                raise AttemptError("prepare", problem) from error
+
+    def _link_rest(self, root: Path) -> None:
         for folder, folders, files in os.walk(root):
             own = self.path_of(Path(folder))
             for name in (*folders, *files):

@@ -4,14 +4,15 @@ import asyncio
 import codecs
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
-from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
+from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.protection import give_new_files
 
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
@@ -30,43 +31,35 @@ def no_log(_title: str) -> AbstractContextManager[Callable[[str], None]]:
     return nullcontext(lambda _line: None)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Preparation:
     """The two commands of a run; None where the input is empty.
 
-    `setup` runs once, in `folder` (absolute), as the user of the action. `environment` is all that
-    both commands see, `withheld` are the names of the variables that they do not see. `isolation`
-    gives the users of `prepare`.
-    """
+    `setup` runs once, in `folder` (absolute), as the user of the action; `log` takes its output.
+    With an `obstacle` it does not run, and this is the reason."""
 
     setup: str | None
     prepare: str | None
     folder: Path
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...] = ()
-    isolation: Isolation = NO_ISOLATION
+    children: ChildContext
+    obstacle: str = ""
+    log: LogSection = no_log
     #: The error of `prepare` in each tree, and that of `setup` under None; None for a success.
     _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
     _locks: dict[Path | None, asyncio.Lock] = field(
         default_factory=lambda: defaultdict(asyncio.Lock)
     )
 
-    def refuse_setup(self, reason: str) -> None:
-        """Makes every preparation fail without running `setup`, if there is one."""
-        if self.setup:
-            self._errors[None] = AttemptError("prepare", f"`setup` did not run: {reason}")
-
-    async def run(self, tree: Path, log: LogSection) -> None:
+    async def run(self, tree: Path) -> None:
         """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once.
 
         Raises AttemptError of kind `prepare` when a command fails. A failed `setup` fails for every
         tree. No command is repeated.
         """
-        if self.setup:
-            setup = self.setup
-            await self._once(None, lambda: self._run_setup(setup, log))
-        if self.prepare is not None:
-            prepare, user = self.prepare, self.isolation.user_of(tree)
+        if setup := self.setup:
+            await self._once(None, lambda: self._run_setup(setup))
+        if prepare := self.prepare:
+            user = self.children.isolation.user_of(tree)
             await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
 
     async def _once(self, key: Path | None, run: Callable[[], Awaitable[object]]) -> None:
@@ -80,16 +73,18 @@ class Preparation:
         if failed := self._errors[key]:
             raise failed.copy()
 
-    async def _run_setup(self, command: str, log: LogSection) -> None:
+    async def _run_setup(self, command: str) -> None:
+        if self.obstacle:
+            raise AttemptError("prepare", f"`setup` did not run: {self.obstacle}")
         started = time.time() - _CLOCK_STEP
-        with log("setup") as write_line:
+        with self.log("setup") as write_line:
             lines = {1: LineSplitter(write_line), 2: LineSplitter(write_line)}
             try:
                 await self._run("setup", command, self.folder, lambda fd, data: lines[fd].add(data))
             finally:
                 for splitter in lines.values():
                     splitter.end()
-        await give_new_files(self.isolation, started)
+        await give_new_files(self.children.isolation, started)
 
     async def _run(
         self,
@@ -104,8 +99,8 @@ class Preparation:
             ("sh", "-c", command),
             kind="prepare",
             cwd=folder,
-            environment=self.environment,
-            withheld=self.withheld,
+            environment=self.children.environment,
+            withheld=self.children.withheld,
             timeout=TIMEOUT_SECONDS,
             complete=False,
             on_output=on_output,

@@ -10,7 +10,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import Key, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.system.redaction import redact_reply
 
 
 def is_deterministic(suite: Suite, test: Test) -> bool:
@@ -42,7 +42,6 @@ class Resampler:
     def __init__(
         self,
         engine: Engine,
-        redactor: Redactor,
         keys: Collection[Key],
         head: Mapping[str, Suite],
         base: Mapping[str, Suite],
@@ -50,7 +49,7 @@ class Resampler:
         prepare_base: Callable[[], Awaitable[None]],
         on_samples: Callable[[int], None],
     ) -> None:
-        self._engine, self._redactor = engine, redactor
+        self._engine = engine
         self._head, self._base, self._next = head, base, Counter[tuple[str, Key]]()
         self._first, self._prepare_base, self._on_samples = first, prepare_base, on_samples
         self._head_turns, self._base_turns = _turns(head, keys), _turns(base, keys)
@@ -64,7 +63,7 @@ class Resampler:
         """Fresh samples of head."""
         key = (suite, test)
         samples = await self._sample("head", self._head[suite], key, self._head_turns[key], count)
-        return redact_record(samples, self._redactor)
+        return redact_reply(samples)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
@@ -74,7 +73,7 @@ class Resampler:
             raise AttemptError("configuration", "the test is not on base")
         await self._prepare_base()
         samples = await self._sample("base", self._base[suite], key, self._base_turns[key], count)
-        return redact_record(await self._as_head_scores(key, samples), self._redactor)
+        return redact_reply(await self._as_head_scores(key, samples))
 
     async def _sample(
         self, side: str, suite: Suite, key: Key, turns: Sequence[Test], count: int

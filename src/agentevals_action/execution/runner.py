@@ -29,8 +29,8 @@ from agentevals_action.results.build import (
     test_result,
 )
 from agentevals_action.results.trace_summary import Work, stored_work
-from agentevals_action.system.child_environment import CHECKOUT_VARIABLE
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+from agentevals_action.settings import Settings
+from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
 from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.base import Calls, Request
 
@@ -43,20 +43,6 @@ _MAX_WAITING = 256
 OnStart = Callable[[Suite, Test], None]
 #: Receives each test when it is done: its suite, itself and its result.
 OnResult = Callable[[Suite, Test, TestResult], None]
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """`samples` of each test, `timeout` in seconds for a test that sets none, `max_concurrency`
-    attempts at once. `environment` is all that judges' processes see, `withheld` are the names of
-    the variables that they do not see. `isolation` gives the users of these processes."""
-
-    samples: int
-    timeout: float
-    max_concurrency: int
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...] = ()
-    isolation: Isolation = NO_ISOLATION
 
 
 @dataclass(frozen=True)
@@ -82,15 +68,17 @@ class _RunningTest:
 
 
 class Runner:
-    """Runs the tests of head and of base with one limit of concurrency. `fingerprint` computes what
-    a result depends on, `open_workspaces` makes the folders that the agents of one run work in,
+    """Runs the tests of head and of base with one limit of concurrency: `samples` of each test,
+    `max_concurrency` at once. `children` are the programs that judge, `fingerprint` computes what a
+    result depends on, `open_workspaces` makes the folders that the agents of one run work in,
     `judge_path` returns the path from which a judge runs for one in the tree of its suite.
     `notice` receives sentences about replies."""
 
     def __init__(
         self,
         calls: Calls,
-        options: RunOptions,
+        settings: Settings,
+        children: ChildContext,
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], WorkspacePool],
         judge_path: Callable[[Path], Path],
@@ -98,10 +86,10 @@ class Runner:
     ) -> None:
         self._calls = calls
         self._notice = notice
-        self._options = options
+        self._settings, self._children = settings, children
         self._fingerprint = fingerprint
         self._open_workspaces, self._judge_path = open_workspaces, judge_path
-        self._slots = asyncio.Semaphore(options.max_concurrency)
+        self._slots = asyncio.Semaphore(settings.max_concurrency)
         self._run_id = secrets.token_hex(8)
 
     async def run(
@@ -125,7 +113,7 @@ class Runner:
                     running.started = running.started or monotonic()
                     work = self._attempt(sample, error)
                     running.samples[sample.number] = await _or_error(sample, work)
-                if len(running.samples) == self._options.samples:
+                if len(running.samples) == self._settings.samples:
                     duration = monotonic() - running.started
                     result = _test_result(sample, running.samples, duration)
                     on_result(sample.suite, sample.test, result)
@@ -136,7 +124,7 @@ class Runner:
             tests = ((suite, test) for suite in suites for test in suite.tests)
             for suite, test in tests:
                 running, fingerprint = _RunningTest(), self._fingerprint(suite, test)
-                for number in range(self._options.samples):
+                for number in range(self._settings.samples):
                     await waiting.acquire()
                     sample = _Sample(suite, test, number, workspaces, fingerprint)
                     turn = ordering.turn(_shared_by(sample))
@@ -241,7 +229,7 @@ class Runner:
         )
 
     def _timeout(self, sample: _Sample) -> float:
-        return sample.test.timeout_seconds or sample.suite.timeout_seconds or self._options.timeout
+        return sample.test.timeout_seconds or sample.suite.timeout_seconds or self._settings.timeout
 
     async def _grade(self, sample: _Sample, work: Work) -> SampleResult:
         """The scores of an agent's work."""
@@ -256,15 +244,15 @@ class Runner:
             root=sample.suite.root,
             timeout=self._timeout(sample),
             environment={
-                **self._options.environment,
+                **self._children.environment,
                 CHECKOUT_VARIABLE: str(sample.suite.root),
             },
-            withheld=self._options.withheld,
+            withheld=self._children.withheld,
             ask=ask,
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
-            user=self._options.isolation.judge_of(sample.suite.root),
+            user=self._children.isolation.judge_of(sample.suite.root),
             judge_path=self._judge_path,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)

@@ -43,7 +43,7 @@ async def _open(inputs: ReviewInputs, name: str) -> Source:
         at, (runs, problem) = f"`{settings.baseline_branch}`", await _read_branch(inputs)
     else:
         at, (runs, problem) = f"`{settings.baseline_file}` on base", await _read_file(inputs)
-    fingerprints = inputs.engine.fingerprints
+    fingerprints = inputs.fingerprints
 
     async def is_ancestor(commit: str) -> bool | None:
         repository = inputs.request.repository

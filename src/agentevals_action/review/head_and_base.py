@@ -34,7 +34,6 @@ from agentevals_action.review.comparison.decision_rule import (
 )
 from agentevals_action.review.confirmation import confirm, sample_failures
 from agentevals_action.review.rescoring import Rows
-from agentevals_action.system.redaction import Redactor
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,6 @@ class HeadAndBase:
     """Runs suites of head and of base, which are by their path on head."""
 
     engine: Engine
-    redactor: Redactor
     workspace: ReviewWorkspace
     progress: Progress
     head: Mapping[str, Suite]
@@ -140,7 +138,6 @@ class HeadAndBase:
         report("settled", 0)
         resampler = Resampler(
             self.engine,
-            self.redactor,
             keys,
             self.head,
             self.base,
@@ -196,11 +193,12 @@ class HeadAndBase:
 
     def _deterministic(self, paths: Collection[str]) -> frozenset[Key]:
         """The deterministic tests of these suites: in a replay, all."""
+        is_replay = self.workspace.settings.cache == "replay"
         return frozenset(
             (path, test.id)
             for path in paths
             for test in self.head[path].tests
-            if self.engine.replays or is_deterministic(self.head[path], test)
+            if is_replay or is_deterministic(self.head[path], test)
         )
 
 

@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.engine import Engine, open_engine
-from agentevals_action.execution.judge_trees import needs_judge_tree
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.judge_trees import JudgeTrees, needs_judge_tree
+from agentevals_action.execution.preparation import LogSection, Preparation
+from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import list_paths
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.edits import SuiteEdits
@@ -44,9 +47,13 @@ from agentevals_action.suites.checkout import (
     suite_paths,
 )
 from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.redaction import Redactor, redact
+from agentevals_action.system.redaction import redact
+from agentevals_action.targets.calls.client import Variables
+from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import check_cache
+from agentevals_action.targets.variables import read_variables
 
 
 @dataclass(frozen=True)
@@ -56,11 +63,13 @@ class ReviewInputs:
 
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
     suites use. A shard runs a `part` of the plan, other runs all of it; `kept` are its results that
-    stay from an earlier run."""
+    stay from an earlier run. `variables` returns what `${{ }}` in targets may name, as far as the
+    `permissions` allow it."""
 
     request: ReviewRequest
-    engine: Engine
-    redactor: Redactor
+    variables: Variables
+    permissions: Permissions | None
+    fingerprints: Fingerprints
     head_sha: str
     base: Base
     suites: Suites
@@ -102,24 +111,40 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     )
     if request.run and suites:
         suites = require_valid(suites)
-    log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
-    async with open_engine(
-        divided_budget(settings),
-        workspace.environ,
-        workspace.folder,
-        request.run.keep if request.run else None,
-        request.isolation,
-        records=bool(request.run and request.run.records),
-        log=log,
-    ) as engine:
-        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
+    environ, valid = workspace.environ, [suite for suite in suites if isinstance(suite, Suite)]
+    variables = cache(partial(read_variables, environ))
+    with keeping_secrets(valid, variables, environ, settings.env):
         head_sha = ""
         if request.repository and job.head_sha:
             head_sha = await base_tree.check_head(request.repository, job)
-        async with _open_base(request, given, head_sha) as base, AsyncExitStack() as judged:
-            inputs = await _read_inputs(request, engine, redactor, checkout, suites, head_sha, base)
-            await _open_judge_trees(judged, request, engine, inputs)
-            yield inputs
+        async with _open_base(request, given, head_sha) as base:
+            yield await _read_inputs(request, variables, checkout, suites, head_sha, base)
+
+
+@asynccontextmanager
+async def engine_of(inputs: ReviewInputs) -> AsyncIterator[Engine]:
+    """The engine of a run, before a program of the change starts. Raises GitError."""
+    request, plan = inputs.request, inputs.plan
+    workspace, settings = request.workspace, request.settings
+    children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
+    log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
+    async with (
+        _open_judge_trees(inputs) as judge_trees,
+        open_engine(
+            divided_budget(settings),
+            workspace.folder,
+            (*plan.head.values(), *plan.base.values()),
+            children,
+            inputs.variables,
+            inputs.fingerprints,
+            _preparation(inputs, children, log),
+            judge_trees,
+            cache=request.cache,
+            permissions=inputs.permissions,
+            keep=request.run.keep if request.run else None,
+        ) as engine,
+    ):
+        yield engine
 
 
 @asynccontextmanager
@@ -169,25 +194,34 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base, roo
     )
 
 
-async def _open_judge_trees(
-    opened: AsyncExitStack, request: ReviewRequest, engine: Engine, inputs: ReviewInputs
-) -> None:
+@asynccontextmanager
+async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
     """Checks out the commit of each side from which a judge may run once more, in the container.
     Raises GitError."""
-    base, plan, repository = inputs.base, inputs.plan, request.repository
-    if request.isolation.judge is None or repository is None:
-        return
-    sides = [(repository.root, inputs.head_sha, plan.head), (base.root, base.sha, plan.base)]
-    for root, sha, suites in sides:
-        if root and sha and any(map(needs_judge_tree, suites.values())):
-            tree = await opened.enter_async_context(base_tree.judge_tree(repository, sha))
-            engine.judge_trees.add(root, tree)
+    request, base, plan = inputs.request, inputs.base, inputs.plan
+    repository, trees = request.repository, dict[Path, Path]()
+    async with AsyncExitStack() as opened:
+        if request.isolation.judge and repository:
+            head = repository.root, inputs.head_sha, plan.head
+            for root, sha, suites in (head, (base.root, base.sha, plan.base)):
+                if root and sha and any(map(needs_judge_tree, suites.values())):
+                    tree = base_tree.judge_tree(repository, sha)
+                    trees[root] = await opened.enter_async_context(tree)
+        yield JudgeTrees(trees)
+
+
+def _preparation(inputs: ReviewInputs, children: ChildContext, log: LogSection) -> Preparation:
+    """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
+    settings, base = inputs.request.settings, inputs.base
+    folder, obstacle = base.root or inputs.request.workspace.folder, ""
+    if base.root is None and base.problem:
+        obstacle = f"it runs in the tree of base, and {base.problem}"
+    return Preparation(settings.setup, settings.prepare, folder, children, obstacle, log)
 
 
 async def _read_inputs(
     request: ReviewRequest,
-    engine: Engine,
-    redactor: Redactor,
+    variables: Variables,
     checkout: Checkout,
     suites: Suites,
     head_sha: str,
@@ -200,7 +234,8 @@ async def _read_inputs(
     if not suites:
         raise no_suite(settings, [suite.path for suite in base.suites])
     uncommitted = await _uncommitted(request)
-    await _record_watched(engine, repository, uncommitted, base, settings)
+    tracked = await _tracked_files(repository, uncommitted, base, settings)
+    fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     change, change_notices = await find_change(
         repository, job, head_sha, base, checkout, suites, settings
     )
@@ -208,10 +243,8 @@ async def _read_inputs(
         settings, workspace.folder, job, repository, base
     )
     change, selected, uncovered = await asyncio.to_thread(_select, request, suites, change)
-    _choose_setup_tree(engine, base)
-    if job.pull is not None:
-        engine.restrict(read_permissions(base, settings, workspace.environ))
-    plan = await asyncio.to_thread(find_plan, selected, suites, base, engine, job)
+    permissions = read_permissions(base, settings, workspace.environ) if job.pull else None
+    plan = await asyncio.to_thread(find_plan, selected, suites, base, request, variables)
     quarantines = await _read_quarantines(request, checkout, base)
     if request.run:
         plan = select_tests(request.run, plan, quarantines)
@@ -220,11 +253,11 @@ async def _read_inputs(
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
     named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-    await asyncio.to_thread(engine.load, (*plan.head.values(), *plan.base.values()))
     return ReviewInputs(
         request=request,
-        engine=engine,
-        redactor=redactor,
+        variables=variables,
+        permissions=permissions,
+        fingerprints=fingerprints,
         head_sha=head_sha,
         base=base,
         suites=suites,
@@ -232,10 +265,8 @@ async def _read_inputs(
         selected=selected,
         plan=plan,
         part=part,
-        kept=request.run.resume(tuple(part.head.values()), engine.fingerprints.of)
-        if request.run
-        else {},
-        edits=await asyncio.to_thread(_find_edits, plan, engine),
+        kept=request.run.resume(tuple(part.head.values()), fingerprints.of) if request.run else {},
+        edits=await asyncio.to_thread(_find_edits, plan, fingerprints),
         quarantines=quarantines,
         acceptance=acceptance,
         template=template,
@@ -262,20 +293,17 @@ async def _uncommitted(request: ReviewRequest) -> tuple[str, ...]:
     )
 
 
-async def _record_watched(
-    engine: Engine,
-    repository: GitRepository | None,
-    uncommitted: Sequence[str],
-    base: Base,
-    settings: Settings,
-) -> None:
-    """Gives the fingerprints what git knows of the files that `watch` may match on both sides."""
+async def _tracked_files(
+    repository: GitRepository | None, uncommitted: Sequence[str], base: Base, settings: Settings
+) -> Mapping[Path, Mapping[str, str]]:
+    """The ids of the contents of the tracked files of both sides, if `watch` may match some."""
     if repository is None or not (settings.watch_rules or base.watch):
-        return
-    engine.fingerprints.add_tree(repository.root, await repository.blobs(uncommitted))
+        return {}
+    tracked = {repository.root: await repository.blobs(uncommitted)}
     if base.root is not None:
         tree = await GitRepository.open(base.root, environ=repository.environ)
-        engine.fingerprints.add_tree(tree.root, await tree.blobs(()))
+        tracked[tree.root] = await tree.blobs(())
+    return tracked
 
 
 def _select(
@@ -295,14 +323,6 @@ def _select(
     return change, affected, describe_uncovered(files, affected)
 
 
-def _choose_setup_tree(engine: Engine, base: Base) -> None:
-    """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
-    if base.root is not None:
-        engine.set_up_in(base.root)
-    elif base.problem:
-        engine.refuse_setup(f"it runs in the tree of base, and {base.problem}")
-
-
 def _edited_replies(change: Change, settings: Settings) -> str:
     """The sentence about the stored replies that the change edits, empty if there are none."""
     if settings.cache != "replay":
@@ -314,9 +334,8 @@ def _edited_replies(change: Change, settings: Settings) -> str:
     return f"the change edits stored replies, which decide about the outcome: {list_paths(edited)}"
 
 
-def _find_edits(plan: Plan, engine: Engine) -> dict[str, SuiteEdits]:
+def _find_edits(plan: Plan, describe: Fingerprints) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs."""
-    describe = engine.fingerprints
     return {path: find_edits(describe, plan.head[path], base) for path, base in plan.base.items()}
 
 

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.execution.engine import Engine
 from agentevals_action.formatting import counted, distinct
-from agentevals_action.github.events import Job
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.review import Selection
@@ -15,7 +13,9 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import part_of, reduce_suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.selection import SelectedSuites
-from agentevals_action.review.request import LocalRun, Suites
+from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
+from agentevals_action.suites.target_use import undeclared_target
+from agentevals_action.targets.calls.client import Variables
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,19 @@ class Plan:
 
 
 def find_plan(
-    selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job
+    selected: SelectedSuites,
+    suites: Suites,
+    base: Base,
+    request: ReviewRequest,
+    variables: Variables,
 ) -> Plan:
     """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
     the job has no secrets: then its tests end in errors."""
     by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
     on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
     missing = {
-        selection.path: engine.target_errors(by_path[selection.path])
-        for selection in (() if job.without_secrets else selected.selections)
+        selection.path: _target_errors(by_path[selection.path], request, variables)
+        for selection in (() if request.job.without_secrets else selected.selections)
     }
     ready = tuple(each for each in selected.selections if not missing.get(each.path))
     base_paths = {each.path: each.base_path or each.path for each in ready}
@@ -48,6 +52,24 @@ def find_plan(
         {path: on_base[there] for path, there in base_paths.items() if there in on_base},
         distinct(missing.values()),
     )
+
+
+def _target_errors(
+    suite: Suite, request: ReviewRequest, variables: Variables
+) -> tuple[Diagnostic, ...]:
+    """A diagnostic for each target that the suite uses and that is not declared, or needs an unset
+    variable. A replay needs none."""
+    known = variables(suite.root, suite.folder)
+    undeclared = undeclared_target(suite)
+    diagnostics = [undeclared] if undeclared else []
+    for target in (suite.targets.targets[name] for name in suite.used_targets):
+        names = [name for name in target.variables if name not in known]
+        if names and request.cache != "replay":
+            problem = f"the target `{target.name}` needs {', '.join(names)}"
+            problem = f"{problem}, which {'is' if len(names) == 1 else 'are'} not set"
+            advice = "give it to the step as `env:` from a secret, or put it into a .env file"
+            diagnostics.append(Diagnostic(target.location, problem, advice))
+    return tuple(diagnostics)
 
 
 def select_tests(run: LocalRun, plan: Plan, quarantines: Quarantines) -> Plan:

@@ -13,6 +13,7 @@ from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+from agentevals_action.targets.calls.reply_store import Mode
 
 Suites = Sequence[Suite | BrokenSuite]
 
@@ -54,6 +55,13 @@ class ReviewRequest:
     def settings(self) -> Settings:
         """The inputs; in an open change, also those of `.agentevals.yaml`."""
         return self.workspace.settings
+
+    @property
+    def cache(self) -> Mode | None:
+        """What the run does with stored replies; None without these."""
+        if self.run and self.run.records:
+            return "record"
+        return None if self.settings.cache == "off" else self.settings.cache
 
     @property
     def fail_on(self) -> frozenset[str]:

@@ -20,11 +20,13 @@ from agentevals_action.review.request import ReviewRequest
 from agentevals_action.suites.checkout import distinct_errors
 
 
-def run_facts(inputs: ReviewInputs, base: BaseResults, started: datetime) -> Run:
-    """The facts of a run that is done."""
+def run_facts(
+    inputs: ReviewInputs, base: BaseResults, started: datetime, notices: Sequence[str]
+) -> Run:
+    """The facts of a run that is done, with its `notices`."""
     request, settings = inputs.request, inputs.request.settings
     plan, selected, quarantines = inputs.plan, inputs.selected, inputs.quarantines
-    questions = _changed_question_files(plan.head, inputs.change, inputs.engine.fingerprints)
+    questions = _changed_question_files(plan.head, inputs.change, inputs.fingerprints)
     now = datetime.now(UTC)
     return Run(
         head_sha=request.job.head_sha,
@@ -53,7 +55,7 @@ def run_facts(inputs: ReviewInputs, base: BaseResults, started: datetime) -> Run
         notices=(
             *inputs.notices,
             *filter(None, [_differing_notice(request.job, inputs.differing)]),
-            *inputs.engine.notices,
+            *notices,
         ),
         duration_ms=(now - started).total_seconds() * 1000,
         uncommitted=inputs.uncommitted,

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
 #: The variable of judges that names the tree in which the programs of their side run.
@@ -19,6 +21,27 @@ _CI_FACTS = re.compile(
     r"|REF_NAME|REF_TYPE|BASE_REF|HEAD_REF|EVENT_NAME|RUN_ID|RUN_NUMBER|RUN_ATTEMPT|SERVER_URL"
     r"|API_URL|GRAPHQL_URL|WORKSPACE)"
 )
+
+
+@dataclass(frozen=True)
+class ChildContext:
+    """How the programs of a run start: all see `environment`, agents also the variables that the
+    workflow passes on (`allowed`). `withheld` are the names of the credentials that no program
+    sees. `isolation` gives their users."""
+
+    environment: Mapping[str, str]
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
+    isolation: Isolation = NO_ISOLATION
+
+    @classmethod
+    def from_environ(
+        cls, environ: Mapping[str, str], names: Sequence[str], isolation: Isolation = NO_ISOLATION
+    ) -> "ChildContext":
+        """The context of programs to which the workflow passes the variables of these names."""
+        environment, withheld = scrub(environ, names)
+        allowed = {name: environ[name] for name in names if name in environ}
+        return cls(environment, allowed, withheld, isolation)
 
 
 def scrub(

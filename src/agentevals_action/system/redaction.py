@@ -186,11 +186,6 @@ def redacting(redactor: Redactor) -> Iterator[None]:
         _in_use.pop()
 
 
-def redact_with(redactor: Redactor) -> None:
-    """Replaces the redactor of the surrounding `redacting`: more secrets are known."""
-    _in_use[-1:] = [redactor]
-
-
 def redact(text: str) -> str:
     """A text that enters, without the secrets of the run."""
     return _in_use[-1].redact(text) if _in_use else text

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Target, TargetTraits
 from agentevals_action.model.trace import Trace
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.workers import Workers
 
 
@@ -45,18 +45,13 @@ class Request:
 class ProviderContext:
     """The environment of a provider.
 
-    `variables` are those for `${{ }}` and the vendors' usual keys, `environment` is the scrubbed
-    environment of child processes, `allowed` the variables that the workflow passes on, `withheld`
-    the names of the others. `scratch` is the run's folder for temporary files, `isolation` gives
-    the users of child processes, `workers` are those of the run. `judge_path` returns the path from
-    which a target that judges runs for a path in the tree of its suite."""
+    `variables` are those for `${{ }}` and the vendors' usual keys. `scratch` is the run's folder
+    for temporary files, `workers` are those of the run. `judge_path` returns the path from which a
+    target that judges runs for a path in the tree of its suite."""
 
     variables: Mapping[str, str]
-    environment: Mapping[str, str]
-    allowed: Mapping[str, str]
-    withheld: tuple[str, ...] = ()
+    children: ChildContext
     scratch: Path | None = None
-    isolation: Isolation = NO_ISOLATION
     workers: Workers = field(default_factory=Workers)
     judge_path: Callable[[Path], Path] = lambda path: path
 

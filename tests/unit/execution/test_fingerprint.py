@@ -250,9 +250,8 @@ def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) ->
     blobs = {"agent/lib/tools.py": "1" * 40, "agent/prompt.md": "2" * 40, "docs.md": "3" * 40}
 
     def of(changes: Mapping[str, str], rule: str = "agent/**") -> Fingerprint:
-        known = Fingerprints(WATCH)
-        known.add_tree(suite.root, {**blobs, **changes})
-        return known.with_rules([read_rule(rule)]).of(suite, test)
+        tracked = {suite.root: {**blobs, **changes}}
+        return Fingerprints([read_rule(rule)], tracked=tracked).of(suite, test)
 
     before = of({})
     assert of({"docs.md": "4" * 40}) == before

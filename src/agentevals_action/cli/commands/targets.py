@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -18,7 +18,8 @@ from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.escaping import printable
-from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.engine import open_scratch
+from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import dollars, joined, plural
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
@@ -26,8 +27,11 @@ from agentevals_action.model.suite import Message, Suite
 from agentevals_action.model.target import Price, Target
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled
-from agentevals_action.system.redaction import redact_record
-from agentevals_action.targets.base import Request
+from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.isolation import NO_ISOLATION
+from agentevals_action.system.redaction import redact_reply
+from agentevals_action.targets.base import ProviderContext, Request
+from agentevals_action.targets.calls.client import TargetClient, Variables
 from agentevals_action.targets.prices import known_price
 from agentevals_action.targets.variables import missing_error, read_variables
 
@@ -101,12 +105,16 @@ async def command(
     loaded = await load_suites(inputs, paths)
     suites = loaded.all_valid()
     found = _find_targets(suites, names)
-    listed = _list_targets(found, loaded.environ)
-    async with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
+    environ, settings = loaded.environ, loaded.settings
+    variables = cache(partial(read_variables, environ))
+    listed = _list_targets(found, variables)
+    with keeping_secrets(suites, variables, environ, settings.env):
         if check:
-            listed = await _check_all(found, listed, bool(names), engine, loaded.settings.timeout)
-        redactor = engine.redactor(suites)
-    listed = [redact_record(target, redactor) for target in listed]
+            async with open_scratch(NO_ISOLATION) as scratch:
+                children = ChildContext.from_environ(environ, settings.env)
+                client = TargetClient(variables, ProviderContext({}, children, scratch))
+                listed = await _check_all(found, listed, bool(names), client, settings.timeout)
+        listed = [redact_reply(target) for target in listed]
     if as_json:
         output.print_json([target.model_dump(mode="json") for target in listed])
     else:
@@ -144,16 +152,13 @@ def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_Fo
     return matching
 
 
-def _list_targets(
-    found: Iterable[_FoundTarget], environ: Mapping[str, str]
-) -> Sequence[ListedTarget]:
+def _list_targets(found: Iterable[_FoundTarget], variables: Variables) -> Sequence[ListedTarget]:
     """The listed form of targets; InvalidInput if a `.env` file cannot be used."""
-    read = cache(lambda root, folder: read_variables(environ, root, folder))
     listed = []
     for entry in found:
         target, name = entry.target, entry.target.options.priced_model()
         try:
-            known = [read(suite.root, suite.folder) for suite in entry.suites]
+            known = [variables(suite.root, suite.folder) for suite in entry.suites]
         except AttemptError as error:
             raise InvalidInput(str(error), error.hint) from error
         price, source = known_price(target, [name] if name else [])
@@ -192,7 +197,7 @@ async def _check_all(
     found: Sequence[_FoundTarget],
     listed: Sequence[ListedTarget],
     are_named: bool,
-    engine: Engine,
+    client: TargetClient,
     timeout: float,
 ) -> Sequence[ListedTarget]:
     """The same targets with the answers of those that are used or named."""
@@ -203,22 +208,22 @@ async def _check_all(
             note = "it was not checked, because no suite uses it; name it with `--name`"
             return target.model_copy(update={"usable": None, "note": note})
         async with slots:
-            return target.model_copy(update=await _check(entry, target, engine, timeout))
+            return target.model_copy(update=await _check(entry, target, client, timeout))
 
     try:
         return await asyncio.gather(*map(check, found, listed))
     finally:
-        await engine.close()
+        await client.close()
 
 
 async def _check(
-    entry: _FoundTarget, target: ListedTarget, engine: Engine, timeout: float
+    entry: _FoundTarget, target: ListedTarget, client: TargetClient, timeout: float
 ) -> Mapping[str, object]:
     started = monotonic()
     try:
         if target.missing:
             raise missing_error(target.missing)
-        unasked = await engine.calls.check(entry.target, _request(entry, timeout))
+        unasked = await client.check(entry.target, _request(entry, timeout))
     except AttemptError as error:
         return {"usable": False, "note": error.sentence, "error_kind": error.kind}
     answer = f"answers ({monotonic() - started:.2f} s)"

@@ -12,6 +12,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Test
 from agentevals_action.model.workspace import Hook
 from agentevals_action.system import process
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.targets.message_texts import prompt_text
 
@@ -20,12 +21,10 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 @dataclass(frozen=True)
 class HookRunner:
-    """Runs the hooks of one run. `environment` is all that they see, `withheld` are the names of
-    the variables that they do not see, `user` is the user that they run as."""
+    """Runs the hooks of one run, as `user`."""
 
     run_id: str
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...] = ()
+    children: ChildContext
     user: ChildUser | None = None
 
     async def run(self, name: str, hook: Hook, folder: Path, test: Test | None) -> None:
@@ -43,8 +42,8 @@ class HookRunner:
             _filled(hook.command, facts),
             kind="workspace",
             cwd=hook.cwd,
-            environment=self.environment,
-            withheld=self.withheld,
+            environment=self.children.environment,
+            withheld=self.children.withheld,
             timeout=hook.timeout_seconds,
             complete=False,
             stdin=json.dumps(facts, default=str),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,9 @@ from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Workspace
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.tree_files import copy_tree
-from agentevals_action.system.isolation import (
-    NO_ISOLATION,
-    TRAVERSABLE,
-    ChildUser,
-    Isolation,
-    new_folder,
-)
+from agentevals_action.system.isolation import TRAVERSABLE, ChildUser, new_folder
 from agentevals_action.system.protection import share_with_group
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
@@ -37,20 +32,16 @@ _MAX_NAME = 60
 class WorkspaceOptions:
     """What the workspaces of a run depend on, besides its suites.
 
-    Their folders are below `scratch`. `environment` is all that hooks see, `withheld` are the names
-    of the variables that they do not see. `notice` takes sentences for the reader. `copy_template`
-    copies a template into a new folder. With `keep`, the folder of a test that did not pass is
-    copied there as the agent left it. `isolation` gives the users that hooks run as and folders
-    belong to."""
+    Their folders are below `scratch` and belong to the users of `children`. `notice` takes
+    sentences for the reader. `copy_template` copies a template into a new folder. With `keep`, the
+    folder of a test that did not pass is copied there as the agent left it."""
 
     scratch: Path
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...]
+    children: ChildContext
     run_id: str
     notice: Callable[[str], None]
     copy_template: Callable[[Path, Path], None]
     keep: Path | None = None
-    isolation: Isolation = NO_ISOLATION
 
 
 class WorkspacePool:
@@ -77,7 +68,7 @@ class WorkspacePool:
         """
         if test.workspace is None:
             raise TypeError(f"the test {test.id} has no workspace")
-        tools = self._tools_of(self._options.isolation.user_of(suite.root))
+        tools = self._tools_of(self._options.children.isolation.user_of(suite.root))
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
         folder = WorkspaceFolder(tools, test.workspace, suite.path, owner)
@@ -121,8 +112,8 @@ class WorkspacePool:
         if user:  # it may not list the folders
             folder.chmod(TRAVERSABLE)
             os.chown(copies, user.uid, user.uid)
-        git = Git(folder / "git", options.environment, user)
-        hooks = HookRunner(options.run_id, options.environment, options.withheld, user)
+        git = Git(folder / "git", options.children.environment, user)
+        hooks = HookRunner(options.run_id, options.children, user)
         return WorkspaceTools(
             folder,
             git,

@@ -12,7 +12,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
-from agentevals_action.system.child_environment import CHECKOUT_VARIABLE
+from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.workers import Program
@@ -67,10 +67,10 @@ class CommandRunner:
     does not pass on."""
 
     def __init__(self, options: CommandOptions, context: ProviderContext) -> None:
-        self._cwd, self._isolation = options.cwd, context.isolation
+        self._cwd, self._isolation = options.cwd, context.children.isolation
         self._judge_path = context.judge_path
-        self._environment = _select_variables(options.env, context)
-        self.scratch, self.withheld = context.scratch, context.withheld
+        self._environment = _select_variables(options.env, context.children)
+        self.scratch, self.withheld = context.scratch, context.children.withheld
 
     def declared_folder(self, request: Request, cwd: str | None = None) -> Path:
         """The folder to which the paths in a target refer: `cwd`, else that of the target, else the
@@ -176,11 +176,11 @@ class CommandRunner:
         return process.child_error(kind, problem, output, self.withheld)
 
 
-def _select_variables(names: Sequence[str] | None, context: ProviderContext) -> Mapping[str, str]:
-    allowed = {name: value for name, value in context.allowed.items() if not is_never_passed(name)}
+def _select_variables(names: Sequence[str] | None, children: ChildContext) -> Mapping[str, str]:
+    allowed = {name: value for name, value in children.allowed.items() if not is_never_passed(name)}
     if names is None:
-        return {**context.environment, **allowed}
-    common = {name: value for name, value in context.environment.items() if name not in allowed}
+        return {**children.environment, **allowed}
+    common = {name: value for name, value in children.environment.items() if name not in allowed}
     if refused := [name for name in names if name not in allowed and name not in common]:
         raise AttemptError(
             "configuration",

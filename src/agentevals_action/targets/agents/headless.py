@@ -148,7 +148,8 @@ class _Agent(Provider):
         self._options, self._title = options, options.title
         self._runner = CommandRunner(options, context)
         self._events_variable = options.events_variable
-        if self._events_variable in context.allowed:  # the workflow wants the file elsewhere
+        # The workflow may want the file elsewhere.
+        if self._events_variable in context.children.allowed:
             self._events_variable = ""
 
     async def complete(self, request: Request) -> Trace:

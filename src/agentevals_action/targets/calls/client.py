@@ -60,8 +60,8 @@ class _Connection:
 
 
 class TargetClient:
-    """Calls targets. `variables` returns the variables for `${{ }}`; `backoff` is the first wait
-    before a retry in seconds."""
+    """Calls targets. `variables` returns the variables for `${{ }}`, which `permissions` limit if
+    there are any; `backoff` is the first wait before a retry in seconds."""
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class TargetClient:
         context: ProviderContext,
         *,
         budget: Budget | None = None,
+        permissions: Permissions | None = None,
         backoff: float = 1.0,
     ) -> None:
         self._variables = functools.cache(variables)
         self._context = context
         self._budget = budget or Budget()
         self._backoff = backoff
-        #: The variables that targets may use; None for all.
-        self.permissions: Permissions | None = None
+        self._permissions = permissions
         self._shared: dict[str, _SharedState] = {}
         self._connections: dict[tuple[int, Path, Path], _Connection] = {}
 
@@ -154,8 +154,8 @@ class TargetClient:
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
             options = resolve_options(target, variables)
-            if self.permissions is not None:
-                self.permissions.check(target, options, variables, root)
+            if self._permissions is not None:
+                self._permissions.check(target, options, variables, root)
             shared = self._shared_state(target, options, variables)
             provider = shared.providers.get(folder)
             if provider is None:

@@ -133,7 +133,9 @@ class _Connected(Provider):
         self._client = WorkerClient(self._runner, context.workers)
         self._placeholders = placeholders.used_in(options.command)
         self._content_variables = {
-            name: value for name, value in CONTENT_VARIABLES.items() if name not in context.allowed
+            name: value
+            for name, value in CONTENT_VARIABLES.items()
+            if name not in context.children.allowed
         }
         self._lock = asyncio.Lock()
         self._is_healthy = options.healthcheck is None

@@ -11,6 +11,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.budget import Budget
@@ -436,7 +437,7 @@ def test_complete__variables_differ_by_the_suites_folder(tmp_path: Path) -> None
     async def both() -> list[str]:
         calls = TargetClient(
             lambda root, folder: read_variables({}, root, folder),
-            ProviderContext({}, ENVIRONMENT, {}),
+            ProviderContext({}, ChildContext(ENVIRONMENT)),
         )
         target = cli("echo ${{ WORD }}; pwd")
         return [
