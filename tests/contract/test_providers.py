@@ -170,7 +170,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
     "mock": {"responses": [{"pattern": "never", "response": "x"}]},
     "openai": {"model": "m", "base_url": "URL"},
     "python": {"target": "nothing_like_it:answer", "python": sys.executable},
-    "replay": {"path": str(ANSWERED), "source_target": "nobody"},
+    "replay": {"path": str(ANSWERED)},
 }
 
 
@@ -179,7 +179,7 @@ def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> Non
     async def failed(options: base.ProviderOptions) -> None:
         provider = options.connect(targets.context({"PATH": os.environ["PATH"]}))
         try:
-            await provider.complete(targets.request(Path("/"), "hello"))
+            await provider.complete(targets.request(Path("/"), "hello", eval_id="other"))
         finally:
             await provider.close()
 

@@ -23,7 +23,6 @@ from agentevals_action.targets.formats.requests import picture
 #: The files of a call by the placeholder that stands for their path.
 FILES = {
     "PROMPT_FILE": "prompt.txt",
-    "MESSAGES_FILE": "messages.json",
     "OUTPUT_FILE": "output.txt",
 }
 #: Placeholders for texts of the suite, which a script gets as variables or quoted words.

@@ -1,5 +1,5 @@
 """The worker of `provider: python`: a program of its own, which any Python from 3.9 runs with
-nothing but its standard library. `python python_worker.py package.module:function [otel]`
+nothing but its standard library. `python python_worker.py package.module:function`
 
 It imports the function once, writes a line that says so, and then answers each line of standard
 input (a JSON object) with a line. Lines go over copies of the standard descriptors that no other
@@ -15,7 +15,6 @@ import inspect
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import reduce
@@ -31,7 +30,7 @@ _WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 _KEYWORDS = ("test_id", "conversation_id", "metadata")
 
 
-def _main(target: str, trace: str = "") -> None:
+def _main(target: str) -> None:
     questions, answers = _take_streams()
     folder = str(Path.cwd())
     sys.path[0] = folder  # where this file is, is nobody's business
@@ -41,7 +40,6 @@ def _main(target: str, trace: str = "") -> None:
     except BaseException as error:
         _write(answers, _describe(error))
         return
-    spans = _Spans() if trace == "otel" else None
     _write(answers, {})  # it is ready
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -49,10 +47,7 @@ def _main(target: str, trace: str = "") -> None:
         question = json.loads(line)
         _enter_workspace(question["workspace"], folder)
         given = {name: question[name] for name in keywords}
-        started = time.time_ns()
         answer = _answer(function, question["messages"], given, loop)
-        if spans is not None:
-            answer["spans"] = spans.take(started)
         with contextlib.suppress(OSError, ValueError):  # the function closed it
             sys.stdout.flush()
         _write(answers, {"call": question["call"], **answer})
@@ -67,51 +62,6 @@ def _take_streams() -> tuple[IO[bytes], IO[bytes]]:
     os.close(nothing)
     os.dup2(2, 1)
     return streams
-
-
-class _Spans:
-    """The OpenTelemetry spans that end in this process: those of the provider that the module has
-    set, or of a new one. None without the SDK."""
-
-    def __init__(self) -> None:
-        self._ended: list[Any] = []
-        try:  # libraries of the agent's interpreter
-            trace: Any = importlib.import_module("opentelemetry.trace")
-            sdk: Any = importlib.import_module("opentelemetry.sdk.trace")
-        except ImportError:
-            return
-
-        class Collector(sdk.SpanProcessor):  # type: ignore[misc]  # it is Any
-            def on_end(collector, span: Any) -> None:  # noqa: N805  # `self` is the list's owner
-                self._ended.append(span)
-
-        provider: Any = trace.get_tracer_provider()
-        if not hasattr(provider, "add_span_processor"):
-            provider = sdk.TracerProvider()
-            trace.set_tracer_provider(provider)
-        provider.add_span_processor(Collector())
-
-    def take(self, started: int) -> list[dict[str, Any]]:
-        """The spans that began at or after a time in nanoseconds; older ones are of another
-        call."""
-        ended, self._ended = self._ended, []
-        return [_describe_span(span) for span in ended if span.start_time >= started]
-
-
-def _describe_span(span: Any) -> dict[str, Any]:
-    """The fields of `otel.spans.Span`."""
-    context, parent, scope = span.get_span_context(), span.parent, span.instrumentation_scope
-    return {
-        "trace_id": f"{context.trace_id:032x}",
-        "span_id": f"{context.span_id:016x}",
-        "parent_id": f"{parent.span_id:016x}" if parent else "",
-        "start": span.start_time,
-        "end": span.end_time,
-        "attributes": _plain(span.attributes or {}, True),
-        "scope": scope.name if scope else "",
-        "failed": span.status.status_code.name == "ERROR",
-        "is_cut": span.dropped_attributes > 0,
-    }
 
 
 def _load(target: str) -> Callable[..., Any]:

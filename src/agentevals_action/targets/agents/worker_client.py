@@ -3,11 +3,8 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
@@ -31,15 +28,6 @@ class _Line(ReplyModel):
     reply: Any = None
     error: str | None = None
     traceback: str = ""
-    spans: list[Any] = Field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer of a worker, with the time that it took; `spans` are those of the call."""
-
-    trace: Trace
-    spans: Sequence[Any]
 
 
 class WorkerClient:
@@ -52,9 +40,9 @@ class WorkerClient:
 
     async def ask(
         self, program: Program, request: Request, on_start: OnStart | None = None
-    ) -> Answer:
-        """The answer of a worker. The time for which the call waits for a worker counts only
-        towards its time-out. AttemptError."""
+    ) -> Trace:
+        """The answer of a worker, with the time that it took: that for which the call waits for a
+        worker counts only towards its time-out. AttemptError."""
         call = next(self._calls)
         question = _question(call, request)
         worker: Worker | None = None
@@ -87,7 +75,7 @@ class WorkerClient:
             raise self._runner.error(str(error), worker.errors) from None
         if trace.duration_ms is None:
             trace = replace(trace, duration_ms=round(seconds * 1000, 1))
-        return Answer(trace, line.spans)
+        return trace
 
 
 def _read(data: bytes, call: int) -> _Line:

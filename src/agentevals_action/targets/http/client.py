@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import json
-import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -28,20 +27,16 @@ from agentevals_action.targets.http.errors import (
 #: Maximum size of a decoded reply, in bytes.
 REPLY_LIMIT: Final = 10 * 1024 * 1024
 _ENCODINGS = ("gzip", "deflate")
-_STREAM_END = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]\s*$")
-_STREAM_END_LENGTH = 32
 _IDLE_SECONDS = 60.0  # an unused connection is closed after this time
 
 
 @dataclass(frozen=True)
 class HttpReply:
     """A reply with status 2xx and its decoded body. `cost_usd` are the US dollars that a proxy
-    (LiteLLM) states in a header, None without it. `is_event_stream`: the body are server-sent
-    events, up to `[DONE]` if they have one."""
+    (LiteLLM) states in a header, None without it."""
 
     body: bytes
     cost_usd: float | None = None
-    is_event_stream: bool = False
 
     def json(self) -> Any:
         """The body as JSON; ValueError if it is not valid JSON."""
@@ -138,7 +133,7 @@ class HttpClient:
         body = redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if response.is_success:
             cost = amount_in(response.headers.get("x-litellm-response-cost", ""))
-            return HttpReply(body, cost, _is_event_stream(response))
+            return HttpReply(body, cost)
         raise refusal(self.service, response, body)
 
     async def close(self) -> None:
@@ -178,13 +173,8 @@ class HttpClient:
         return url
 
 
-def _is_event_stream(response: httpx.Response) -> bool:
-    media_type: str = response.headers.get("Content-Type", "").partition(";")[0]
-    return media_type.strip().lower() == "text/event-stream"
-
-
 class _UnreadableBody(ValueError):
-    """A reply that is too large or whose encoding is wrong."""
+    """A reply that is too large, a stream of events, or whose encoding is wrong."""
 
 
 async def _read_body(response: httpx.Response) -> bytes:
@@ -196,14 +186,13 @@ async def _read_body(response: httpx.Response) -> bytes:
             raise _UnreadableBody(
                 f"the reply is compressed with {shown(encoding)}, which was not requested"
             )
-        body, is_stream = bytearray(), _is_event_stream(response)
+        if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
+            raise _UnreadableBody("it is a stream of events; ask the server for one reply")
+        body = bytearray()
         async for piece in response.aiter_bytes():
             body += piece
             if len(body) > REPLY_LIMIT:
                 raise _UnreadableBody(f"the reply is over {REPLY_LIMIT // 1024**2} MB")
-            # Some servers keep the connection open after the end of a stream.
-            if is_stream and _STREAM_END.search(body, max(len(body) - _STREAM_END_LENGTH, 0)):
-                break
     except (httpx.DecodingError, _UnreadableBody) as error:
         if response.is_success:
             raise _UnreadableBody(f"the reply cannot be read: {error}") from None

@@ -73,18 +73,6 @@ class ModelOptions(ApiOptions):
         default=None,
         description="The address of the API; the vendor's by default.",
     )
-    temperature: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="AgentV: the same as the temperature in `config`."
-    )
-    max_output_tokens: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="AgentV: the same as the limit of an answer in `config`."
-    )
-
-    def settings(self, limit: str) -> Mapping[str, Any]:
-        """The fields of a request that are set outside of `config`; the API calls the limit of
-        tokens `limit`."""
-        given = {"temperature": self.temperature, limit: self.max_output_tokens}
-        return {name: value for name, value in given.items() if value is not None}
 
     def variables(self) -> Sequence[str]:
         """The usual variable for the key, if neither a key nor a server is given: a private server

@@ -1,8 +1,9 @@
-"""Spans, from the requests of exporters and from the worker of Python agents."""
+"""Spans, from the requests of exporters."""
 
 import math
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import json_format
@@ -10,22 +11,20 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
-from pydantic import BaseModel, ConfigDict
 
 
-class Span(BaseModel):
+@dataclass(frozen=True)
+class Span:
     """A span with its attributes as plain values. `start` and `end` are nanoseconds since 1970,
     `parent_id` is empty for a root, `scope` names the library that made it. `failed` marks an error
     status, `is_cut` that the exporter left attributes out."""
 
-    model_config = ConfigDict(frozen=True)
-
     trace_id: str
     span_id: str
-    parent_id: str = ""
     start: int
     end: int
     attributes: Mapping[str, Any]
+    parent_id: str = ""
     scope: str = ""
     failed: bool = False
     is_cut: bool = False

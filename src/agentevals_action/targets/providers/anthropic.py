@@ -65,5 +65,5 @@ class Anthropic(ModelOptions):
         thinking = self.config.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
         tokens = MAX_TOKENS + (budget if isinstance(budget, int) else 0)
-        config = {"max_tokens": tokens, **self.settings("max_tokens"), **self.config}
+        config = {"max_tokens": tokens, **self.config}
         return {**config, "model": self.model, **anthropic.to_wire(messages)}

@@ -4,7 +4,6 @@ from each line and answers with a line."""
 
 import asyncio
 import contextlib
-import json
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, spelled
 from agentevals_action.system import process
@@ -35,7 +33,7 @@ from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 
 _MEGABYTE = 1024**2
 #: The placeholders without which the prompt is on standard input.
-_PROMPTS = frozenset({"PROMPT", "PROMPT_FILE", "MESSAGES_FILE"})
+_PROMPTS = frozenset({"PROMPT", "PROMPT_FILE"})
 
 
 class Healthcheck(FileModel):
@@ -60,9 +58,8 @@ class Cli(CommandOptions):
 
     command: placeholders.Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
-        "{PROMPT_FILE}, {MESSAGES_FILE} (the messages as JSON), {OUTPUT_FILE}, "
-        "{FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, "
-        "without {OUTPUT_FILE} the answer is standard output."
+        "{PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt "
+        "it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
     )
     files_format: Annotated[str, AfterValidator(placeholders.check_format)] = spelled(
         "files_format",
@@ -186,8 +183,6 @@ class _Connected(Provider):
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         if "PROMPT_FILE" in used:
             paths["PROMPT_FILE"].write_bytes(prompt.encode("utf-8", "replace"))
-        if "MESSAGES_FILE" in used:
-            paths["MESSAGES_FILE"].write_text(json.dumps(wire_messages(request.messages)))
         if used & {*placeholders.FILES, "FILES"}:
             give_folder(folder, self._runner.user_of(request))
         values = {name: str(path) for name, path in paths.items()}
@@ -247,7 +242,7 @@ class _Connected(Provider):
             command = self._runner.located(command, request)
         words, folder = placeholders.words_of(command), self._runner.working_folder(request)
         program = self._runner.program(words, request, folder, request.workspace)
-        return (await self._client.ask(program, request)).trace
+        return await self._client.ask(program, request)
 
     async def _check_health(self, request: Request) -> None:
         """Runs the healthcheck if it did not run yet; TargetDead if it failed."""

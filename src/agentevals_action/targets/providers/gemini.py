@@ -63,7 +63,7 @@ class Gemini(ModelOptions):
         return ModelApi(client, path, self._body, gemini.read_reply, "generationConfig")
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        config = {**self.settings("maxOutputTokens"), **self.config}.items()
+        config = self.config.items()
         generation = {name: value for name, value in config if name not in _TOP_LEVEL}
         return {
             **{_TOP_LEVEL[name]: value for name, value in config if name in _TOP_LEVEL},

@@ -26,7 +26,6 @@ from agentevals_action.system import redaction
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.formats.envelope import read_reply
-from agentevals_action.targets.formats.event_stream import read_stream
 from agentevals_action.targets.http.client import HttpClient, HttpReply, check_url, origin_of
 from agentevals_action.targets.http.errors import Service
 from agentevals_action.targets.message_texts import prompt_text
@@ -135,8 +134,7 @@ class Http(ProviderOptions):
     output_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
         None,
         description="The path of the answer in a JSON reply, as choices.0.message.content; without "
-        "it the reply is the answer. In a stream of server-sent events, the path of the text in an "
-        "event; without it, the events are chunks of OpenAI's chat format.",
+        "it the reply is the answer.",
     )
 
     def destination(self) -> str:
@@ -221,8 +219,6 @@ def _make_body(options: Http, request: Request) -> bytes:
 def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace:
     """The trace of a reply; ValueError if it has no answer, or not a valid one."""
     text, path = reply.body.decode("utf-8-sig", "replace"), options.output_path
-    if reply.is_event_stream:
-        return read_stream(text, None if path is None else read_path(path))
     return read_reply(text, question) if path is None else _read_at(reply.json(), path, question)
 
 

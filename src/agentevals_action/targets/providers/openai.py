@@ -20,12 +20,11 @@ from agentevals_action.targets.variables import names_in
 
 @dataclass(frozen=True)
 class OpenAIFormat:
-    """A format: the `reserved` fields of a request, with advice, the functions that write the
-    messages of a request and read a reply, and the name of its `limit` on the reply."""
+    """A format: the `reserved` fields of a request, with advice, and the functions that write the
+    messages of a request and read a reply."""
 
     path: str
     reserved: Mapping[str, str]
-    limit: str
     to_wire: Callable[[Sequence[Message]], dict[str, Any]]
     read: Callable[[Any], Trace]
 
@@ -37,7 +36,6 @@ FORMATS: Mapping[str, OpenAIFormat] = {
             "model": "use the field `model`",
             **dict.fromkeys(("messages", "stream", "n"), "leave it out"),
         },
-        limit="max_completion_tokens",
         to_wire=openai_chat.to_wire,
         read=openai_chat.read_reply,
     ),
@@ -48,7 +46,6 @@ FORMATS: Mapping[str, OpenAIFormat] = {
             "instructions": "write a system message",
             **dict.fromkeys(("input", "stream", "background"), "leave it out"),
         },
-        limit="max_output_tokens",
         to_wire=openai_responses.to_wire,
         read=openai_responses.read_reply,
     ),
@@ -116,5 +113,4 @@ class OpenAI(ModelOptions):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         service = self.service(f"{self.url}/", key, headers, frozenset({"model_not_found"}))
         used = FORMATS[self.api_format]
-        config = {**self.settings(used.limit), **self.config}
-        return openai_model(service, self.api_format, used.path, self.model, config)
+        return openai_model(service, self.api_format, used.path, self.model, self.config)

@@ -4,15 +4,13 @@ import asyncio
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
@@ -22,19 +20,12 @@ from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
 from agentevals_action.targets.agents.worker_client import WorkerClient
 from agentevals_action.targets.base import Provider, ProviderContext, Request
-from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES
-from agentevals_action.targets.otel.span_trace import add_trace, incomplete
-from agentevals_action.targets.otel.spans import Span
 from agentevals_action.targets.reply_model import ReplyModel
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 #: Seconds that an import may take. It does not end with the time-out of the test that waits for
 #: it: the next test finds the worker ready.
 _IMPORT_SECONDS = 300.0
-_NO_SPANS = (
-    "check that the target's `python` has `opentelemetry-sdk` and an instrumentation, and that the "
-    "module calls its `instrument()`"
-)
 
 
 def _check_target(target: str) -> str:
@@ -77,11 +68,6 @@ class Python(CommandOptions):
         description="The interpreter, Python 3.9 or later: a command, or a path relative to the "
         "folder to run in or to the repository's root, as `.venv/bin/python`.",
     )
-    trace: Literal["otel"] | None = Field(
-        None,
-        description="`otel`: the tool calls, tokens and durations are read from the OpenTelemetry "
-        "spans of the process, which needs `opentelemetry-sdk` and an instrumentation.",
-    )
 
     def connect(self, context: ProviderContext) -> Provider:
         """The function with its environment; AttemptError if it names a variable that the workflow
@@ -108,10 +94,7 @@ class _Connected(Provider):
         self._client = WorkerClient(self._runner, context.workers)
 
     async def complete(self, request: Request) -> Trace:
-        answer = await self._client.ask(self._program(request), request, self._wait_for_import)
-        if self._options.trace is None:
-            return answer.trace
-        return await asyncio.to_thread(_add_spans, answer.trace, answer.spans)
+        return await self._client.ask(self._program(request), request, self._wait_for_import)
 
     async def close(self) -> None:
         """Ends the workers."""
@@ -121,13 +104,7 @@ class _Connected(Provider):
         folder = self._runner.judge_path(self._runner.declared_folder(request), request)
         words = [self._interpreter(request, folder), python_worker.__file__, self._options.target]
         # The worker itself enters the workspace of each request.
-        program = self._runner.program(words, request, folder, workspace=None)
-        if self._options.trace is None:
-            return program
-        environment = {**CONTENT_VARIABLES, **dict(program.environment)}
-        return replace(
-            program, words=(*words, "otel"), environment=tuple(sorted(environment.items()))
-        )
+        return self._runner.program(words, request, folder, workspace=None)
 
     def _interpreter(self, request: Request, folder: Path) -> str:
         name = self._options.python
@@ -157,10 +134,3 @@ class _Connected(Provider):
         if ready.error:
             problem = f"{target} cannot be imported: {ready.error}"
             raise self._runner.error(problem, ready.traceback or worker.errors)
-
-
-def _add_spans(reply: Trace, spans: Sequence[Any]) -> Trace:
-    try:
-        return add_trace(reply, map(Span.model_validate, spans), _NO_SPANS)
-    except ValidationError as error:
-        raise incomplete(describe(error, spans)) from None

@@ -37,9 +37,6 @@ class Replay(ProviderOptions):
         description="The results (JSON Lines) of an earlier run; relative to the suite's folder, a "
         "leading / is the repository's root."
     )
-    source_target: NonEmpty | None = Field(
-        None, description="Name of the target to use, if the file has results of several."
-    )
 
     def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The results, not yet opened."""
@@ -89,21 +86,13 @@ class _Connected(Provider):
             ) from None
 
     def _find_row(self, rows: _Rows, request: Request) -> TestResult:
-        source, eval_id = self._options.source_target, request.eval_id
-        found = [
-            row
-            for row in rows.get(eval_id, ())
-            if request.suite in ("", row.eval_path) and source in (None, row.target)
-        ]
+        of_test = rows.get(request.eval_id, ())
+        found = [row for row in of_test if request.suite in ("", row.eval_path)]
         if len(found) == 1:
             return found[0]
-        of_target = f" of the target `{source}`" if source else ""
-        test = f"the test `{eval_id}` of `{request.suite}`{of_target}"
-        if not found:
-            raise AttemptError("target", f"{self._options.path} has no result of {test}", _RERUN)
-        targets = " and ".join(dict.fromkeys(f"`{row.target}`" for row in found))
-        problem = f"{self._options.path} has {len(found)} results of {test}: of {targets}"
-        raise AttemptError("target", problem, "name the target in `source_target`")
+        problem = f"{self._options.path} has {len(found) or 'no'} results of the test "
+        problem += f"`{request.eval_id}` of `{request.suite}`"
+        raise AttemptError("target", problem, _RERUN)
 
 
 def _read_rows(path: Path, name: str) -> _Rows:

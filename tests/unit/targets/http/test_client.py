@@ -249,10 +249,3 @@ def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None
     with RawServer(script) as server:
         during(server, both)
     assert server.connections == 2
-
-
-def test_send__an_event_stream_that_stays_open_ends_with_done() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-    with RawServer(replies(head + b"data: hi\n\ndata: [DONE]\n\n")) as server:
-        found = during(server, ask)
-    assert (found.body, found.is_event_stream) == (b"data: hi\n\ndata: [DONE]\n\n", True)

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
@@ -120,24 +118,8 @@ def test_complete__a_temporary_folder_that_needs_quotes_is_an_error_of_scripts(
     assert output(tmp_path, ["tee", "{OUTPUT_FILE}"], "hello") == "hello"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["sed", "s/^/in: /", "{MESSAGES_FILE}"], "cat; sed 's/^/in: /' {MESSAGES_FILE}"],
-    ids=["words", "script"],
-)
-def test_complete__the_messages_as_json(tmp_path: Path, command: Any) -> None:
-    messages = (
-        Message("system", "be brief"),
-        Message("user", (Block("text", 'say "ü"\ud800'), Block("json", {"n": [1]}))),
-        Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, id="c1"),)),
-        Message("tool", "seen", tool_call_id="c1"),
-    )
-    read = parse_json(output(tmp_path, command, *messages).removeprefix("in: "))
-    assert tuple(map(read_message, read)) == messages
-
-
 def test_complete__its_files_are_outside_of_the_workspace_and_deleted(tmp_path: Path) -> None:
-    command = "ls -A; echo {OUTPUT_FILE} {PROMPT_FILE} {MESSAGES_FILE} | tee {OUTPUT_FILE}"
+    command = "ls -A; echo {OUTPUT_FILE} {PROMPT_FILE} | tee {OUTPUT_FILE}"
     for path in map(Path, output(tmp_path, command, request={"workspace": tmp_path}).split()):
         assert path.is_relative_to(tempfile.gettempdir())
         assert not path.is_relative_to(tmp_path)

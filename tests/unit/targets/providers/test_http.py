@@ -196,10 +196,9 @@ def test_complete__a_conversation_is_read_without_its_question() -> None:
     assert trace.messages == (Message("assistant", "hi"),)
 
 
-def test_complete__a_stream_of_events() -> None:
+def test_complete__a_stream_of_events_is_refused() -> None:
     stream = {"Content-Type": "text/event-stream; charset=utf-8"}
-    with AgentServer(Answer('data: {"t": "a"}\n\ndata: {"t": "b"}\n\n', headers=stream)) as server:
-        assert ask(server.url, output_path="t").output == "ab"
+    assert "a stream of events" in str(refused(Answer("data: 30 days\n\n", headers=stream)))
 
 
 @pytest.mark.parametrize(

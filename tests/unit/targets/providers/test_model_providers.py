@@ -44,17 +44,10 @@ REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] 
     ),
     (
         "openai",
-        {"temperature": 0.5, "max_output_tokens": 9},
-        "/v1/chat/completions",
-        {},
-        {"temperature": 0.5, "max_completion_tokens": 9, "model": "m", **CHAT},
-    ),
-    (
-        "openai",
-        {"api_format": "responses", "max_output_tokens": 9, "config": {"tools": TOOLS}},
+        {"api_format": "responses", "config": {"tools": TOOLS}},
         "/v1/responses",
         {},
-        {"max_output_tokens": 9, "tools": TOOLS, "model": "m", **RESPONSES},
+        {"tools": TOOLS, "model": "m", **RESPONSES},
     ),
     (
         "azure",
@@ -100,7 +93,7 @@ REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] 
     ),
     (
         "anthropic",
-        {"config": {"max_tokens": 5}, "max_output_tokens": 9},
+        {"config": {"max_tokens": 5}},
         "/v1/messages",
         {},
         {**ANTHROPIC, "max_tokens": 5},

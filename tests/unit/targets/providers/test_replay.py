@@ -104,25 +104,20 @@ def test_complete__the_path_is_relative_to_the_suite_or_the_repository(tmp_path:
     assert [replay(asked, path=path)[0].output for path in paths] == ["near", "far", "far"]
 
 
-def test_complete__a_result_belongs_to_its_suite_and_target(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        row("first", sample("a"), path="a/EVAL.yaml"),
-        *(row("first", sample(name), path="b/EVAL.yaml", target=name) for name in ("one", "two")),
-    )
+def test_complete__a_result_belongs_to_its_suite(tmp_path: Path) -> None:
+    first = row("first", sample("a"), path="a/EVAL.yaml")
+    others = (row("first", sample(name), path="b/EVAL.yaml") for name in ("one", "two"))
+    write(tmp_path, first, *others)
     assert replay(request(tmp_path, suite="a/EVAL.yaml"))[0].output == "a"
-    asked = request(tmp_path, suite="b/EVAL.yaml")
-    assert replay(asked, source_target="two")[0].output == "two"
-    error = refused(asked)
-    assert "2 results of the test `first` of `b/EVAL.yaml`: of `one` and `two`" in str(error)
-    assert "`source_target`" in error.hint
+    error = refused(request(tmp_path, suite="b/EVAL.yaml"))
+    assert "has 2 results of the test `first` of `b/EVAL.yaml`" in str(error)
 
 
 @pytest.mark.parametrize(
     ("stored", "problem"),
     [
-        (row("other"), "results.jsonl has no result of the test `first` of `EVAL.yaml`"),
-        (row(path="a/EVAL.yaml"), "results.jsonl has no result of the test `first`"),
+        (row("other"), "results.jsonl has no results of the test `first` of `EVAL.yaml`"),
+        (row(path="a/EVAL.yaml"), "results.jsonl has no results of the test `first`"),
         (
             row("first", SampleResult(error=ErrorInfo(kind="timeout", message="3 s"))),
             "is an error (timeout): 3 s",
@@ -174,7 +169,7 @@ def test_complete__the_incomplete_last_row_of_a_killed_run_is_left_out(tmp_path:
     path = write(tmp_path, row("first"))
     path.write_bytes(path.read_bytes() + encode_row(row("second"))[:100])
     assert replay(request(tmp_path))[0].output == "hi"
-    assert "no result of the test `second`" in str(refused(request(tmp_path, eval_id="second")))
+    assert "no results of the test `second`" in str(refused(request(tmp_path, eval_id="second")))
 
 
 def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
