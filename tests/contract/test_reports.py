@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import OutputError
-from agentevals_action.reports import REPORTS, write_reports
+from agentevals_action.reports.registry import REPORTS, write_reports
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.system.files.tree_files import OutputFolder, write_atomically
 from tests.support import reviews

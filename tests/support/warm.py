@@ -257,7 +257,8 @@ def _build_what_all_use() -> None:
     from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 
     from agentevals_action import templating
-    from agentevals_action.reports import REPORTS, console
+    from agentevals_action.reports import console
+    from agentevals_action.reports.registry import REPORTS
     from agentevals_action.reports.view.build import build_view
     from agentevals_action.suites.catalog import Catalog
     from agentevals_action.suites.find import find_suites

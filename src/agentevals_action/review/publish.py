@@ -10,9 +10,10 @@ from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome, Review
-from agentevals_action.reports import markdown, write_reports
+from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
+from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.change.workspace import ReviewWorkspace

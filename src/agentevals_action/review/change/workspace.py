@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
-from agentevals_action.reports import REPORTS
+from agentevals_action.reports.registry import REPORTS
 from agentevals_action.results.run_folder import (
     BASE_RESULTS,
     HEAD_RESULTS,
