@@ -4,7 +4,7 @@ import asyncio
 import functools
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
-from agentevals_action.execution.runner import Runner
+from agentevals_action.execution.runner import Event, Runner
 from agentevals_action.execution.workspaces.pool import WorkspaceOptions, WorkspacePool
 from agentevals_action.formatting import each_once
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
@@ -76,6 +77,20 @@ class Engine:
         of kind `prepare` when one of them fails."""
         await self._preparation.run(tree)
         await self._judge_trees.link_rest(tree)
+
+    async def execute(
+        self, suites: Sequence[Suite], emit: Callable[[Event], None]
+    ) -> tuple[TestResult, ...]:
+        """Prepares the tree of these suites, which is the same for all, and runs their tests; the
+        results in the order of the suites. If the tree cannot be prepared, each test ends in that
+        error. `emit` receives each event when it happens."""
+        if not suites:
+            return ()
+        try:
+            await self.prepare(suites[0].root)
+        except AttemptError as error:
+            return await self.runner.run(suites, emit, error)
+        return await self.runner.run(suites, emit)
 
 
 @asynccontextmanager

@@ -1,16 +1,15 @@
 """Fresh samples of single tests, on head and on base, scored by head's evaluators."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import walk
-from agentevals_action.execution.conversations import may_remember
+from agentevals_action.execution.conversations import select_tests
 from agentevals_action.execution.engine import Engine
-from agentevals_action.model.result import Key, SampleResult, TestResult
+from agentevals_action.model.result import Key, SampleResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.system.redaction import redact_reply
 
 
 def is_deterministic(suite: Suite, test: Test) -> bool:
@@ -35,9 +34,7 @@ class Resampler:
     """Takes fresh samples of the tests with these `keys`.
 
     `head` and `base` are the suites of both trees by their path on head. `first` is the number of
-    the first fresh sample. `prepare_base` prepares the tree of base and may raise AttemptError.
-    `on_samples` receives the number of samples each time some are taken.
-    """
+    the first fresh sample. `on_samples` receives the number of samples each time some are taken."""
 
     def __init__(
         self,
@@ -46,13 +43,12 @@ class Resampler:
         head: Mapping[str, Suite],
         base: Mapping[str, Suite],
         first: int,
-        prepare_base: Callable[[], Awaitable[None]],
         on_samples: Callable[[int], None],
     ) -> None:
-        self._engine = engine
-        self._head, self._base, self._next = head, base, Counter[tuple[str, Key]]()
-        self._first, self._prepare_base, self._on_samples = first, prepare_base, on_samples
+        self._engine, self._first, self._on_samples = engine, first, on_samples
+        self._head, self._base = head, base
         self._head_turns, self._base_turns = _turns(head, keys), _turns(base, keys)
+        self._taken = Counter[tuple[str, Key]]()
 
     @property
     def on_base(self) -> frozenset[Key]:
@@ -62,8 +58,7 @@ class Resampler:
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """Fresh samples of head."""
         key = (suite, test)
-        samples = await self._sample("head", self._head[suite], key, self._head_turns[key], count)
-        return redact_reply(samples)
+        return await self._sample("head", self._head[suite], key, self._head_turns[key], count)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
@@ -71,52 +66,34 @@ class Resampler:
         key = (suite, test)
         if key not in self._base_turns:
             raise AttemptError("configuration", "the test is not on base")
-        await self._prepare_base()
-        samples = await self._sample("base", self._base[suite], key, self._base_turns[key], count)
-        return redact_reply(await self._as_head_scores(key, samples))
-
-    async def _sample(
-        self, side: str, suite: Suite, key: Key, turns: Sequence[Test], count: int
-    ) -> tuple[SampleResult, ...]:
-        first = self._first + self._next[side, key]
-        self._next[side, key] += count
-        samples = await self._engine.runner.resample(suite, turns, first, count)
-        self._on_samples(count)
-        return tuple(samples)
-
-    async def _as_head_scores(
-        self, key: Key, samples: tuple[SampleResult, ...]
-    ) -> Sequence[SampleResult]:
-        suite, test = self._head[key[0]], self._head_turns[key][-1]
-        base_suite, base_test = self._base[key[0]], self._base_turns[key][-1]
-        fingerprint = self._engine.fingerprints.of
-        before, now = fingerprint(base_suite, base_test), fingerprint(suite, test)
+        on_head, on_base = self._head[suite], self._base[suite]
+        await self._engine.prepare(on_base.root)
+        samples = await self._sample("base", on_base, key, self._base_turns[key], count)
+        head_test, base_test = self._head_turns[key][-1], self._base_turns[key][-1]
+        now = self._engine.fingerprints.of(on_head, head_test)
+        before = self._engine.fingerprints.of(on_base, base_test)
         if before.question != now.question:
             raise AttemptError("configuration", "base asks another question")
         if before.grading == now.grading:
             return samples
-        stored = TestResult(
-            timestamp="",
-            eval_id=key[1],
-            dataset=base_suite.name,
-            score=None,
-            verdict=None,
-            eval_path=key[0],
-            samples=samples,
-        )
-        return (await self._engine.runner.regrade(suite, test, stored)).samples
+        return await self._engine.runner.regrade(on_head, head_test, samples)
+
+    async def _sample(
+        self, side: str, suite: Suite, key: Key, turns: Sequence[Test], count: int
+    ) -> Sequence[SampleResult]:
+        first = self._first + self._taken[side, key]
+        self._taken[side, key] += count
+        samples = await self._engine.runner.resample(suite, turns, first, count)
+        self._on_samples(count)
+        return samples
 
 
 def _turns(suites: Mapping[str, Suite], keys: Collection[Key]) -> dict[Key, Sequence[Test]]:
-    """Each test with the earlier turns of its conversation before it, where its agent may remember
-    them."""
-    found: dict[Key, Sequence[Test]] = {}
-    for path in {path for path, _ in keys}.intersection(suites):
-        earlier: dict[str, list[Test]] = {}
-        for test in suites[path].tests:
-            turns = earlier.setdefault(test.conversation_id, []) if test.conversation_id else []
-            turns.append(test)
-            if (path, test.id) in keys:
-                remembers = may_remember(suites[path], test)
-                found[path, test.id] = tuple(turns) if remembers else (test,)
-    return found
+    """Of each test that the suites have, the earlier turns of its conversation that its agent may
+    remember, and itself."""
+
+    def turns_of(suite: Suite, name: str) -> Sequence[Test]:
+        return select_tests(suite, lambda test: test.id == name)
+
+    found = {(path, name): turns_of(suites[path], name) for path, name in keys if path in suites}
+    return {key: turns for key, turns in found.items() if turns}

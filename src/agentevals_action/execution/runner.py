@@ -6,9 +6,9 @@ import hashlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -31,6 +31,7 @@ from agentevals_action.results.build import (
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
+from agentevals_action.system.redaction import redact_reply
 from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.base import Calls, Request
 
@@ -39,21 +40,36 @@ log = logging.getLogger(__name__)
 #: Samples that are in memory at once and wait, for a free slot or for an earlier sample.
 _MAX_WAITING = 256
 
-#: Receives the suite and the test of each attempt when it starts.
-OnStart = Callable[[Suite, Test], None]
-#: Receives each test when it is done: its suite, itself and its result.
-OnResult = Callable[[Suite, Test, TestResult], None]
+
+@dataclass(frozen=True)
+class Started:
+    """An attempt of a test starts."""
+
+    suite: Suite
+    test: Test
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All samples of a test are done. The result contains no secret."""
+
+    suite: Suite
+    test: Test
+    result: TestResult
+
+
+Event = Started | Finished
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """One sample that is being made: its number from 0 and what its replies cost."""
+    """One sample that is being made: its number from 0, the digest of its question, and what its
+    replies cost."""
 
     suite: Suite
     test: Test
     number: int
-    workspaces: WorkspacePool
-    fingerprint: Fingerprint
+    question: str = ""
     spent: list[Spending] = field(default_factory=list)
     #: What a program that judges asked for and is not stored.
     not_stored: list[AttemptError] = field(default_factory=list)
@@ -63,8 +79,19 @@ class _Sample:
 class _RunningTest:
     """A test of a run: when it started, and the samples by number that are done."""
 
+    suite: Suite
+    test: Test
+    fingerprint: Fingerprint
     started: float = 0.0
     samples: dict[int, SampleResult] = field(default_factory=dict)
+
+    def result(self) -> TestResult:
+        """The result over all samples, without secrets."""
+        ordered = [self.samples[number] for number in sorted(self.samples)]
+        duration_ms = round((monotonic() - self.started) * 1000, 1)
+        return redact_reply(
+            test_result(self.suite, self.test, ordered, duration_ms, self.fingerprint)
+        )
 
 
 class Runner:
@@ -84,66 +111,68 @@ class Runner:
         judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
     ) -> None:
-        self._calls = calls
-        self._notice = notice
-        self._settings, self._children = settings, children
-        self._fingerprint = fingerprint
+        self._calls, self._settings, self._children = calls, settings, children
+        self._fingerprint, self._notice = fingerprint, notice
         self._open_workspaces, self._judge_path = open_workspaces, judge_path
         self._slots = asyncio.Semaphore(settings.max_concurrency)
         self._run_id = secrets.token_hex(8)
 
     async def run(
         self,
-        suites: Iterable[Suite],
-        on_start: OnStart,
-        on_result: OnResult,
+        suites: Sequence[Suite],
+        emit: Callable[[Event], None],
         error: AttemptError | None = None,
-    ) -> None:
-        """Runs the tests of suites in order and passes on each start and each result. With an
-        `error` (the tree could not be prepared) no target is called and every test ends in it."""
+    ) -> tuple[TestResult, ...]:
+        """Runs the tests of suites in order; their results in the same order. With an `error` (the
+        tree could not be prepared) no target is called and every test ends in it. `emit` receives
+        each event when it happens."""
         workspaces, ordering = self._open_workspaces(), Ordering()
         waiting = asyncio.Semaphore(_MAX_WAITING)
+        results: dict[tuple[str, str], TestResult] = {}
 
         async def run_sample(
-            running: _RunningTest, sample: _Sample, turn: AbstractAsyncContextManager[None]
+            running: _RunningTest, number: int, turn: AbstractAsyncContextManager[None]
         ) -> None:
+            suite, test = running.suite, running.test
             try:
                 async with turn, self._slots:
-                    on_start(sample.suite, sample.test)
+                    emit(Started(suite, test))
                     running.started = running.started or monotonic()
-                    work = self._attempt(sample, error)
-                    running.samples[sample.number] = await _or_error(sample, work)
+                    sample = _Sample(suite, test, number, running.fingerprint.question)
+                    work = self._attempt(sample, workspaces, error)
+                    running.samples[number] = await _or_error(sample, work)
                 if len(running.samples) == self._settings.samples:
-                    duration = monotonic() - running.started
-                    result = _test_result(sample, running.samples, duration)
-                    on_result(sample.suite, sample.test, result)
+                    result = results[suite.path, test.id] = running.result()
+                    emit(Finished(suite, test, result))
             finally:
                 waiting.release()
 
         async with asyncio.TaskGroup() as tasks:
-            tests = ((suite, test) for suite in suites for test in suite.tests)
+            tests = [(suite, test) for suite in suites for test in suite.tests]
             for suite, test in tests:
-                running, fingerprint = _RunningTest(), self._fingerprint(suite, test)
+                running = _RunningTest(suite, test, self._fingerprint(suite, test))
                 for number in range(self._settings.samples):
                     await waiting.acquire()
-                    sample = _Sample(suite, test, number, workspaces, fingerprint)
-                    turn = ordering.turn(_shared_by(sample))
-                    tasks.create_task(run_sample(running, sample, turn))
+                    turn = ordering.turn(_shared_keys(workspaces, suite, test, number))
+                    tasks.create_task(run_sample(running, number, turn))
         await workspaces.close()
+        return tuple(results[suite.path, test.id] for suite, test in tests)
 
-    async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
-        """The stored answers of base, scored by the evaluators of this suite. The agent is not
-        called; samples without an answer and without an error are left out."""
-        sample = _Sample(suite, test, 0, self._open_workspaces(), self._fingerprint(suite, test))
-        samples = {}
-        for number, stored in enumerate(base.samples):
+    async def regrade(
+        self, suite: Suite, test: Test, samples: Sequence[SampleResult]
+    ) -> Sequence[SampleResult]:
+        """Stored samples, scored by the evaluators of this suite. The agent is not called; samples
+        without an answer and without an error are left out."""
+        regraded: list[SampleResult] = []
+        for number, stored in enumerate(samples):
             if stored.output_messages:
                 async with self._slots:
-                    one = replace(sample, number=number, spent=[stored.spent])
-                    samples[number] = await _or_error(one, self._grade(one, stored_work(stored)))
+                    sample = _Sample(suite, test, number, spent=[stored.spent])
+                    work = self._grade(sample, stored_work(stored))
+                    regraded.append(await _or_error(sample, work))
             elif stored.error:
-                samples[number] = stored
-        return _of_same_run(_test_result(sample, samples), base)
+                regraded.append(stored)
+        return redact_reply(regraded)
 
     async def resample(
         self, suite: Suite, turns: Sequence[Test], first: int, count: int
@@ -156,25 +185,26 @@ class Runner:
         async def resample_once(number: int) -> SampleResult:
             async with self._slots:
                 for test in turns:
-                    fingerprint = self._fingerprint(suite, test)
-                    sample = _Sample(suite, test, number, workspaces, fingerprint)
-                    result = await _or_error(sample, self._attempt(sample))
+                    sample = _Sample(suite, test, number, self._fingerprint(suite, test).question)
+                    result = await _or_error(sample, self._attempt(sample, workspaces))
                 return result
 
         try:
             samples = [resample_once(number) for number in range(first, first + count)]
             if any(test.workspace for test in turns):  # they may share a folder
-                return [await sample for sample in samples]
-            return await asyncio.gather(*samples)
+                return redact_reply([await sample for sample in samples])
+            return redact_reply(await asyncio.gather(*samples))
         finally:
             await workspaces.close()
 
-    async def _attempt(self, sample: _Sample, error: AttemptError | None = None) -> SampleResult:
+    async def _attempt(
+        self, sample: _Sample, workspaces: WorkspacePool, error: AttemptError | None = None
+    ) -> SampleResult:
         if error:
             raise error
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
-        session = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
+        session = await workspaces.enter(sample.suite, sample.test, sample.number)
         try:
             trace = await self._call_agent(sample, session.path)
             work = Work(trace, session.path, await session.diff())
@@ -194,7 +224,7 @@ class Runner:
             workspace=workspace,
             conversation_id=self._conversation_id(sample),
             metadata=test.metadata,
-            question=sample.fingerprint.question,
+            question=sample.question,
         )
         try:
             trace = await self._calls.complete(target, request)
@@ -316,30 +346,13 @@ async def _or_error(sample: _Sample, work: Awaitable[SampleResult]) -> SampleRes
         return error_result(AttemptError("bug", problem), total_spending(sample.spent))
 
 
-def _test_result(
-    sample: _Sample, samples: Mapping[int, SampleResult], seconds: float = 0
-) -> TestResult:
-    ordered = [samples[number] for number in sorted(samples)]
-    duration_ms = round(seconds * 1000, 1)
-    return test_result(sample.suite, sample.test, ordered, duration_ms, sample.fingerprint)
-
-
-def _of_same_run(scored: TestResult, result: TestResult) -> TestResult:
-    """What other evaluators `scored`, as part of the run of `result`."""
-    return replace(
-        scored,
-        timestamp=result.timestamp,
-        eval_path=result.eval_path,
-        duration_ms=result.duration_ms,
-    )
-
-
-def _shared_by(sample: _Sample) -> list[Hashable]:
+def _shared_keys(
+    workspaces: WorkspacePool, suite: Suite, test: Test, number: int
+) -> Sequence[Hashable]:
     """The keys of what a sample shares with others: its workspace and its conversation."""
-    keys = [sample.workspaces.shared_key(sample.suite, sample.test)]
-    if sample.test.conversation_id is not None:
-        suite = sample.suite
-        keys.append((suite.root, suite.path, sample.test.conversation_id, sample.number))
+    keys = [workspaces.shared_key(suite, test)]
+    if test.conversation_id is not None:
+        keys.append((suite.root, suite.path, test.conversation_id, number))
     return [key for key in keys if key is not None]
 
 

@@ -50,7 +50,7 @@ def test_result(
     suite: Suite,
     test: Test,
     samples: Sequence[SampleResult],
-    duration_ms: float,
+    duration_ms: float | None,
     fingerprint: Fingerprint,
 ) -> TestResult:
     """The result of one test over all its samples."""

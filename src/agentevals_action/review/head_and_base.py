@@ -11,8 +11,8 @@ from types import MappingProxyType
 from agentevals_action.baselines.base import FoundSuites, with_rerun
 from agentevals_action.errors import AttemptError, OutputError
 from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.execute import Event, Started, execute
 from agentevals_action.execution.resample import Resampler, is_deterministic
+from agentevals_action.execution.runner import Event, Started
 from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import Key, TestResult
@@ -103,7 +103,7 @@ class HeadAndBase:
         done = {indices[key]: row for key, row in finished.items() if row}
         writer = ResultsWriter(stream, done) if stream else None
         try:
-            return await execute(suites, self.engine, on_event)
+            return await self.engine.execute(suites, on_event)
         finally:
             if writer:
                 with suppress(OutputError):  # as above
@@ -132,9 +132,6 @@ class HeadAndBase:
             counts[word] += number
             self.progress.confirm(len(keys), counts["settled"], counts["samples"])
 
-        async def prepare_base() -> None:
-            await self.engine.prepare(next(iter(self.base.values())).root)
-
         report("settled", 0)
         resampler = Resampler(
             self.engine,
@@ -142,7 +139,6 @@ class HeadAndBase:
             self.head,
             self.base,
             self.workspace.settings.samples,
-            prepare_base,
             lambda number: report("samples", number),
         )
         is_shard = self.workspace.settings.shard is not None

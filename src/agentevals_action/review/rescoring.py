@@ -10,7 +10,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Key, TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.build import without_cost
+from agentevals_action.results.build import test_result, without_cost
 from agentevals_action.review.comparison.compare import had_workspace
 from agentevals_action.system.redaction import redact_reply
 
@@ -95,13 +95,16 @@ async def _rescore(
     engine: Engine, suites: Mapping[str, Suite], rows: Rows
 ) -> dict[Key, TestResult]:
     tests = {path: {test.id: test for test in suites[path].tests} for path, _ in rows}
-    scored = await asyncio.gather(
-        *(
-            engine.runner.regrade(suites[path], tests[path][name], row)
-            for (path, name), row in rows.items()
-        )
-    )
-    return dict(zip(rows, map(redact_reply, scored), strict=True))
+
+    async def rescore(key: Key, row: TestResult) -> TestResult:
+        suite, test = suites[key[0]], tests[key[0]][key[1]]
+        samples = await engine.runner.regrade(suite, test, row.samples)
+        fingerprint = engine.fingerprints.of(suite, test)
+        scored = test_result(suite, test, samples, row.duration_ms, fingerprint)
+        return redact_reply(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
+
+    scored = await asyncio.gather(*(rescore(key, row) for key, row in rows.items()))
+    return dict(zip(rows, scored, strict=True))
 
 
 def _with_scores(rows: Rows, scores: Rows) -> Rows:

@@ -59,14 +59,15 @@ def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -
 def test_incomplete_conversations__a_conversation_is_kept_completely_or_not_at_all(
     tmp_path: Path,
 ) -> None:
-    agent, model = (
-        [(index, suite, test) for index, test in enumerate(suite.tests)]
-        for suite in (talks(tmp_path, each) for each in (AGENT, MODEL))
-    )
-    assert incomplete_conversations(agent, range(6)) == set()
-    assert incomplete_conversations(agent, {0, 1, 2, 4, 5}) == {0, 5}
-    assert incomplete_conversations(agent, {2, 4}) == set()
-    assert incomplete_conversations(model, {0, 1, 2, 4, 5}) == set()
+    def incomplete(definition: Mapping[str, object], valid: str) -> list[str]:
+        suite = talks(tmp_path, definition)
+        keys = [(suite.path, name) for name in valid.split()]
+        return sorted(name for _, name in incomplete_conversations([suite], keys))
+
+    assert incomplete(AGENT, "a1 x b1 a2 b2 a3") == []
+    assert incomplete(AGENT, "a1 x b1 b2 a3") == ["a1", "a3"]
+    assert incomplete(AGENT, "b1 b2") == []
+    assert incomplete(MODEL, "a1 x b1 b2 a3") == []
 
 
 #: Answers with how many turns it has heard, and notes each.

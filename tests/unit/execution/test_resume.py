@@ -12,36 +12,27 @@ from tests.support import results, suites
 PRINT = results.fingerprint()
 
 
-def valid(folder: Path, *rows: TestResult, samples: int = 1) -> dict[int, str]:
-    tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in "abc")
-    files = {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}
-    suite = suites.load_valid(suites.write(folder, files), "evals/EVAL.yaml")
-    tested = [(index, suite, test) for index, test in enumerate(suite.tests)]
-    found = valid_results(rows, tested, lambda _suite, _test: PRINT, samples)
-    return {index: row.eval_id for index, row in found.items()}
-
-
-def test_valid_results__those_whose_test_is_the_same(tmp_path: Path) -> None:
-    rows = [results.result(name) for name in ("c", "a", "gone")]
-
-    assert valid(tmp_path, *rows) == {2: "c", 0: "a"}
-
-
-@pytest.mark.parametrize("part", ["question", "grading", "agent"])
-def test_valid_results__not_of_a_test_that_changed(tmp_path: Path, part: str) -> None:
-    row = results.result("a", print=replace(PRINT, **{part: "other"}))
-
-    assert valid(tmp_path, row) == {}
-
-
-def test_valid_results__not_without_a_verdict_or_a_fingerprint_or_all_samples(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("row", "is_valid"),
+    [
+        (results.result("a"), True),
+        (results.result("gone"), False),
+        (results.result("a", print=replace(PRINT, question="other")), False),
+        (results.result("a", print=replace(PRINT, grading="other")), False),
+        (results.result("a", print=replace(PRINT, agent="other")), False),
+        (replace(results.result("a"), fingerprint=None), False),
+        (results.result("a", None), False),
+        (replace(results.result("a"), samples=()), False),
+        (replace(results.result("a"), eval_path="other/EVAL.yaml"), False),
+    ],
+)
+def test_valid_results__rows_of_the_same_test(
+    tmp_path: Path, row: TestResult, is_valid: bool
 ) -> None:
-    rows = (
-        results.result("a", None),
-        replace(results.result("b"), fingerprint=None),
-        replace(results.result("c"), eval_path="other/EVAL.yaml"),
-    )
+    tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in "ab")
+    files = {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}
+    suite = suites.load_valid(suites.write(tmp_path, files), "evals/EVAL.yaml")
 
-    assert valid(tmp_path, *rows) == {}
-    assert valid(tmp_path, results.result("a"), samples=3) == {}
+    found = valid_results([row], [suite], lambda _suite, _test: PRINT, 1)
+
+    assert found == ({("evals/EVAL.yaml", "a"): row} if is_valid else {})

@@ -233,10 +233,8 @@ class _Earlier:
                 )
         if not self.is_resumed or not output.is_file():
             return {}
-        tests = [(suite, test) for suite in suites for test in suite.tests]
-        planned = [(index, suite, test) for index, (suite, test) in enumerate(tests)]
         rows = tuple(read_results(output))
-        selected = {(suite.path, test.id) for suite, test in tests}
+        selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
         shown = {suite.path for suite in suites}
         for row in rows:
             is_selected = (row.eval_path, row.eval_id) in selected
@@ -246,15 +244,13 @@ class _Earlier:
                     f"{problem}, the first `{row.eval_id}`: `--resume` would drop them",
                     "select the same tests as before, or name another `--output`",
                 )
-        valid = valid_results(rows, planned, fingerprint, self.samples)
-        again = incomplete_conversations(planned, valid)
+        valid = valid_results(rows, suites, fingerprint, self.samples)
+        again = incomplete_conversations(suites, valid)
         if again:
             turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
             why = "because other turns of it run again and an agent may remember them"
             print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
-        kept = {
-            (row.eval_path, row.eval_id): row for index, row in valid.items() if index not in again
-        }
+        kept = {key: row for key, row in valid.items() if key not in again}
         if kept:
-            print(f"{len(kept)} of {len(tests)} tests are kept from {output}", file=sys.stderr)
+            print(f"{len(kept)} of {len(selected)} tests are kept from {output}", file=sys.stderr)
         return kept
