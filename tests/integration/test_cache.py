@@ -171,7 +171,7 @@ def test_cache__a_damaged_reply_is_asked_for_again(folder: Path, server: OpenAIS
     damaged.write_bytes(damaged.read_bytes()[:100])
     done = run(folder)
     assert done.code == 0, done.err
-    assert "A stored reply is damaged; the target is called again." in done.err
+    assert f"The stored reply {damaged.name} is damaged and is not used." in done.err
     assert asked(server) == 1
     assert run(folder).code == 0
     assert asked(server) == 0

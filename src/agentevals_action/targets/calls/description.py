@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agentevals_action.model import path_patterns
@@ -21,18 +21,18 @@ from agentevals_action.targets.variables import names_in
 #: Fields of options that a successful reply does not depend on.
 _IRRELEVANT = {"api_key", "healthcheck", "timeout_seconds"}
 #: Folders that are not part of an agent: git's own, and bytecode.
-_EXCLUDED = frozenset({".git", "__pycache__"})
-_SPECIAL = frozenset("*?[]{}()!@+\\")
+_SKIPPED = frozenset({".git", "__pycache__"})
 
 
 class FileDigests:
-    """The digests (SHA-256, hexadecimal) of the files of a run. `excluded` are absolute folders
-    that no glob searches: those that the run itself writes."""
+    """The digests (SHA-256, hexadecimal) of the files of a run, each as it was when it was first
+    read. `excluded` are absolute folders that no glob searches: those that the run itself
+    writes."""
 
     def __init__(self, excluded: Collection[Path] = ()) -> None:
         self._excluded = frozenset(excluded)
         self._first: dict[Path, str] = {}
-        self._digests: dict[Path, tuple[tuple[int, ...], str]] = {}
+        self._found: dict[Path, Sequence[str]] = {}
         self._matched: dict[tuple[Path, tuple[str, ...]], Mapping[str, str]] = {}
 
     def first(self, path: Path) -> str:
@@ -45,38 +45,38 @@ class FileDigests:
                 self._first[path] = type(error).__name__
         return self._first[path]
 
-    def of(self, path: Path) -> str:
-        """The digest of a file; it is read again only if its size, time or inode has changed.
-        OSError if it cannot be read or is not a regular file."""
-        facts = path.stat()
-        state = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-        known = self._digests.get(path)
-        if known is None or known[0] != state:
-            known = self._digests[path] = state, digest_of(path)
-        return known[1]
-
     def matching(self, root: Path, patterns: Sequence[str]) -> Mapping[str, str]:
         """Digests by path of the files below `root` that the globs match (`!` excludes), as they
-        are at the first call; ValueError names a glob that cannot be used."""
+        are at the first call. ValueError names a glob without a file, or a path that leads out of
+        the repository."""
         key = root, tuple(patterns)
         if key not in self._matched:
-            self._matched[key] = self._read(root, key[1])
+            paths = self._paths(root)
+            for pattern in patterns:
+                is_used = any(path_patterns.matches(path, pattern) for path in paths)
+                if not is_used and not pattern.startswith("!"):
+                    raise ValueError(f"no file matches `{pattern}` of its `cache_key`")
+            chosen = [path for path in paths if path_patterns.selected(path, patterns)]
+            if not chosen:
+                raise ValueError("its `cache_key` leaves no file")
+            self._matched[key] = {path: self._content(root, path) for path in chosen}
         return self._matched[key]
 
-    def _read(self, root: Path, patterns: tuple[str, ...]) -> Mapping[str, str]:
-        found: set[str] = set()
-        for pattern in patterns:
-            if pattern.startswith("!"):
-                continue
-            below = self._below(root, pattern)
-            matched = {path for path in below if path_patterns.matches(path, pattern)}
-            if not matched:
-                raise ValueError(f"no file matches `{pattern}` of its `cache_key`")
-            found |= matched
-        chosen = sorted(path for path in found if path_patterns.selected(path, patterns))
-        if not chosen:
-            raise ValueError("its `cache_key` leaves no file")
-        return {path: self._content(root, path) for path in chosen}
+    def _paths(self, root: Path) -> Sequence[str]:
+        """All files below a folder, and links to folders (relative, POSIX), at the first call."""
+        if root not in self._found:
+            found: list[Path] = []
+            for name, folders, files in os.walk(root):
+                folder = Path(name)
+                found += [folder / file for file in files]
+                found += [folder / name for name in folders if (folder / name).is_symlink()]
+                folders[:] = [
+                    name
+                    for name in folders
+                    if name not in _SKIPPED and folder / name not in self._excluded
+                ]
+            self._found[root] = sorted(path.relative_to(root).as_posix() for path in found)
+        return self._found[root]
 
     def _content(self, root: Path, path: str) -> str:
         """The digest of a file, and whether it is executable. A link stands for its target, which
@@ -85,29 +85,7 @@ class FileDigests:
         if not file.is_relative_to(root.resolve()) or not file.is_file():
             problem = "which its `cache_key` matches, does not lead to a file of the repository"
             raise ValueError(f"`{path}`, {problem}")
-        return f"{self.of(file)}{' x' if file.stat().st_mode & stat.S_IXUSR else ''}"
-
-    def _below(self, root: Path, pattern: str) -> Iterator[str]:
-        """Files and links (relative, POSIX) of the folder in which a glob can match."""
-        parts = PurePosixPath(pattern).parts
-        if ".." in parts or PurePosixPath(pattern).is_absolute():
-            raise ValueError(
-                f"`{pattern}` of its `cache_key` leads out of the repository; write it from the "
-                "root, without `/` in front"
-            )
-        globs = (index for index, part in enumerate(parts) if not _SPECIAL.isdisjoint(part))
-        start = root.joinpath(*parts[: next(globs, len(parts))])
-        if not start.is_dir() and os.path.lexists(start):
-            yield start.relative_to(root).as_posix()
-        for folder, folders, files in os.walk(start):
-            here = Path(folder)
-            links = [name for name in folders if (here / name).is_symlink()]
-            folders[:] = [
-                name
-                for name in folders
-                if name not in _EXCLUDED and here / name not in self._excluded
-            ]
-            yield from ((here / name).relative_to(root).as_posix() for name in (*files, *links))
+        return f"{digest_of(file)}{' x' if file.stat().st_mode & stat.S_IXUSR else ''}"
 
 
 class RequestDescriptions:
@@ -165,17 +143,11 @@ class RequestDescriptions:
         """What is behind an agent: its code, and what it is told of the test."""
         return {
             "files": self._files.matching(request.root, target.cache_key),
-            "command": {path: self._command_file(request.root / path) for path in target.files},
+            "command": {path: self._files.first(request.root / path) for path in target.files},
             "folder": request.suite_folder.relative_to(request.root).as_posix(),
             "test": request.eval_id,
             "metadata": request.metadata,
         }
-
-    def _command_file(self, path: Path) -> str | None:
-        try:
-            return self._files.of(path)
-        except FileNotFoundError:
-            return None
 
 
 def digest(data: Any, *, is_ordered: bool = True) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -73,16 +73,12 @@ async def check_cache(settings: Settings, workspace: Path, environ: Mapping[str,
 
 @dataclass(frozen=True)
 class StoredReply:
-    """The content of a file: the test that made the request first (for the reader), the request and
-    its reply as JSON data."""
+    """The content of a file: the test that made the request first (for the reader), the request as
+    JSON data, and its reply."""
 
     test: str
     request: Mapping[str, Any]
-    reply: Mapping[str, Any]
-
-    def trace(self) -> Trace:
-        """The reply, marked as cached. ValueError if it is not one."""
-        return replace(_TRACE.validate_python(self.reply), cached=True)
+    reply: Trace
 
 
 _STORED = TypeAdapter(StoredReply)
@@ -98,37 +94,48 @@ class ReplyStore:
     def get(self, key: str) -> Trace | None:
         """The stored reply to the request with this digest; None if there is none."""
         file = self._root / self._path / _name_of(key)
-        try:
-            trace = _STORED.validate_python(parse_json(file.read_bytes())).trace()
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError):
-            self._notice("A stored reply is damaged; the target is called again.")
+        stored = self._read(file)
+        if stored is None or not stored.reply.has_answer:
             return None
         with contextlib.suppress(OSError):  # it only tells when the reply was last used
             os.utime(file)
-        return trace if trace.has_answer else None
+        return replace(stored.reply, cached=True)
 
     def put(self, key: str, stored: StoredReply) -> None:
-        """Stores a reply without secrets, in place of an earlier one."""
+        """Stores a reply without secrets, in place of an earlier one, and without a cost that a
+        price gave: the price may change."""
+        reply = stored.reply
+        if reply.cost_source != "reply":
+            usage = replace(reply.usage, cost_usd=None)
+            reply = replace(reply, usage=usage, cost_source="", cost_hint="")
+        data = {
+            "test": stored.test,
+            "request": stored.request,
+            "reply": _TRACE.dump_python(reply, mode="json", exclude_defaults=True),
+        }
         name = PurePosixPath(_name_of(key))
-        data = redact_reply({"test": stored.test, "request": stored.request, "reply": stored.reply})
+        folder = OutputFolder(self._root, f"{self._path}/{name.parent}")
         try:
-            text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=plain)
-            folder = OutputFolder(self._root, f"{self._path}/{name.parent}")
+            text = json.dumps(
+                redact_reply(data), indent=1, ensure_ascii=False, allow_nan=False, default=plain
+            )
             folder.write(name.name, [text.encode("utf-8", "backslashreplace"), b"\n"])
-        except OutputError as error:
-            self._notice(f"Replies are not stored: {error.__cause__}.")
-        except (TypeError, ValueError, RecursionError):
-            self._notice("A reply that is not JSON is not stored.")
+        except (OutputError, TypeError, ValueError, RecursionError) as error:
+            self._notice(f"A reply is not stored: {error.__cause__ or error}.")
 
-    def read_all(self) -> Iterator[StoredReply]:
+    def read_all(self) -> Sequence[StoredReply]:
         """All replies, in the order of the files."""
-        for file in sorted((self._root / self._path).glob("*/*.json")):
-            try:
-                yield _STORED.validate_python(parse_json(file.read_bytes()))
-            except (OSError, ValueError):
-                self._notice(f"The stored reply {file.name} is damaged and is not used.")
+        files = sorted((self._root / self._path).glob("*/*.json"))
+        return list(filter(None, map(self._read, files)))
+
+    def _read(self, file: Path) -> StoredReply | None:
+        try:
+            return _STORED.validate_python(parse_json(file.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            self._notice(f"The stored reply {file.name} is damaged and is not used.")
+            return None
 
     def prune(self, max_bytes: int = MAX_BYTES, unused_seconds: float = UNUSED_SECONDS) -> None:
         """Deletes the files that were not used for so long, then the longest unused ones beyond
@@ -181,7 +188,7 @@ class StoredCalls(Calls):
         if self._mode == "replay" and root not in self._replayed:
             stored = ReplyStore(root, self._path, self._notice).read_all()
             self._replayed[root] = {
-                digest(without_variables(each.request)): each for each in stored
+                digest(without_variables(reply.request)): reply for reply in stored
             }
 
     async def complete(self, target: Target, request: Request) -> Trace:
@@ -210,7 +217,7 @@ class StoredCalls(Calls):
                 return self._priced(redact_reply(known), target)
             trace = await self._calls.complete(target, request)
             if self._mode != "read" and not trace.cached:
-                self._store.put(key, StoredReply(test, described, data_of(trace)))
+                self._store.put(key, StoredReply(test, described, trace))
                 self._recorded.add(key)
             return trace
 
@@ -223,8 +230,8 @@ class StoredCalls(Calls):
 
     def _replay(self, target: Target, root: Path, test: str, described: Mapping[str, Any]) -> Trace:
         stored = self._replayed.get(root, {})
-        with contextlib.suppress(KeyError, ValueError):
-            return stored[digest(described)].trace()
+        if found := stored.get(digest(described)):
+            return replace(found.reply, cached=True)
         of_test = [reply for reply in stored.values() if reply.test == test]
         others = [without_variables(reply.request) for reply in of_test or stored.values()]
         difference = first_difference(described, others) or "nothing is stored there"
@@ -241,13 +248,3 @@ class StoredCalls(Calls):
         """Deletes what was not used for a long time."""
         if self._mode == "on":
             await asyncio.to_thread(self._store.prune)
-
-
-def data_of(trace: Trace) -> dict[str, Any]:
-    """A reply as JSON data, without what has its default, and without a cost that a price gave: the
-    price may change."""
-    if trace.cost_source != "reply":
-        usage = replace(trace.usage, cost_usd=None)
-        trace = replace(trace, usage=usage, cost_source="", cost_hint="")
-    data: dict[str, Any] = _TRACE.dump_python(trace, mode="json", exclude_defaults=True)
-    return data

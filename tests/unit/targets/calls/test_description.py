@@ -157,15 +157,6 @@ def test_describe__an_agent_differs_by_all_that_is_behind_it(tmp_path: Path) -> 
     assert only[0] == only[1]
 
 
-def test_describe__a_file_that_changes_during_the_run(tmp_path: Path) -> None:
-    root = files(tmp_path)
-    descriptions = RequestDescriptions(lambda *_: {}, {}, FileDigests())
-    command = agent("agent/*.md")
-    before = descriptions.describe(command, request(root))
-    (root / "agent/run.py").write_text("print('Sixty days, not thirty')\n")
-    assert descriptions.describe(command, request(root)) != before
-
-
 def test_describe__what_an_agent_writes_is_not_its_code(tmp_path: Path) -> None:
     root = files(tmp_path)
     descriptions = RequestDescriptions(lambda *_: {}, {}, FileDigests())
@@ -192,13 +183,6 @@ def test_describe__globs_follow_links_inside_and_skip_byproducts(tmp_path: Path)
     assert describe(agent(), request(root), excluded=own) != linked
 
 
-def test_describe__a_folder_names_all_files_below_it(tmp_path: Path) -> None:
-    base = request(files(tmp_path))
-    globs = ("agent", "./agent/**", "agent/**/*")
-    found = {digest(describe(agent(pattern), base)["behind"]["files"]) for pattern in globs}
-    assert len(found) == 1
-
-
 @pytest.mark.parametrize(
     ("target", "fields", "reason"),
     [
@@ -208,11 +192,11 @@ def test_describe__a_folder_names_all_files_below_it(tmp_path: Path) -> None:
         (agent("agent/gone.py"), {}, "no file matches `agent/gone.py`"),
         (agent("agent/**", "!agent/**"), {}, "leaves no file"),
         (agent("!agent/**"), {}, "leaves no file"),
-        (agent("../*"), {}, "leads out of the repository"),
-        (agent("/etc/passwd"), {}, "leads out of the repository"),
+        (agent("../*"), {}, "no file matches `../*`"),
+        (agent("/etc/passwd"), {}, "no file matches `/etc/passwd`"),
         (agent("links/out"), {}, "does not lead to a file of the repository"),
         (agent("links/**"), {}, "does not lead to a file of the repository"),
-        (agent("outside/*"), {}, "does not lead to a file of the repository"),
+        (agent("outside"), {}, "does not lead to a file of the repository"),
         (agent("pipes/*"), {}, "does not lead to a file of the repository"),
     ],
 )

@@ -21,7 +21,6 @@ from agentevals_action.targets.calls.reply_store import (
     StoredCalls,
     StoredReply,
     check_cache,
-    data_of,
 )
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer
@@ -48,7 +47,7 @@ def store(folder: Path, notice: Callable[[str], None] = pytest.fail) -> ReplySto
 
 
 def put(stored: ReplyStore, trace: Trace, key: str = KEYS[0]) -> None:
-    stored.put(key, StoredReply("EVAL.yaml: first", {"messages": ["q"]}, data_of(trace)))
+    stored.put(key, StoredReply("EVAL.yaml: first", {"messages": ["q"]}, trace))
 
 
 def file_of(folder: Path, key: str = KEYS[0]) -> Path:
@@ -96,7 +95,7 @@ def test_get__a_damaged_file_is_a_miss_with_a_notice(tmp_path: Path, damage: byt
     put(stored, FULL)
     file_of(tmp_path).write_bytes(damage)
     assert stored.get(KEYS[0]) is None
-    assert notices == ["A stored reply is damaged; the target is called again."]
+    assert notices == [f"The stored reply {KEYS[0]}.json is damaged and is not used."]
     put(stored, FULL)
     assert stored.get(KEYS[0]) == replace(FULL, cached=True)
 
@@ -105,14 +104,15 @@ def test_put__a_folder_that_cannot_be_written_costs_the_reply_alone(tmp_path: Pa
     notices: list[str] = []
     (tmp_path / "replies").write_text("not a folder")
     put(store(tmp_path, notices.append), FULL)
-    assert notices == ["Replies are not stored: [Errno 20] Not a directory: 'replies'."]
+    assert notices == ["A reply is not stored: [Errno 20] Not a directory: 'replies'."]
 
 
 def test_put__what_is_not_json_is_not_stored(tmp_path: Path) -> None:
     notices: list[str] = []
-    reply = StoredReply("EVAL.yaml: first", {"metadata": float("nan")}, data_of(FULL))
+    reply = StoredReply("EVAL.yaml: first", {"metadata": float("nan")}, FULL)
     store(tmp_path, notices.append).put(KEYS[0], reply)
-    assert notices == ["A reply that is not JSON is not stored."]
+    (notice,) = notices
+    assert notice.startswith("A reply is not stored: ")
     assert not (tmp_path / "replies").exists()
 
 

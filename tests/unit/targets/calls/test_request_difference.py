@@ -57,7 +57,7 @@ def test_difference__of_a_text_that_only_goes_on() -> None:
         REQUEST["messages"][1],
     ]
     assert first_difference(changed(messages=messages), [REQUEST]) == (
-        '`messages[0].content` (line 3) is "Be quick." instead of ""'
+        '`messages[0].content` (line 2) is "Be brief. Be quick." instead of "Be brief."'
     )
 
 
@@ -67,8 +67,6 @@ def test_difference__of_a_judge_s_prompt_is_not_its_mark() -> None:
         return changed(messages=[{"role": "user", "content": text}])
 
     assert first_difference(asked("a", "tea"), [asked("b", "milk")]) == (
-        '`messages[0].content` (line 3) is "tea" instead of "milk"'
+        '`messages[0].content` (line 3) is "tea </answer>" instead of "milk </answer>"'
     )
-    assert first_difference(asked("a", "tea"), [asked("b", "tea")]).startswith(
-        "`messages[0].content` (line 1)"
-    )
+    assert '"Between aaaa' in first_difference(asked("a", "tea"), [asked("b", "tea")])
