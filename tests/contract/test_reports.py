@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.errors import OutputError
 from agentevals_action.reports.registry import REPORTS, write_reports
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.system.files.tree_files import OutputFolder, write_atomically
+from agentevals_action.system.files.tree_files import write_file
 from tests.support import reviews
 
 reports_by_name = pytest.mark.parametrize("name", REPORTS)
@@ -29,12 +29,12 @@ def test_report__is_utf_8_and_the_same_each_time(name: str, review: str) -> None
 
 
 def test_write_reports__writes_the_registered_files_and_nothing_else(tmp_path: Path) -> None:
-    output, folder = OutputFolder(tmp_path, "new/folder"), tmp_path / "new" / "folder"
+    folder = tmp_path / "new" / "folder"
     view = build_view(reviews.hostile())
-    assert write_reports(view, output).problems == ()
+    assert write_reports(view, folder).problems == ()
     assert {path.name for path in folder.iterdir()} == set(REPORTS)
     first = {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()}
-    assert write_reports(view, output).problems == ()
+    assert write_reports(view, folder).problems == ()
     assert {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()} == first
 
 
@@ -42,15 +42,15 @@ def test_write_reports__one_that_cannot_be_written_does_not_prevent_the_others(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "report" / "comment.md").mkdir(parents=True)
-    written = write_reports(build_view(reviews.hostile()), OutputFolder(tmp_path, "report"))
+    written = write_reports(build_view(reviews.hostile()), tmp_path / "report")
     (problem,) = written.problems
     assert "comment.md cannot be written: Is a directory; check that the disk" in problem
     assert (tmp_path / "report" / "summary.json").is_file()
 
 
-def test_write_atomically__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
+def test_write_file__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     (taken / "inside").mkdir(parents=True)
     with pytest.raises(OutputError, match="taken cannot be written: Is a directory"):
-        write_atomically(taken, "new")
+        write_file(taken, [b"new"])
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agentevals_action.system.files.tree_files import write_atomically
+from agentevals_action.system.files.tree_files import write_file
 
 
 def page_options(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -25,7 +25,7 @@ def page_options(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 def write_page(title: str, text: str, output: Path, opens: bool) -> int:
     """Writes and opens a page, and prints where it is; gives the exit code."""
-    write_atomically(output, text)
+    write_file(output, [text.encode("utf-8", "replace")])
     print(f"{title}: {output}")
     if opens and not webbrowser.open(output.resolve().as_uri()):
         print("no browser could be started", file=sys.stderr)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.model.suite import Suite
-from agentevals_action.system.process import hide_from_children
+from agentevals_action.system.isolation import hide_from_children
 from agentevals_action.system.redaction import Redactor, looks_secret, redacting
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.variables import names_in

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentevals_action.errors import OutputError
 from agentevals_action.reports import junit, markdown, sarif, summary_json
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.system.files.tree_files import OutputFolder
+from agentevals_action.system.files.tree_files import write_file
 
 #: The reports by the names of their files: each makes the text from the view of a review.
 REPORTS: Mapping[str, Callable[[ReportView], str]] = {
@@ -28,13 +29,13 @@ class WrittenReports:
     problems: tuple[str, ...]
 
 
-def write_reports(view: ReportView, folder: OutputFolder) -> WrittenReports:
+def write_reports(view: ReportView, folder: Path) -> WrittenReports:
     """Writes every report into a folder."""
     contents, problems = {}, []
     for name, report in REPORTS.items():
         contents[name] = report(view).encode("utf-8", "replace")
         try:
-            folder.write(name, [contents[name]])
+            write_file(folder / name, [contents[name]])
         except OutputError as error:
             problems.append(error.sentence)
     return WrittenReports(contents, tuple(problems))

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.validation.field_errors import invalid_json
-from agentevals_action.system.files.tree_files import OutputFolder, output_errors
+from agentevals_action.system.files.tree_files import output_errors, write_file
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,7 @@ class ResultsWriter:
 
     def _write_sorted(self) -> None:
         rows = (encode_row(result) + b"\n" for _, result in sorted(self._results.items()))
-        with output_errors(self._path):
-            OutputFolder(self._path.parent, "").write(self._path.name, rows)
+        write_file(self._path, rows)
 
 
 def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,13 +14,15 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Policy, Run
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode, encode_row, parse_results
-from agentevals_action.system.files.archives import DAMAGED
 
 RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
 #: In the order in which they are written: the last one has the problems of the others.
 RUN_FILES = (HEAD_RESULTS, BASE_RESULTS, RUN)
 #: Files of an archive, and bytes of each that is read, at most.
 _MEMBERS, _BYTES = 100, 64 << 20
+#: The errors of `zipfile` for an archive that is damaged or encrypted, or that has an unknown
+#: compression (a RuntimeError, too).
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _RUN = TypeAdapter(Run)
 
 
@@ -76,7 +79,7 @@ def read_archive(content: bytes) -> RunResults:
             if len(archive.infolist()) > _MEMBERS:
                 raise _refused(f"it contains more than {_MEMBERS} files")
             contents = {name: _member(archive, name) for name in RUN_FILES}
-    except (*DAMAGED, OSError, ValueError) as error:
+    except (*_DAMAGED, OSError, ValueError) as error:
         raise _refused(f"it is not a valid archive ({type(error).__name__})") from error
     try:
         return _parse(contents)

@@ -34,6 +34,7 @@ from agentevals_action.review.comparison.decision_rule import (
 )
 from agentevals_action.review.confirmation import confirm, sample_failures
 from agentevals_action.review.rescoring import Rows
+from agentevals_action.system.files.tree_files import write_file
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class HeadAndBase:
         for name, results in self._results.items():
             rows = (encode_row(result) + b"\n" for result in filter(None, results.values()))
             try:
-                self.workspace.output.write(name, rows)
+                write_file(self.workspace.output / name, rows)
             except OutputError as error:
                 log.warning("%s", error.sentence)
 

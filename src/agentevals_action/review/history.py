@@ -12,6 +12,7 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.history_page import PAGE, history_page
 from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.system.files.tree_files import write_file
 
 
 async def store(
@@ -49,7 +50,7 @@ def _write_page(files: RunFiles, commits_url: str, workspace: ReviewWorkspace) -
     runs = [run for _, run in files.runs(notices)]
     text = history_page(trends_of(reversed(runs)), commits_url)
     try:
-        workspace.output.write(PAGE, [text.encode("utf-8", "replace")])
+        write_file(workspace.output / PAGE, [text.encode("utf-8", "replace")])
     except (InvalidInput, OutputError) as error:
         notices.append(error.sentence)
     return notices

@@ -31,7 +31,9 @@ PRIVATE_TEMP = Path("/var/lib/agentevals")
 MAX_PROCESSES = 4096
 #: The variable that only the action's image sets.
 _IMAGE_VARIABLE = "AGENTEVALS_IMAGE"
-_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 37, 38
+#: Of <linux/prctl.h>.
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 #: Seconds after which processes that cannot be killed are given up, and between two attempts.
 _KILL_SECONDS, _PAUSE = 10.0, 0.01
 #: The mode of a folder that others may pass through, but not list.
@@ -119,6 +121,14 @@ def restrict_children() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
     limit = MAX_PROCESSES if most == resource.RLIM_INFINITY else min(MAX_PROCESSES, most)
     resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+
+
+def hide_from_children() -> None:
+    """Makes the memory and the start environment (`/proc/PID/environ`) of this process, with its
+    tokens, unreadable for children of the same user. Linux only; root with CAP_SYS_PTRACE can still
+    read them."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def adopt_orphans() -> None:

@@ -3,13 +3,10 @@ and bounded output; at the end the group is killed, and a failure is explained."
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import os
 import signal
-import sys
 import tempfile
-from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +18,7 @@ from agentevals_action.formatting import last_lines
 from agentevals_action.system import resources
 from agentevals_action.system.isolation import ChildUser, entered_as
 from agentevals_action.system.redaction import redact
+from agentevals_action.system.signals import until_done
 from agentevals_action.system.start_errors import describe_start
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
@@ -29,12 +27,12 @@ OUTPUT_LIMIT = 10 * 1024 * 1024
 GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
 DRAIN = 0.5
+#: Bytes that are read at once.
+_CHUNK = 64 * 1024
 #: The last lines of a child's output that its error quotes.
 _LAST_LINES, _LAST_CHARACTERS = 10, 2_000
 #: The bits that new files of a user of programs do not have. Judges have the same group.
 _UMASK = 0o002
-_STREAMS = (1, 2)  # standard output, standard error
-_PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 #: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
 #: and the bytes.
@@ -92,25 +90,46 @@ async def run(
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
-    child = _Collector(limit, on_output)
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
-        transport = await start(child, command, cwd, environment, feed, user)
+        child = await Child.start(command, cwd, environment, feed, user)
+    streams = [_Kept(number, limit, on_output) for number in (1, 2)]
+    readers = zip(streams, (child.output, child.errors), strict=True)
+    reading = [asyncio.create_task(stream.read(reader)) for stream, reader in readers]
     try:
-        timed_out = not await _occurs(child.exited, timeout)
+        timed_out = not await child.wait(timeout)
     finally:
-        returncode = await end(child, transport)
+        returncode = await child.end(*reading)
+        await asyncio.gather(*reading)
+    cut = frozenset(stream.number for stream in streams if stream.is_cut)
     failure = ""
     if timed_out:
         failure = f"did not end within {timeout:g} s"
     elif returncode:
         failure = describe_end(returncode)
-    elif child.cut:
+    elif cut:
         failure = f"wrote more than {limit / 1024**2:g} MB"
-    output, errors = (bytes(child.output[fd]) for fd in _STREAMS)
-    return Completed(returncode, output, errors, timed_out, frozenset(child.cut), failure)
+    output, errors = (bytes(stream.data) for stream in streams)
+    return Completed(returncode, output, errors, timed_out, cut, failure)
+
+
+class _Kept:
+    """What is kept of a stream of a child: its first `limit` bytes."""
+
+    def __init__(self, number: int, limit: int, on_output: OnOutput | None) -> None:
+        self.number, self.data, self.is_cut = number, bytearray(), False
+        self._limit, self._on_output = limit, on_output
+
+    async def read(self, reader: asyncio.StreamReader) -> None:
+        """Reads the stream to its end."""
+        while data := await reader.read(_CHUNK):
+            fitting = data[: self._limit - len(self.data)]
+            self.data += fitting
+            self.is_cut |= len(fitting) < len(data)
+            if self._on_output:
+                self._on_output(self.number, fitting)
 
 
 async def run_checked(
@@ -183,198 +202,114 @@ def describe_end(returncode: int) -> str:
     return f"ended with exit code {returncode}"
 
 
-class Child(asyncio.SubprocessProtocol):
-    """A child process as its parent sees it: its two streams and its end."""
+class Child:
+    """A running child in a process group of its own; `output` and `errors` are its streams."""
 
     def __init__(self) -> None:
-        self.exited, self.drained, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.readers: list[asyncio.ReadTransport] = []
-        self._open = set(_STREAMS)
+        self.output, self.errors = asyncio.StreamReader(OUTPUT_LIMIT), asyncio.StreamReader()
+        self._pipes: list[asyncio.ReadTransport] = []
+        self._process: asyncio.subprocess.Process | None = None
 
-    @abstractmethod
-    def add_output(self, fd: int, data: bytes) -> None:
-        """Takes bytes that the child wrote to a stream."""
-
-    def end_output(self, fd: int) -> None:
-        """Notes that no process has a stream open any more."""
-        self._open.discard(fd)
-        if not self._open:
-            self.drained.set()
-
-    async def close_output(self) -> None:
-        """Stops reading; processes that outlive the child may hold the streams open."""
-        for reader in self.readers:
-            reader.close()
-        if len(self.readers) == len(_STREAMS):
-            await _occurs(self.drained, DRAIN)
-
-    def process_exited(self) -> None:
-        """Called when the process ends; its streams may stay open."""
-        self.exited.set()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        """Called when the event loop has no more to do with the child."""
-        self.closed.set()
-
-
-class _Collector(Child):
-    """Collects the output of a child up to a limit of bytes for each stream."""
-
-    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
-        super().__init__()
-        self.output = {fd: bytearray() for fd in _STREAMS}
-        self.cut: set[int] = set()
-        self._limit, self._on_output = limit, on_output
-
-    def add_output(self, fd: int, data: bytes) -> None:
-        """Keeps what fits into the limit."""
-        kept = self.output[fd]
-        fitting = data[: self._limit - len(kept)]
-        kept += fitting
-        if len(fitting) < len(data):
-            self.cut.add(fd)
-        if self._on_output:
-            self._on_output(fd, fitting)
-
-
-class _Stream(asyncio.Protocol):
-    """Reads one stream of a child."""
-
-    def __init__(self, child: Child, fd: int) -> None:
-        self._child, self._fd = child, fd
-
-    def data_received(self, data: bytes) -> None:
-        self._child.add_output(self._fd, data)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._child.end_output(self._fd)
-
-
-async def start(
-    child: Child,
-    command: Sequence[str],
-    cwd: Path,
-    environment: Mapping[str, str],
-    stdin: IO[bytes],
-    user: ChildUser | None,
-) -> asyncio.SubprocessTransport:
-    """Starts a child in a process group of its own; `end` ends it. OSError if it cannot be
-    started."""
-    identity: dict[str, Any] = {"env": dict(environment)}
-    if user is not None:
-        identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
-        identity["umask"] = _UMASK
-        identity["env"] = user.environment_of(environment)
-        os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
-    try:
-        with contextlib.ExitStack() as opened:
-            writers = [await _open_stream(child, fd, user, opened) for fd in _STREAMS]
-            cwd = opened.enter_context(entered_as(user, cwd))
-            return await _start_with(child, command, cwd, (stdin, *writers), identity)
-    except BaseException:
-        await child.close_output()
-        raise
-
-
-async def _open_stream(
-    child: Child, fd: int, user: ChildUser | None, opened: contextlib.ExitStack
-) -> IO[bytes]:
-    """The end of a pipe that the child writes to. The pipe belongs to the child's user, who may
-    open it as /dev/stdout or /dev/stderr."""
-    read_end, write_end = os.pipe()
-    reader, writer = os.fdopen(read_end, "rb", 0), os.fdopen(write_end, "wb", 0)
-    opened.enter_context(writer)
-    if user is not None:
-        os.fchown(write_end, user.uid, user.gid)
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(lambda: _Stream(child, fd), reader)
-    child.readers.append(transport)
-    return writer
-
-
-async def _start_with(
-    child: Child,
-    command: Sequence[str],
-    cwd: Path,
-    streams: tuple[IO[bytes], ...],
-    identity: dict[str, Any],
-) -> asyncio.SubprocessTransport:
-    stdin, stdout, stderr = streams
-    starting = asyncio.ensure_future(
-        asyncio.get_running_loop().subprocess_exec(
-            lambda: child,
-            *command,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=cwd,
-            start_new_session=True,
-            **identity,
-        )
-    )
-    # A cancellation waits for the start: asyncio itself would kill the child alone, not what the
-    # child has started by then.
-    cancelled = False
-    while not starting.done():
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        stdin: IO[bytes],
+        user: ChildUser | None = None,
+    ) -> "Child":
+        """Starts a child; `end` ends it. OSError if it cannot be started."""
+        child = cls()
+        identity: dict[str, Any] = {"env": dict(environment)}
+        if user is not None:
+            identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
+            identity |= {"umask": _UMASK, "env": user.environment_of(environment)}
+            os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
         try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError:
-            cancelled = True
-    error = starting.exception()
-    if cancelled:
-        if error is None:
-            await end(child, starting.result()[0])
-        raise asyncio.CancelledError
-    if isinstance(error, ValueError):
-        raise _unusable(error) from None
-    transport = starting.result()[0]
-    resources.end_first(transport.get_pid())
-    return transport
+            with contextlib.ExitStack() as opened:
+                identity["stdout"] = await child._open(child.output, user, opened)
+                identity["stderr"] = await child._open(child.errors, user, opened)
+                cwd = opened.enter_context(entered_as(user, cwd))
+                starting = asyncio.create_task(
+                    asyncio.create_subprocess_exec(
+                        *command, stdin=stdin, cwd=cwd, start_new_session=True, **identity
+                    )
+                )
+                # asyncio would end the child of a start that is cancelled, but not its group.
+                try:
+                    await until_done(starting)
+                except asyncio.CancelledError:
+                    if not starting.exception():
+                        child._process = starting.result()
+                    raise
+                child._process = starting.result()
+        except ValueError as error:
+            await child.end()
+            problem = f"the command cannot be passed to the system: {error}"
+            raise OSError(errno.EINVAL, problem) from None
+        except BaseException:
+            await child.end()
+            raise
+        resources.end_first(child._process.pid)
+        return child
 
+    async def _open(
+        self, reader: asyncio.StreamReader, user: ChildUser | None, opened: contextlib.ExitStack
+    ) -> IO[bytes]:
+        """The end of a pipe that the child writes to. The pipe belongs to the child's user, who may
+        open it as /dev/stdout or /dev/stderr."""
+        read_end, write_end = os.pipe()
+        pipe = os.fdopen(read_end, "rb", 0)
+        writer = opened.enter_context(os.fdopen(write_end, "wb", 0))
+        if user is not None:
+            os.fchown(write_end, user.uid, user.gid)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
+        self._pipes.append(transport)
+        return writer
 
-async def end(child: Child, transport: asyncio.SubprocessTransport) -> int:
-    """Reads the output that is still to come, then kills the group, even when this is itself
-    cancelled. The return code is negative for a signal."""
-    group = transport.get_pid()
-    try:
-        if not child.exited.is_set():
-            _signal_group(group, signal.SIGTERM)
-            await _occurs(child.exited, GRACE)
-        await _occurs(child.drained, DRAIN)
-    finally:
-        _signal_group(group, signal.SIGKILL)
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        return self._process.returncode if self._process else None
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether it ends within this time; its streams may stay open."""
+        if self._process:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._process.wait()
+        return self.returncode is not None
+
+    async def end(self, *reading: asyncio.Task[None]) -> int:
+        """Ends the child, then kills the group, even when this is itself cancelled. `reading` are
+        the tasks that read its streams: what is still to come is waited for, but not the end of
+        processes that hold them open. The return code is negative for a signal."""
         try:
-            await _occurs(child.exited, GRACE)
-            await _occurs(child.drained, DRAIN)
+            if self.returncode is None:
+                self._signal(signal.SIGTERM)
+                await self.wait(GRACE)
+            await _settle(reading)
         finally:
-            returncode = transport.get_returncode()
-            transport.close()
-            await child.close_output()
-            await _occurs(child.closed, DRAIN)
-    return -signal.SIGKILL if returncode is None else returncode
+            self._signal(signal.SIGKILL)
+            try:
+                await self.wait(GRACE)
+                await _settle(reading)
+            finally:
+                for pipe in self._pipes:
+                    pipe.close()
+                await asyncio.sleep(0)  # the event loop closes them in its next turn
+        return -signal.SIGKILL if self.returncode is None else self.returncode
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The group is gone already, or (macOS) consists of zombies: nothing is left to end.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._process:
+                os.killpg(self._process.pid, number)
 
 
-async def _occurs(event: asyncio.Event, seconds: float) -> bool:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    # The group is gone already, or (macOS) consists of zombies: nothing is left to end.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def _unusable(error: ValueError) -> OSError:
-    return OSError(errno.EINVAL, f"the command cannot be passed to the system: {error}")
-
-
-def hide_from_children() -> bool:
-    """Makes the memory and the start environment (`/proc/PID/environ`) of this process, with its
-    tokens, unreadable for children of the same user. True where the system supports it (Linux);
-    root with CAP_SYS_PTRACE can still read them."""
-    if not sys.platform.startswith("linux"):
-        return False
-    return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+async def _settle(reading: Sequence[asyncio.Task[None]]) -> None:
+    if reading:
+        await asyncio.wait(reading, timeout=DRAIN)

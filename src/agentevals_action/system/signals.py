@@ -45,19 +45,23 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 async def in_thread(function: Callable[..., T], *values: Any) -> T:
     """Runs a function that writes in a thread. A cancellation waits for its end, at most 2 s:
     nothing is written after the cleanup, and the cleanup itself is complete."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *values))
+    work = asyncio.create_task(asyncio.to_thread(function, *values))
+    await until_done(work, _WORKER_SECONDS)
+    return work.result()
+
+
+async def until_done(work: asyncio.Task[Any], seconds: float | None = None) -> None:
+    """Waits for the end of a task. A cancellation takes effect after it, or after `seconds`."""
     cancelled = False
     while not work.done():
-        seconds = _WORKER_SECONDS if cancelled or is_ending() else None
         try:
-            await asyncio.wait([work], timeout=seconds)
+            await asyncio.wait([work], timeout=seconds if cancelled or is_ending() else None)
         except asyncio.CancelledError:
             cancelled = True
         else:
             break
     if cancelled or not work.done():
         raise asyncio.CancelledError
-    return work.result()
 
 
 async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:

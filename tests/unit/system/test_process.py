@@ -2,7 +2,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -312,52 +311,3 @@ def test_run_checked__what_the_caller_accepts_is_no_error(
 def test_run__keeps_the_bytes(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", "printf 'a\\000\\376'; printf '\\377' >&2")
     assert (done.output, done.errors) == (b"a\0\xfe", b"\xff")
-
-
-def powerless_python() -> list[str]:
-    """An interpreter that runs as a user without privileges and can import the package; root may
-    read everything."""
-    become = (
-        ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"]
-        if os.geteuid() == 0
-        else []
-    )
-    for interpreter in (sys.executable, "/usr/bin/python3"):
-        try:
-            found = subprocess.run(
-                [*become, interpreter, "-c", "import agentevals_action.system.process"],
-                env=IMPORTABLE,
-                capture_output=True,
-                check=False,
-            )
-        except OSError:
-            break
-        if found.returncode == 0:
-            return [*become, interpreter]
-    pytest.skip("there is no interpreter that a user without privileges could run")
-
-
-IMPORTABLE = {
-    **ENVIRONMENT,
-    "PYTHONPATH": str(Path(process.__file__).parents[1]),
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-
-
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="the system offers this on Linux alone"
-)
-def test_hide_from_children__a_child_of_the_same_user_cannot_read_the_parents_environment() -> None:
-    script = (
-        "import os, subprocess; from agentevals_action.system import process\n"
-        "def child(): return subprocess.run(['cat', f'/proc/{os.getpid()}/environ'], capture_output=True).returncode\n"
-        "before = child(); hidden = process.hide_from_children(); print(before, hidden, child())\n"
-    )
-    done = subprocess.run(
-        [*powerless_python(), "-c", script],
-        env=IMPORTABLE,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["0", "True", "1"], done.stderr

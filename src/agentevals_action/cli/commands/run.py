@@ -40,7 +40,7 @@ from agentevals_action.review import pipeline, publish
 from agentevals_action.review.change.workspace import ReviewWorkspace
 from agentevals_action.review.request import LocalRun, ReviewRequest
 from agentevals_action.settings import Settings
-from agentevals_action.system.files.tree_files import write_atomically
+from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 
 
@@ -124,7 +124,7 @@ async def command(
         return shards.exit_code(results)
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
     if junit_path:
-        write_atomically(junit_path, junit(view))
+        write_file(junit_path, [junit(view).encode("utf-8", "replace")])
     _print_notices(view, run.keep)
     if as_json:
         print(review_summary(view), end="")

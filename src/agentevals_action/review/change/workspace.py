@@ -1,6 +1,7 @@
 """The workspace of a review: the folder, the settings, the environment."""
 
 import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from agentevals_action.results.run_folder import (
 )
 from agentevals_action.results.shards import read_shards
 from agentevals_action.settings import Settings
-from agentevals_action.system.files.tree_files import WRITE_ADVICE, OutputFolder
+from agentevals_action.system.files.tree_files import WRITE_ADVICE, write_file
 from agentevals_action.system.redaction import Redactor
 
 #: Folder in the report folder with those of the shards.
@@ -42,13 +43,12 @@ class ReviewWorkspace:
         return self.folder / self.settings.report_dir
 
     @cached_property
-    def output(self) -> OutputFolder:
-        """The report folder for writers, as it is when it is first asked for: a program that makes
-        a link of it later does not lead elsewhere. Raises InvalidInput when the path leads out of
-        the workspace."""
+    def output(self) -> Path:
+        """The report folder for writers, without links. Raises InvalidInput when the path leads out
+        of the workspace."""
         root = self.folder.resolve()
         try:
-            return OutputFolder(root, self.report.resolve().relative_to(root).as_posix())
+            return root / self.report.resolve().relative_to(root)
         except (OSError, RuntimeError, ValueError) as error:
             problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
             raise InvalidInput(problem, _FOLDER_ADVICE) from error
@@ -73,7 +73,7 @@ class ReviewWorkspace:
         there is replaced, and a notice states it, unless the results were `streamed` there. A file
         that cannot be written is a problem of the run."""
         names = () if streamed else (HEAD_RESULTS, BASE_RESULTS)
-        foreign = [name for name in names if self.output.contains(name)]
+        foreign = [name for name in names if os.path.lexists(self.output / name)]
         results = results.adding(
             notices=(
                 f"another program wrote `{name}` into the report folder while the tests ran; the "
@@ -83,7 +83,7 @@ class ReviewWorkspace:
         )
         for name in RUN_FILES:
             try:
-                self.output.write(name, results.content(name))
+                write_file(self.output / name, results.content(name))
             except OutputError as error:
                 results = results.adding(problems=[error.sentence])
         return results
@@ -105,7 +105,9 @@ class ReviewWorkspace:
         output = self.output
         try:
             names = {*RUN_FILES, *REPORTS} - ({HEAD_RESULTS} if keeps_results else set())
-            output.prepare(names)
+            output.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                (output / name).unlink(missing_ok=True)
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 problem = f"{self.report} cannot be written: {error.strerror}"

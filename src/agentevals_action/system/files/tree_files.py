@@ -1,16 +1,15 @@
 """Files and folders that any program may have filled: walked and copied without following a link,
 and output files that are written completely or not at all."""
 
-import contextlib
 import errno
 import os
 import secrets
 import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from agentevals_action.errors import OutputError
@@ -116,67 +115,19 @@ def _copy_file(origin: str, copy: str) -> None:
     shutil.copystat(origin, copy, follow_symlinks=False)
 
 
-@dataclass(frozen=True)
-class OutputFolder:
-    """A folder for output files: `path` is relative to `root` (POSIX).
-
-    Programs of a pull request may write there, too. No link below `root` is followed and no file
-    that exists is opened, so that a link cannot lead a writer out of `root`, and a FIFO or a device
-    cannot block it."""
-
-    root: Path
-    path: str
-
-    def prepare(self, names: Iterable[str]) -> None:
-        """Creates the folder and removes these files from it; OSError."""
-        with self._opened() as folder:
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=folder)
-
-    def contains(self, name: str) -> bool:
-        """Whether anything has this name in the folder."""
-        return os.path.lexists(self.root / self.path / name)
-
-    def write(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Writes a file completely or not at all, and creates the folder; OutputError."""
-        partial = partial_name(name)
-        with output_errors(self.root / self.path / name), self._opened() as folder:
-            new = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
-            try:
-                with os.fdopen(new, "wb") as file:
-                    file.writelines(chunks)
-                os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(partial, dir_fd=folder)
-                raise
-
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        flags = os.O_RDONLY | os.O_DIRECTORY
-        with ExitStack() as opened:
-            folder = os.open(self.root, flags)
-            opened.callback(os.close, folder)
-            for part in PurePosixPath(self.path).parts:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=folder)
-                folder = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
-                opened.callback(os.close, folder)
-            yield folder
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes UTF-8 completely or not at all, and creates the folder; OutputError."""
+def write_file(path: Path, chunks: Iterable[bytes]) -> None:
+    """Writes a file completely or not at all, and creates its folder. What has its name is
+    replaced: a link is not followed, and a FIFO does not block. OutputError."""
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    OutputFolder(path.parent, "").write(path.name, [text.encode("utf-8", "replace")])
-
-
-def partial_name(name: str) -> str:
-    """The name of a file until it is complete. It is random: a program that knew it could put a
-    FIFO there, which would block the writer."""
-    return f".{name}.{secrets.token_hex(8)}"
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            with partial.open("xb") as file:
+                file.writelines(chunks)
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager

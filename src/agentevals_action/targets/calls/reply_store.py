@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,7 @@ from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.settings import Settings
-from agentevals_action.system.files.tree_files import OutputFolder
+from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_reply
 from agentevals_action.targets.base import Calls, ProviderOptions, Request
@@ -85,15 +85,15 @@ _STORED = TypeAdapter(StoredReply)
 
 
 class ReplyStore:
-    """The replies in the folder `path` below a `root`. A damaged file is a miss. `notice` receives
-    a sentence about it, and about what cannot be stored."""
+    """The replies in a folder. A damaged file is a miss. `notice` receives a sentence about it, and
+    about what cannot be stored."""
 
-    def __init__(self, root: Path, path: str, notice: Callable[[str], None]) -> None:
-        self._root, self._path, self._notice = root, path, notice
+    def __init__(self, folder: Path, notice: Callable[[str], None]) -> None:
+        self._folder, self._notice = folder, notice
 
     def get(self, key: str) -> Trace | None:
         """The stored reply to the request with this digest; None if there is none."""
-        file = self._root / self._path / _name_of(key)
+        file = self._folder / _name_of(key)
         stored = self._read(file)
         if stored is None or not stored.reply.has_answer:
             return None
@@ -113,19 +113,20 @@ class ReplyStore:
             "request": stored.request,
             "reply": _TRACE.dump_python(reply, mode="json", exclude_defaults=True),
         }
-        name = PurePosixPath(_name_of(key))
-        folder = OutputFolder(self._root, f"{self._path}/{name.parent}")
         try:
             text = json.dumps(
                 redact_reply(data), indent=1, ensure_ascii=False, allow_nan=False, default=plain
             )
-            folder.write(name.name, [text.encode("utf-8", "backslashreplace"), b"\n"])
-        except (OutputError, TypeError, ValueError, RecursionError) as error:
-            self._notice(f"A reply is not stored: {error.__cause__ or error}.")
+            content = [text.encode("utf-8", "backslashreplace"), b"\n"]
+            write_file(self._folder / _name_of(key), content)
+        except OutputError as error:
+            self._notice(f"A reply is not stored: {getattr(error.__cause__, 'strerror', error)}.")
+        except (TypeError, ValueError, RecursionError) as error:
+            self._notice(f"A reply is not stored: {error}.")
 
     def read_all(self) -> Sequence[StoredReply]:
         """All replies, in the order of the files."""
-        files = sorted((self._root / self._path).glob("*/*.json"))
+        files = sorted(self._folder.glob("*/*.json"))
         return list(filter(None, map(self._read, files)))
 
     def _read(self, file: Path) -> StoredReply | None:
@@ -141,7 +142,7 @@ class ReplyStore:
         """Deletes the files that were not used for so long, then the longest unused ones beyond
         a size in bytes."""
         found = []
-        for file in (self._root / self._path).glob("*/*.json"):
+        for file in self._folder.glob("*/*.json"):
             with contextlib.suppress(OSError):  # another process deletes, too
                 facts = file.stat()
                 found.append((facts.st_mtime, facts.st_size, file))
@@ -175,7 +176,7 @@ class StoredCalls(Calls):
     ) -> None:
         self._calls, self._requests, self._mode = calls, requests, mode
         self._path, self._notice = path, notice
-        self._store = ReplyStore(root, path, notice)
+        self._store = ReplyStore(root / path, notice)
         self._recorded: set[str] = set()
         self._replayed: dict[Path, Mapping[str, StoredReply]] = {}
         #: By the digest of a request that is in flight.
@@ -186,7 +187,7 @@ class StoredCalls(Calls):
 
         Attack: `prepare` or a hook of a change writes the replies that pass."""
         if self._mode == "replay" and root not in self._replayed:
-            stored = ReplyStore(root, self._path, self._notice).read_all()
+            stored = ReplyStore(root / self._path, self._notice).read_all()
             self._replayed[root] = {
                 digest(without_variables(reply.request)): reply for reply in stored
             }

@@ -43,7 +43,7 @@ KEYS = [digest(number) for number in range(3)]
 
 
 def store(folder: Path, notice: Callable[[str], None] = pytest.fail) -> ReplyStore:
-    return ReplyStore(folder, "replies", notice)
+    return ReplyStore(folder / "replies", notice)
 
 
 def put(stored: ReplyStore, trace: Trace, key: str = KEYS[0]) -> None:
@@ -104,7 +104,7 @@ def test_put__a_folder_that_cannot_be_written_costs_the_reply_alone(tmp_path: Pa
     notices: list[str] = []
     (tmp_path / "replies").write_text("not a folder")
     put(store(tmp_path, notices.append), FULL)
-    assert notices == ["A reply is not stored: [Errno 20] Not a directory: 'replies'."]
+    assert notices == ["A reply is not stored: Not a directory."]
 
 
 def test_put__what_is_not_json_is_not_stored(tmp_path: Path) -> None:

@@ -95,11 +95,6 @@ def test_complete__each_workspace_has_a_process(tmp_path: Path) -> None:
         ("send(call=call)", "the answer is empty (null)"),
         ("sys.exit('out of order')", "the worker ended with exit code 1: out of order"),
         ("os.close(1); prompt = input()", "the worker closed its standard output"),
-        # One write, so that both lines are there when the first is read.
-        (
-            "os.write(1, (json.dumps({'call': call, 'reply': 'x'}) + '\\n').encode() * 2)",
-            "the worker wrote more than its answer to its standard output",
-        ),
     ],
 )
 def test_complete__what_is_not_an_answer_is_an_error_of_its_test(
