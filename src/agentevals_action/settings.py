@@ -29,7 +29,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
 from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
-from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system.child_environment import is_never_passed
 
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100

@@ -12,9 +12,11 @@ from pydantic import ValidationError
 
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.suite import Evaluator
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 
@@ -88,9 +90,9 @@ every_type = pytest.mark.parametrize(
 )
 
 
-def names(options: type[base.EvaluatorOptions]) -> list[str]:
+def names(options: type[Evaluator]) -> list[str]:
     """The fields of a type as a file writes them."""
-    return [field.alias or name for name, field in options.model_fields.items()]
+    return [*fields_of(options)]
 
 
 def test_registry__has_every_type_of_the_folder() -> None:
@@ -98,7 +100,7 @@ def test_registry__has_every_type_of_the_folder() -> None:
     for path in FOLDER.rglob("*.py"):
         module = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
         for item in vars(importlib.import_module(f"{evaluators.__name__}.{module}")).values():
-            if isinstance(item, type) and issubclass(item, base.EvaluatorOptions):
+            if isinstance(item, type) and issubclass(item, Evaluator):
                 found.add(item)
     assert {item for item in found if hasattr(item, "type")} == {*evaluators.EVALUATORS.values()}
 
@@ -129,25 +131,18 @@ def test_registry__has_the_other_spellings(alias: str, name: str) -> None:
 
 
 @every_type
-def test_type__is_described(options: type[base.EvaluatorOptions]) -> None:
+def test_type__is_described(options: type[Evaluator]) -> None:
     assert options.__doc__
-    assert options.__doc__ != base.EvaluatorOptions.__doc__
-    assert [name for name, field in options.model_fields.items() if not field.description] == []
-    assert not set(names(options)) & {
-        "name",
-        "type",
-        "weight",
-        "required",
-        "min_score",
-        "negate",
-        "config",
-    }
-    assert not (options.asks_judge and "target" in names(options)), "`target` names its judge"
+    assert options.__doc__ != Evaluator.__doc__
+    described = options.model_json_schema()["properties"]
+    assert [name for name in names(options) if not described[name].get("description")] == []
+    common = Evaluator.model_fields
+    assert all(options.model_fields[name].annotation == common[name].annotation for name in common)
     assert options.model_json_schema()["type"] == "object"
 
 
 @every_type
-def test_type__scores_both_ways(options: type[base.EvaluatorOptions], tmp_path: Path) -> None:
+def test_type__scores_both_ways(options: type[Evaluator], tmp_path: Path) -> None:
     fields, good, bad = SAMPLES[options.type]
     for answer, score in ((good, 1.0), (bad, 0.0)):
         ask = cases.echo if options.asks_judge else cases.no_judge
@@ -162,9 +157,7 @@ def test_type__scores_both_ways(options: type[base.EvaluatorOptions], tmp_path: 
 
 
 @every_type
-def test_type__is_frozen_and_refuses_other_types(
-    options: type[base.EvaluatorOptions], tmp_path: Path
-) -> None:
+def test_type__is_frozen_and_refuses_other_types(options: type[Evaluator], tmp_path: Path) -> None:
     fields = SAMPLES[options.type][0]
     made = options.model_validate(fields, context=Folder(tmp_path, tmp_path))
     for name in options.model_fields:
@@ -177,7 +170,7 @@ def test_type__is_frozen_and_refuses_other_types(
 
 @every_type
 def test_type__dumps_as_data_without_a_path_of_this_machine(
-    options: type[base.EvaluatorOptions], tmp_path: Path
+    options: type[Evaluator], tmp_path: Path
 ) -> None:
     made = options.model_validate(SAMPLES[options.type][0], context=Folder(tmp_path, tmp_path))
     assert str(tmp_path) not in json.dumps(made.model_dump(mode="json"))

@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base, providers

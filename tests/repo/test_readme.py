@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from agentevals_action import evaluators, settings
-from agentevals_action.model.suite import Block, Suite, Test
+from agentevals_action.model.messages import Block
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.suites.catalog import Catalog

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.messages import read_message
+from agentevals_action.model.messages import Block, Message, read_message
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Block, Evaluator, Message, Test
+from agentevals_action.model.suite import Ask, Case, Evaluator, Judges, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import FieldError, field_errors
 from agentevals_action.model.validation.file_model import FileModel
@@ -29,7 +29,7 @@ async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> str:
     raise AssertionError(f"{evaluator.name} asked a judge")
 
 
-def no_judges(evaluator: Evaluator) -> base.Judges:
+def no_judges(evaluator: Evaluator) -> Judges:
     """For evaluators whose programs must not ask anybody."""
     raise AssertionError(f"{evaluator.name} wants a judge")
 
@@ -76,8 +76,8 @@ def messages(data: Any, role: str = "user") -> tuple[Message, ...]:
 def case(
     output: str = "",
     *,
-    ask: base.Ask = no_judge,
-    judges: Callable[[Evaluator], base.Judges] = no_judges,
+    ask: Ask = no_judge,
+    judges: Callable[[Evaluator], Judges] = no_judges,
     root: Path = Path("/nowhere"),
     trace: Trace | None = None,
     asked: Any = "What is it?",
@@ -87,9 +87,9 @@ def case(
     environment: Mapping[str, str] | None = None,
     file_changes: str | None = None,
     **test: Any,
-) -> base.Case:
+) -> Case:
     """A case in which the agent answered `output` (or left `trace`)."""
-    return base.Case(
+    return Case(
         test=Test(
             **{"id": "t", "location": HERE, "evaluators": (), **test},
             input=messages(asked),
@@ -106,39 +106,20 @@ def case(
     )
 
 
-def options(
+def evaluator(
     kind: str,
     data: Mapping[str, Any] | None = None,
     root: Path = Path("/nowhere"),
     below: str = ".",
-) -> base.EvaluatorOptions:
-    """Validated options of a type, as the loader makes them for a file in a folder below `root`."""
-    model = evaluators.EVALUATORS_BY_NAME[kind]
-    return model.model_validate(dict(data or {}), context=Folder(root, root / below))
-
-
-def evaluator(
-    kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), **common: Any
+    **common: Any,
 ) -> Evaluator:
-    """An evaluator of a type with these fields."""
-    made = options(kind, data, root)
-    return declared(made, **common)
-
-
-def declared(made: base.EvaluatorOptions, **common: Any) -> Evaluator:
-    """An evaluator with options that were validated elsewhere."""
+    """An evaluator of a type, as the loader makes it for a file in a folder below `root`; `common`
+    are the fields that all types have."""
     if threshold := common.pop("threshold", None):
         common["required"] = threshold
-    return Evaluator(
-        **{
-            "name": "e",
-            "type": made.type,
-            "options": made,
-            "origin": "test",
-            "location": HERE,
-            **common,
-        }
-    )
+    model = evaluators.EVALUATORS_BY_NAME[kind]
+    made = model.model_validate(dict(data or {}), context=Folder(root, root / below))
+    return made.model_copy(update={"name": "e", "location": HERE, **common})
 
 
 def errors(kind: str, data: Mapping[str, Any], root: Path = Path("/nowhere")) -> list[FieldError]:
@@ -155,14 +136,12 @@ def model_errors(
     return field_errors(caught.value, data)
 
 
-def run(
-    kind: str, data: Mapping[str, Any] | None, scored: base.Case, **common: Any
-) -> EvaluatorResult:
+def run(kind: str, data: Mapping[str, Any] | None, scored: Case, **common: Any) -> EvaluatorResult:
     """One case scored by one evaluator, as in a run."""
     made = evaluator(kind, data, scored.root, **common)
     return asyncio.run(base.run_evaluator(made, scored))
 
 
-def named(made: base.EvaluatorOptions, folder: Folder) -> dict[str, str]:
-    """The files that options name, with their role."""
-    return {file.path: file.role for file in made.files(folder)}
+def named(made: Evaluator, folder: Folder) -> dict[str, str]:
+    """The files that an evaluator names, with their role."""
+    return {file.path: file.role for file in made.named_files(folder)}

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import spellings_of

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Block, Evaluator, Suite, Test
+from agentevals_action.model.messages import Block
+from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Choice
 from agentevals_action.model.workspace import Hook, ResettingHook, Workspace
 
@@ -39,7 +39,7 @@ _OMITTED = {
     *((Block, "data"), (Workspace, "files"), (Hook, "home"), (ResettingHook, "home")),
     *((Hook, "default_seconds"), (ResettingHook, "default_seconds")),
     *((Test, name) for name in ("execution", "rubrics", "input_files", "vars")),
-    *((Evaluator, name) for name in ("options", "target", "target_location")),
+    *((Evaluator, name) for name in ("written_type", "target_location")),
 }
 
 
@@ -66,9 +66,9 @@ def _reasons(suite: Suite, test: Test, agent: Choice) -> dict[str, str]:
     judges: dict[Choice, list[str]] = {}
     for evaluator in test.evaluators:
         origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
-        for inner in base.walk(evaluator):
-            if inner.options.needs_judge():
-                judge = suite.targets.judge_choice(inner.target, agent.name)
+        for inner in evaluator.walk():
+            if inner.needs_judge():
+                judge = suite.targets.judge_choice(inner.judge_name(), agent.name)
                 judges.setdefault(judge, []).append(inner.name)
     reasons = {
         "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
@@ -91,32 +91,34 @@ def _described(suite: Suite, name: str | None) -> str:
 
 
 def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> dict[str, Any]:
-    options = evaluator.options
-    children = [_evaluator(child, suite, agent) for child in options.children()]
-    data = _fields(evaluator) | {"options": options.model_dump(exclude_defaults=True)}
-    if options.needs_judge():
-        data["judge"] = suite.targets.judge(evaluator.target, agent)
+    children = [_evaluator(child, suite, agent) for child in evaluator.children()]
+    data = {"name": evaluator.name, "type": evaluator.type, **_fields(evaluator, Evaluator)}
+    data["options"] = evaluator.own_fields(exclude_defaults=True)
+    if evaluator.needs_judge():
+        data["judge"] = suite.targets.judge(evaluator.judge_name(), agent)
     if children:
         data["children"] = children
     return {name: value for name, value in data.items() if value != {}}
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    """The fields of a record that differ from their defaults."""
+def _fields(record: Any, model: type[Any] | None = None) -> dict[str, Any]:
+    """The fields of a record, or only those of its class `model`, that differ from their
+    defaults."""
+    model = model or type(record)
     found = {}
-    for name, default in _defaults(record):
+    for name, default in _defaults(model):
         value = getattr(record, name)
-        if value != default and (type(record), name) not in _OMITTED:
+        if value != default and (model, name) not in _OMITTED:
             found[name] = value
     return found
 
 
-def _defaults(record: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(record, BaseModel):
-        for name, model_field in type(record).model_fields.items():
+def _defaults(model: type[Any]) -> Iterator[tuple[str, Any]]:
+    if issubclass(model, BaseModel):
+        for name, model_field in model.model_fields.items():
             yield name, model_field.get_default(call_default_factory=True)
         return
-    for field in fields(record):
+    for field in fields(model):
         factory = field.default_factory
         yield field.name, field.default if factory is MISSING else factory()
 

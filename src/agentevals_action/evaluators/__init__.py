@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.evaluators.composite import Composite
 from agentevals_action.evaluators.field_accuracy import FieldAccuracy
@@ -24,9 +23,10 @@ from agentevals_action.evaluators.text_checks import (
     StartsWith,
 )
 from agentevals_action.evaluators.tool_trajectory.evaluator import ToolTrajectory
+from agentevals_action.model.suite import Evaluator
 
 #: Every evaluator type by its name, in the order of the documentation.
-EVALUATORS: Mapping[str, type[EvaluatorOptions]] = {
+EVALUATORS: Mapping[str, type[Evaluator]] = {
     "contains": Contains,
     "contains_any": ContainsAny,
     "contains_all": ContainsAll,
@@ -52,6 +52,6 @@ EVALUATORS: Mapping[str, type[EvaluatorOptions]] = {
 }
 
 #: The same with the aliases of each type.
-EVALUATORS_BY_NAME: Mapping[str, type[EvaluatorOptions]] = {
+EVALUATORS_BY_NAME: Mapping[str, type[Evaluator]] = {
     name: options for options in EVALUATORS.values() for name in (options.type, *options.aliases)
 }

@@ -1,104 +1,16 @@
-"""The base class of the evaluator types, and the function that runs an evaluator on one answer."""
+"""Runs an evaluator on one answer, and validators that several types share."""
 
 import asyncio
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
-
-from pydantic import ValidationInfo, model_validator
+from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.files import NamedFile
-from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
-from agentevals_action.model.suite import Evaluator, EvaluatorTraits, Message, Test
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult
+from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.results.scoring import reaches
-from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.isolation import ChildUser
 
 Value = TypeVar("Value")
-#: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
-#: kind `judge` or `timeout`.
-Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
-
-
-@dataclass(frozen=True)
-class Judges:
-    """The targets that the program of a code judge may call.
-
-    `default` is the name of the evaluator's judge, `names` are all targets of the suite. `ask`
-    sends messages to one of them; AttemptError if it does not answer. The test pays for the calls.
-    """
-
-    default: str
-    names: tuple[str, ...]
-    ask: Callable[[str, Sequence[Message]], Awaitable[Trace]]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One answer, and the context in which it is scored.
-
-    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds.
-    `environment` is the complete environment of a judge's process, `withheld` the names of the
-    variables that were removed from it. `workspace` is the folder in which the agent worked and
-    `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
-    the user of the judges' processes, None for that of the action. `judges`
-    returns the targets that a program may call for an evaluator; AttemptError of kind
-    `configuration` if there is no judge. `judge_path` returns the path from which a judge runs for
-    a path in `root`."""
-
-    test: Test
-    trace: Trace
-    root: Path
-    timeout: float
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...]
-    ask: Ask
-    judges: Callable[[Evaluator], Judges]
-    workspace: Path | None = None
-    file_changes: str | None = None
-    user: ChildUser | None = None
-    judge_path: Callable[[Path], Path] = lambda path: path
-
-
-class EvaluatorOptions(EvaluatorTraits):
-    """The fields of one evaluator type. A subclass sets `type` and implements `evaluate`.
-
-    `aliases` are other names of the type (`-` and `_` are equal already). With `passes_fields`,
-    unknown fields are part of `config`. The loader builds the evaluators in `children_field`
-    first."""
-
-    type: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
-    passes_fields: ClassVar[bool] = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_type(cls, data: Any) -> Any:
-        # It chose this class.
-        is_object = isinstance(data, Mapping) and "type" in data
-        return {key: data[key] for key in data if key != "type"} if is_object else data
-
-    @abstractmethod
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """Scores one case; raises AttemptError if it could not be scored."""
-
-    def label(self) -> str:
-        """The operand in a generated name (`contains-DENIED`): the field `value` by default."""
-        value = getattr(self, "value", "")
-        return value if isinstance(value, str) else "-".join(value)
-
-    def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """Probable mistakes: the field, a phrase that follows its name, the advice."""
-        return ()
-
-    def files(self, folder: Folder) -> Sequence[NamedFile]:
-        """Files that these options name; their contents are part of the grading fingerprint."""
-        return ()
 
 
 def require(condition: Callable[[Any], object], problem: str) -> Callable[[Value], Value]:
@@ -118,20 +30,6 @@ def is_given(value: Any) -> bool:
     return value is not None
 
 
-def folder_of(info: ValidationInfo) -> Folder:
-    """The folder of the declaring file; TypeError if the options are validated without one."""
-    if not isinstance(info.context, Folder):
-        raise TypeError("these options are read with the folder of the declaring file")
-    return info.context
-
-
-def walk(evaluator: Evaluator) -> Iterator[Evaluator]:
-    """An evaluator and all evaluators inside it, at any depth, in suite order."""
-    yield evaluator
-    for child in evaluator.options.children():
-        yield from walk(child)
-
-
 def gate_path(name: str, inner: str) -> str:
     """The name of a gate inside the evaluator `name`; the evaluator's own if `inner` is empty."""
     return f"{name}/{inner}" if inner else name
@@ -146,9 +44,7 @@ async def run_evaluators(
 
 async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     """Runs one evaluator on one case and applies its negation and its gate."""
-    if not isinstance(evaluator.options, EvaluatorOptions):
-        raise TypeError(f"the options of {evaluator.name} are not those of an evaluator type")
-    name, threshold = evaluator.name, evaluator.threshold
+    name, threshold = evaluator.name, evaluator.gate_threshold
     result = partial(
         EvaluatorResult,
         name=name,
@@ -157,7 +53,7 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         required=threshold or False,
     )
     try:
-        score = await evaluator.options.evaluate(case, evaluator)
+        score = await evaluator.evaluate(case)
     except AttemptError as error:
         return result(score=None, error=ErrorInfo(kind=error.kind, message=error.sentence))
     value, hits, misses = score.value, score.hits, score.misses

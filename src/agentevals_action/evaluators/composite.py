@@ -14,13 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.evaluators.base import (
-    Case,
-    EvaluatorOptions,
-    is_given,
-    require,
-    run_evaluators,
-)
+from agentevals_action.evaluators.base import is_given, require, run_evaluators
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import (
@@ -30,7 +24,7 @@ from agentevals_action.model.result import (
     EvaluatorResult,
     Score,
 )
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.validation.file_model import (
     FileModel,
     ListOf,
@@ -139,7 +133,7 @@ def _have_unique_names(evaluators: Sequence[Evaluator]) -> bool:
     return len({evaluator.name for evaluator in evaluators}) == len(evaluators)
 
 
-class Composite(EvaluatorOptions):
+class Composite(Evaluator):
     """Several evaluators whose scores become one by `aggregator`; with `threshold`, 1 if enough of
     them pass, else 0."""
 
@@ -204,7 +198,7 @@ class Composite(EvaluatorOptions):
         inner = [(gate.name, gate.location) for child in self.evaluators for gate in child.gates]
         return (*own, *inner)
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The children's scores as one; a child that could not be scored makes this an error, and
         failed gates are kept."""
         weights, required = self.aggregator.weights, self.aggregator.required

@@ -20,12 +20,13 @@ from pydantic import (
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import dates
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
+from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json_objects import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location, location_of
+from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, Message, Mismatch, Test
+from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
 from agentevals_action.model.trace import text_of as message_text
 from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight
 from agentevals_action.model.validation.json_values import (
@@ -296,7 +297,7 @@ def _dates(comparison: Comparison, value: Any) -> tuple[datetime, ...]:
     return dates.read_dates(value, comparison.formats or ()) if isinstance(value, str) else ()
 
 
-class FieldAccuracy(EvaluatorOptions):
+class FieldAccuracy(Evaluator):
     """Compares fields of JSON in the output with those of `expected_output`; the score is the
     weighted share of fields that match."""
 
@@ -327,7 +328,7 @@ class FieldAccuracy(EvaluatorOptions):
                 mismatches.append(Mismatch(comparison.location, problem, advice))
         return mismatches
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The share of fields that match; AttemptError if there is nothing to compare with, or a
         pattern exceeds its time limit."""
         if mismatches := self.check(case.test):

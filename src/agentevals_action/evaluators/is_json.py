@@ -19,13 +19,13 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, is_given, require
+from agentevals_action.evaluators.base import is_given, require
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator
-from agentevals_action.model.validation.file_model import Steps, errors_at, spelled
+from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.validation.file_model import Steps, errors_at, folder_of, spelled
 from agentevals_action.model.validation.json_values import check_depth, parse_json, shown
 from agentevals_action.system.files.paths import Folder
 
@@ -52,7 +52,7 @@ _MAX_SCHEMA = 1_000_000  # bytes of a file
 _MAX_MISMATCHES = 10
 
 
-class IsJson(EvaluatorOptions):
+class IsJson(Evaluator):
     """Passes if the complete output is one JSON value, and matches `schema` if there is one; `NaN`
     and code fences are not JSON."""
 
@@ -99,11 +99,11 @@ class IsJson(EvaluatorOptions):
             self._contents = _read_schema(schema, self._file, folder)
         return self
 
-    def files(self, folder: Folder) -> Sequence[NamedFile]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The schema's file, if it is one."""
         return (NamedFile(folder.relative(self._file), "JSON schema"),) if self._file else ()
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the output is JSON that matches the schema, else 0; AttemptError if it is nested too
         deeply."""
         output = case.trace.output

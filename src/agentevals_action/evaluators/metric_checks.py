@@ -8,11 +8,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, ToolCall
+from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import spelled
+from agentevals_action.model.validation.file_model import spelled, spellings_of
 
 #: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
 EXPLORATION_TOOLS = frozenset({
@@ -105,7 +105,7 @@ def exploration_ratio(calls: Sequence[ToolCall] | None) -> float | None:
     return sum(name in EXPLORATION_TOOLS for name in names) / len(calls)
 
 
-class Latency(EvaluatorOptions):
+class Latency(Evaluator):
     """Passes if the agent took at most `threshold` milliseconds; an unknown duration is a miss."""
 
     type = "latency"
@@ -114,12 +114,12 @@ class Latency(EvaluatorOptions):
         "threshold", "max_ms", description="The longest time allowed, in milliseconds."
     )
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the duration is within the limit, else 0."""
         return score_checks(at_most("duration", case.trace.duration_ms, self.threshold, "ms"))
 
 
-class Cost(EvaluatorOptions):
+class Cost(Evaluator):
     """Passes if the answer cost at most `budget`; an unknown cost is a miss."""
 
     type = "cost"
@@ -128,20 +128,21 @@ class Cost(EvaluatorOptions):
         "budget", "max_usd", description="The highest cost allowed, in US dollars."
     )
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the cost is within the budget, else 0."""
         return score_checks(_cost_at_most(case.trace, self.budget))
 
 
 def _require_limit(schema: dict[str, Any]) -> None:
     tolerance = "exploration_tolerance"
-    limits = [name for name in schema["properties"] if name != tolerance]
+    others = {tolerance, *spellings_of(Evaluator)}
+    limits = [name for name in schema["properties"] if name not in others]
     schema["anyOf"] = [{"required": [name]} for name in limits]
     if tolerance in schema["properties"]:
         schema["dependencies"] = {tolerance: ["target_exploration_ratio"]}
 
 
-class TokenUsage(EvaluatorOptions):
+class TokenUsage(Evaluator):
     """Passes if the tokens are within every limit; unknown tokens are a miss."""
 
     model_config = ConfigDict(json_schema_extra=_require_limit)
@@ -163,14 +164,14 @@ class TokenUsage(EvaluatorOptions):
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
-        if all(value is None for _, value in self):
+        if not any(value is not None for value in self.own_fields().values()):
             raise ValueError(
                 "it has no limit, so it checks nothing; "
                 "write `max_total`, `max_input` or `max_output`"
             )
         return self
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if all limits hold, else 0."""
         trace = case.trace
         return score_checks(
@@ -182,7 +183,7 @@ class TokenUsage(EvaluatorOptions):
         )
 
 
-class ExecutionMetrics(EvaluatorOptions):
+class ExecutionMetrics(Evaluator):
     """Passes if every limit holds; a limit whose figure the trace lacks is a miss."""
 
     model_config = ConfigDict(json_schema_extra=_require_limit)
@@ -217,14 +218,14 @@ class ExecutionMetrics(EvaluatorOptions):
             raise ValueError(
                 "`exploration_tolerance` has no effect alone; add `target_exploration_ratio`"
             )
-        if all(value is None for _, value in self):
+        if not any(value is not None for value in self.own_fields().values()):
             raise ValueError(
                 "it has no limit, so it checks nothing; "
                 "write one, such as `max_tokens` or `max_duration_ms`"
             )
         return self
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if all limits hold, else 0; each is a hit or a miss."""
         trace, calls = case.trace, case.trace.made_calls
         tolerance = _TOLERANCE if self.exploration_tolerance is None else self.exploration_tolerance

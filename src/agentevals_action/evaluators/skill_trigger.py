@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
 from agentevals_action.evaluators.text_checks import TrimmedText, score_check
 from agentevals_action.formatting import quoted
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, ToolCall
+from agentevals_action.model.suite import Case, Evaluator
 
 #: The tools that open a skill, and the argument that names it.
 _ARGUMENTS = {"Skill": "skill", "Read": "file_path"}
 
 
-class SkillTrigger(EvaluatorOptions):
+class SkillTrigger(Evaluator):
     """Passes if the agent's first tool call opens the skill, or does not, as `should_trigger`
     asks."""
 
@@ -28,7 +28,7 @@ class SkillTrigger(EvaluatorOptions):
         default=True, description="`false` if the skill must not be opened first."
     )
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the first call is as it should be, else 0; unknown tool calls and a refused one are
         a miss either way."""
         name, calls = quoted(self.skill), case.trace.tool_calls

@@ -12,10 +12,10 @@ import regex
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
+from agentevals_action.evaluators.base import require
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.validation.file_model import ListOf
 
 #: Seconds after which a search is stopped and the pattern is an error.
@@ -46,13 +46,13 @@ def score_check(holds: bool, hit: str, miss: str) -> Score:
     return Score(1.0, hits=(hit,)) if holds else Score(0.0, misses=(miss,))
 
 
-class _ContainsCheck(EvaluatorOptions):
+class _ContainsCheck(Evaluator):
     ignore_case: ClassVar[bool] = False
     needs_all: ClassVar[bool] = True
 
     value: str | tuple[str, ...]
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the output contains all texts, or any of them, else 0; each text found is a hit."""
         texts = (self.value,) if isinstance(self.value, str) else self.value
         fold = str.casefold if self.ignore_case else str
@@ -116,14 +116,14 @@ class IContainsAll(ContainsAll):
     ignore_case = True
 
 
-class _TrimmedCheck(EvaluatorOptions):
+class _TrimmedCheck(Evaluator):
     holds: ClassVar[Callable[[str, str], bool]]
     #: The verb of a hit, and that of a miss.
     verbs: ClassVar[tuple[str, str]]
 
     value: str
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the check holds for the output and the text, both trimmed, else 0."""
         text = self.value.strip()
         holds = type(self).holds(case.trace.output.strip(), text)
@@ -162,7 +162,7 @@ class Equals(_TrimmedCheck):
     value: str = Field(description="The text that the output must equal.")
 
 
-class Regex(EvaluatorOptions):
+class Regex(Evaluator):
     """Passes if the regular expression is found anywhere in the output."""
 
     type = "regex"
@@ -193,7 +193,7 @@ class Regex(EvaluatorOptions):
         compile_pattern(value, info.data.get("flags", ""))
         return value
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """1 if the pattern is found, else 0; AttemptError if the search exceeds `TIME_LIMIT`."""
         output, pattern = case.trace.output, quoted(self.value)
         try:

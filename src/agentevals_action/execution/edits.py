@@ -25,16 +25,15 @@ def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
     found = (inside for test in suite.tests for inside in _walk(test.evaluators).values())
     # A judge that several tests share is read once.
     judges = {
-        (evaluator.location.path, evaluator.options): evaluator
-        for evaluator in found
-        if isinstance(evaluator.options, CodeJudge)
+        (judge.location.path, judge.script, judge.cwd): judge
+        for judge in found
+        if isinstance(judge, CodeJudge)
     }
     paths = (
         path.relative_to(suite.root).as_posix()
-        for (_, options), evaluator in judges.items()
-        if isinstance(options, CodeJudge)
-        for path in options.imported_files(
-            [suite.root / file.path for file in evaluator.files], suite.root
+        for judge in judges.values()
+        for path in judge.imported_files(
+            [suite.root / file.path for file in judge.files], suite.root
         )
     )
     return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
@@ -68,8 +67,8 @@ class _Side:
     def references(self) -> str:
         """The digest of what the evaluators compare an answer with."""
         references = self.describe.references(self.suite, self.test)
-        options = (evaluator.options for evaluator in _walk(self.test.evaluators).values())
-        if all(each.deterministic and not each.needs_judge() for each in options):
+        evaluators = _walk(self.test.evaluators).values()
+        if all(each.deterministic and not each.needs_judge() for each in evaluators):
             references = {"expected_output": references["expected_output"]}
         return digest(references, is_ordered=False)
 
@@ -142,7 +141,7 @@ def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Mapping[str, Eval
     found: dict[str, Evaluator] = {}
     for evaluator in evaluators:
         path = f"{above}{evaluator.name}"
-        found |= {path: evaluator, **_walk(evaluator.options.children(), f"{path}/")}
+        found |= {path: evaluator, **_walk(evaluator.children(), f"{path}/")}
     return found
 
 

@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators import base
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import Message
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.model.suite import Evaluator, Message, Suite, Test
+from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.workspace import Hook, Workspace
 from agentevals_action.targets.calls.description import (
@@ -44,10 +45,9 @@ class Fingerprints:
         self._watch, self._variables, self._tracked = tuple(watch), variables, tracked or {}
         self._files = FileDigests()
         self._targets: dict[tuple[Path, str, str], str] = {}
-        #: Evaluators that a suite declares for all its tests. The options are kept, because a key
-        #: has their id.
-        self._suite_evaluators: dict[tuple[Path, str, int, str, str], tuple[object, Any]] = {}
-        self._imported: dict[tuple[Path, str, tuple[Path, ...], CodeJudge], Sequence[Path]] = {}
+        #: Evaluators that a suite declares for all its tests.
+        self._suite_evaluators: dict[tuple[Path, str, Location, str, str], Any] = {}
+        self._imported: dict[tuple[Any, ...], Sequence[Path]] = {}
         #: Of each suite, what `watch` matches.
         self._watched: dict[tuple[Path, str], str] = {}
 
@@ -73,7 +73,7 @@ class Fingerprints:
             self._content(suite, file.path)
         for test in suite.tests:
             for evaluator in test.evaluators:
-                for inside in base.walk(evaluator):
+                for inside in evaluator.walk():
                     self._imports(suite, inside)
 
     # The three parts of a test
@@ -98,7 +98,7 @@ class Fingerprints:
     def agent(self, suite: Suite, test: Test) -> Any:
         """What answers: the target, the system messages, and the agent's own files."""
         agent = suite.agent_of(test)
-        evaluators = (inside for own in test.evaluators for inside in base.walk(own))
+        evaluators = (inside for own in test.evaluators for inside in own.walk())
         named = {
             *(file.path for file in test.files),
             *(file.path for evaluator in evaluators for file in evaluator.files),
@@ -134,21 +134,19 @@ class Fingerprints:
     def evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> dict[str, Any]:
         """An evaluator. The name counts, because it identifies gates. Of a file that the options
         name the content counts and not the path; of files next to it the name counts too."""
-        options = evaluator.options
         files = [
             (PurePosixPath(file.path).name, self._content(suite, file.path))
             for file in evaluator.files
         ]
         named: set[str] = set()
-        fields = options.model_dump(exclude={options.children_field})
         return {
             "name": evaluator.name,
             "type": evaluator.type,
             "weight": evaluator.weight,
-            "threshold": evaluator.threshold,
+            "threshold": evaluator.gate_threshold,
             "negate": evaluator.negate,
             "config": evaluator.config,
-            "options": _with_contents(fields, dict(files), named),
+            "options": _with_contents(evaluator.own_fields(), dict(files), named),
             "beside": sorted(file for file in files if file[0] not in named),
             "imports": sorted(
                 (PurePosixPath(path).name, self._content(suite, path))
@@ -156,14 +154,14 @@ class Fingerprints:
                 if not self._is_watched(suite, path)
             ),
             "judge": self._target_digest(suite, self.judge(suite, evaluator, agent)),
-            "evaluators": [self.evaluator(suite, inner, agent) for inner in options.children()],
+            "evaluators": [self.evaluator(suite, inner, agent) for inner in evaluator.children()],
         }
 
     def judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
         """The target that judges for an evaluator; None where it needs none, or there is none."""
-        if not evaluator.options.needs_judge():
+        if not evaluator.needs_judge():
             return None
-        name = suite.targets.judge(evaluator.target, agent.name if agent else None)
+        name = suite.targets.judge(evaluator.judge_name(), agent.name if agent else None)
         return suite.targets.get(name)
 
     def target(self, suite: Suite, target: Target) -> dict[str, Any]:
@@ -190,22 +188,25 @@ class Fingerprints:
     def _cached_evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
         if evaluator.origin != "suite":
             return self.evaluator(suite, evaluator, agent)
-        options, agent_name = evaluator.options, agent.name if agent else ""
-        key = (suite.root, suite.path, id(options), evaluator.name, agent_name)
+        key = (
+            suite.root,
+            suite.path,
+            evaluator.location,
+            evaluator.name,
+            agent.name if agent else "",
+        )
         if key not in self._suite_evaluators:
-            described = self.evaluator(suite, evaluator, agent)
-            self._suite_evaluators[key] = (options, described)
-        return self._suite_evaluators[key][1]
+            self._suite_evaluators[key] = self.evaluator(suite, evaluator, agent)
+        return self._suite_evaluators[key]
 
     def _imports(self, suite: Suite, evaluator: Evaluator) -> Sequence[str]:
         """The paths of the files that the evaluator's program imports or names."""
-        options = evaluator.options
-        if not isinstance(options, CodeJudge):
+        if not isinstance(evaluator, CodeJudge):
             return ()
         files = tuple(suite.root / file.path for file in evaluator.files)
-        key = (suite.root, evaluator.location.path, files, options)
+        key = (suite.root, evaluator.location.path, files, evaluator.script, evaluator.cwd)
         if key not in self._imported:
-            self._imported[key] = options.imported_files(files, suite.root)
+            self._imported[key] = evaluator.imported_files(files, suite.root)
             for path in self._imported[key]:
                 self._files.first(path)
         return [path.relative_to(suite.root).as_posix() for path in self._imported[key]]

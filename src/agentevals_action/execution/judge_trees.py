@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.system.files.tree_files import copy_tree
@@ -74,17 +73,17 @@ def needs_judge_tree(suite: Suite) -> bool:
     return any(
         (test.workspace is not None and test.workspace.template is not None)
         or any(
-            _runs_program(suite, test, inside) for each in test.evaluators for inside in walk(each)
+            _runs_program(suite, test, inside) for each in test.evaluators for inside in each.walk()
         )
         for test in suite.tests
     )
 
 
 def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
-    if isinstance(evaluator.options, CodeJudge):
+    if isinstance(evaluator, CodeJudge):
         return True
-    name = suite.targets.judge(evaluator.target, suite.target_of(test))
-    judge = suite.targets.get(name) if evaluator.options.needs_judge() else None
+    name = suite.targets.judge(evaluator.judge_name(), suite.target_of(test))
+    judge = suite.targets.get(name) if evaluator.needs_judge() else None
     return judge is not None and judge.options.runs_programs
 
 

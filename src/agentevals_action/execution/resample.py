@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import walk
 from agentevals_action.execution.conversations import select_tests
 from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import Key, SampleResult
@@ -18,16 +17,15 @@ def is_deterministic(suite: Suite, test: Test) -> bool:
     agent = suite.agent_of(test)
     if agent is None or not agent.options.deterministic:
         return False
-    inside = (inner for evaluator in test.evaluators for inner in walk(evaluator))
+    inside = (inner for evaluator in test.evaluators for inner in evaluator.walk())
     return all(_is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside)
 
 
 def _is_evaluator_deterministic(suite: Suite, agent: Target, evaluator: Evaluator) -> bool:
-    options = evaluator.options
-    if not options.needs_judge():
-        return options.deterministic
-    judge = suite.targets.get(suite.targets.judge(evaluator.target, agent.name))
-    return options.asks_judge and judge is not None and judge.options.deterministic
+    if not evaluator.needs_judge():
+        return evaluator.deterministic
+    judge = suite.targets.get(suite.targets.judge(evaluator.judge_name(), agent.name))
+    return evaluator.asks_judge and judge is not None and judge.options.deterministic
 
 
 class Resampler:

@@ -18,8 +18,9 @@ from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.formatting import quoted
+from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.model.suite import Evaluator, Message, Suite, Test
+from agentevals_action.model.suite import Case, Evaluator, Judges, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Spending, total_spending
@@ -265,10 +266,10 @@ class Runner:
         """The scores of an agent's work."""
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
-            judge, own = _judge(sample, evaluator), evaluator.options.judge_temperature()
+            judge, own = _judge(sample, evaluator), evaluator.judge_temperature()
             return (await self._call_judge(sample, judge, messages, temperature=own)).output
 
-        case = evaluators.Case(
+        case = Case(
             test=sample.test,
             trace=work.trace,
             root=sample.suite.root,
@@ -290,7 +291,7 @@ class Runner:
             raise sample.not_stored[0]
         return sample_result(work, results, total_spending(sample.spent))
 
-    def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
+    def _judges(self, sample: _Sample, evaluator: Evaluator) -> Judges:
         asked: Counter[str] = Counter()
 
         async def ask(name: str, messages: Sequence[Message]) -> Trace:
@@ -305,7 +306,7 @@ class Runner:
                 raise
 
         names = tuple(sorted(sample.suite.targets.targets))
-        return evaluators.Judges(_judge(sample, evaluator).name, names, ask)
+        return Judges(_judge(sample, evaluator).name, names, ask)
 
     async def _call_judge(
         self,
@@ -368,7 +369,7 @@ def _about_reply(trace: Trace) -> Iterator[str]:
 
 def _judge(sample: _Sample, evaluator: Evaluator) -> Target:
     suite = sample.suite
-    name = suite.targets.judge(evaluator.target, suite.target_of(sample.test))
+    name = suite.targets.judge(evaluator.judge_name(), suite.target_of(sample.test))
     return _target(suite, name, "judge")
 
 

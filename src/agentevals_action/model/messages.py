@@ -1,20 +1,282 @@
-"""Messages from and to their wire forms: the specification's, AgentV's, and plain text."""
+"""Messages as a suite has them, and their wire forms: the specification's and AgentV's."""
 
+import base64
+import binascii
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
 
-from agentevals_action.model.suite import (
-    Block,
-    BlockType,
-    Message,
-    Role,
-    ToolCall,
-    decode_arguments,
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
 )
 
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.validation.file_model import (
+    Computed,
+    FileModel,
+    ListOf,
+    NonEmpty,
+    check_fields,
+    errors_at,
+    expected,
+    folder_of,
+    spelled,
+)
+
+Role = Literal["system", "user", "assistant", "tool"]
+BlockType = Literal["text", "file", "image", "json"]
 ROLES: tuple[str, ...] = get_args(Role)
 BLOCK_TYPES: tuple[str, ...] = get_args(BlockType)
+
+_MAX_FILE = 40_000_000  # bytes
+#: First bytes of the image formats that models accept.
+_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
+#: A dataclass that is read from a file: objects are read, and nothing else is converted.
+_RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One part of a message. `path` is the absolute file of a `file` or an `image` (None for an
+    inline base64 image), and `data` its content when the suite was loaded."""
+
+    __pydantic_config__ = _RECORD
+    noun = "block"
+
+    type: Annotated[BlockType, Field(description="The type of `value`.")]
+    value: Annotated[
+        Any,
+        spelled(
+            "value",
+            "text",
+            description="The text; the path of a file; the path or base64 data of an image; or "
+            "JSON data.",
+        ),
+    ]
+    path: Computed[Path | None] = None
+    data: Computed[bytes] = field(default=b"", repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            raise expected("a block, as `{type: text, value: …}`")
+        return check_fields(cls, value, info)
+
+    @model_validator(mode="after")
+    def _find_file(self, info: ValidationInfo) -> "Block":
+        if self.type == "json" or info.context is None:
+            return self
+        if not isinstance(self.value, str):
+            raise errors_at({("value",): expected("a text")})
+        if self.type == "text" or (self.type == "image" and _is_inline_image(self.value)):
+            return self
+        try:
+            folder = folder_of(info)
+            path = folder.file(self.value)
+            return replace(
+                self, path=path, data=folder.read(path, f"the file {self.value!r}", _MAX_FILE)
+            )
+        except ValueError as error:
+            advice = (
+                "write the path of a file, from the folder of this one"
+                if self.type == "file"
+                else "write a path, or base64 data of an image"
+            )
+            raise errors_at({("value",): f"{error}; {advice}"}) from None
+
+
+def _is_inline_image(value: str) -> bool:
+    """Whether an image's value is a `data:` URI, or base64 of a known format."""
+    if value.startswith("data:"):
+        return True
+    compact = "".join(value.split())
+    try:
+        head = base64.b64decode(compact[:64], validate=True)
+        base64.b64decode(compact, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return head.startswith(_IMAGE_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown.
+    `refused`: the agent was not permitted to make the call, so that it was not made."""
+
+    name: str
+    arguments: Any = None
+    output: Any = None
+    id: str | None = None
+    duration_ms: float | None = None
+    refused: bool = False
+
+
+class ToolFunction(FileModel):
+    """The function of a tool call."""
+
+    noun = "`function`"
+
+    name: NonEmpty = Field(description="Name of the function.")
+    arguments: str = Field(default="", description="The arguments as a string of JSON.")
+
+
+class ToolCallEntry(FileModel):
+    """A tool call in a file, in the specification's form (`function`) or AgentV's (`tool`)."""
+
+    noun = "tool call"
+
+    id: str | None = Field(default=None, description="Identifier that a tool message refers to.")
+    type: Literal["function"] = Field(default="function", description="Always `function`.")
+    function: ToolFunction | None = Field(default=None, description="The function that was called.")
+    tool: NonEmpty | None = Field(default=None, description="AgentV's form: name of the tool.")
+    input: Any = Field(default=None, description="AgentV's form: the arguments.")
+    output: Any = Field(default=None, description="AgentV's form: the result of the tool.")
+    duration_ms: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="AgentV's form: the duration of the call in milliseconds."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_name(self) -> Self:
+        self.call()
+        return self
+
+    def call(self) -> ToolCall:
+        """The call with its arguments decoded; ValueError if it names no tool."""
+        if self.function is not None:
+            name, arguments = self.function.name, decode_arguments(self.function.arguments)
+        elif self.tool is not None:
+            name, arguments = self.tool, self.input
+        else:
+            raise ValueError("a tool call has function.name or tool")
+        return ToolCall(name, arguments, self.output, self.id, self.duration_ms)
+
+
+def decode_arguments(arguments: Any) -> Any:
+    """The arguments in a string of JSON; ValueError for other text."""
+    if not isinstance(arguments, str):
+        return arguments
+    if not arguments.strip():
+        return {}
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        raise ValueError("a tool call's function.arguments is a string of JSON") from None
+
+
+_CALLS: TypeAdapter[tuple[ToolCallEntry, ...]] = TypeAdapter(
+    ListOf[ToolCallEntry], config=ConfigDict(defer_build=True)
+)
+
+
+def _read_calls(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """The calls of a file; those of a stored trace as they are."""
+    if info.context is None:
+        return handler(value)
+    return tuple(entry.call() for entry in _CALLS.validate_python(value, context=info.context))
+
+
+def _read_blocks(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [{"type": "json", "value": value}]
+    if isinstance(value, str | list):
+        return value
+    raise expected("a text or a list of blocks")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message; a string content in the file is kept as a string, blocks as a tuple."""
+
+    __pydantic_config__ = _RECORD
+    noun = "message"
+
+    role: Annotated[Role, Field(description="The author of the message.")]
+    content: Annotated[
+        str | tuple[Block, ...],
+        BeforeValidator(
+            _read_blocks, json_schema_input_type=str | list[Block] | dict[str, Any] | None
+        ),
+        Field(description="A text, or a list of blocks."),
+    ]
+    name: Annotated[str | None, Field(description="Name of the tool, on tool messages.")] = None
+    tool_call_id: Annotated[
+        str | None, Field(description="The tool call that a tool message answers.")
+    ] = None
+    tool_calls: Annotated[
+        tuple[ToolCall, ...],
+        WrapValidator(_read_calls, json_schema_input_type=list[ToolCallEntry]),
+        Field(description="Tools that an assistant called."),
+    ] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, Mapping):
+            raise expected("a message, as `{role: user, content: …}`")
+        read = check_fields(cls, value, info)
+        if read.get("content") is not None:
+            return read
+        if not read.get("tool_calls"):
+            raise ValueError("this message has no `content`; write a text or a list of blocks")
+        return {**read, "content": ""}
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks; a string is one of text."""
+        return (Block("text", self.content),) if isinstance(self.content, str) else self.content
+
+
+def _read_messages(role: Role) -> Callable[[Any], Any]:
+    """Converts the short forms: a text, or JSON data, is one message of `role`."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str) or (isinstance(value, Mapping) and not is_message(value)):
+            return [{"role": role, "content": value}]
+        if isinstance(value, Mapping):
+            return [value]
+        if isinstance(value, tuple) or (isinstance(value, list) and value):
+            return value
+        raise expected("a text, an object, or a list of messages")
+
+    return read
+
+
+def is_message(data: Mapping[str, Any]) -> bool:
+    """Whether an object is a message, and not JSON data."""
+    return data.get("role") in get_args(Role)
+
+
+_MESSAGES = str | dict[str, Any] | Annotated[list[Message], Field(min_length=1)]
+Question = Annotated[
+    ListOf[Message],
+    BeforeValidator(_read_messages("user"), json_schema_input_type=_MESSAGES),
+]
+Answer = Annotated[
+    ListOf[Message],
+    BeforeValidator(_read_messages("assistant"), json_schema_input_type=_MESSAGES),
+]
+
+
+def named_files(messages: Iterable[Message], root: Path) -> tuple[NamedFile, ...]:
+    """The files that messages name, relative to the repository at `root`."""
+    return tuple(
+        NamedFile(
+            block.path.relative_to(root).as_posix(), "image" if block.type == "image" else "file"
+        )
+        for message in messages
+        for block in (message.content if isinstance(message.content, tuple) else ())
+        if block.path is not None
+    )
 
 
 def read_message(data: Any) -> Message:

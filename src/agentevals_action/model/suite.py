@@ -1,47 +1,39 @@
 """The nouns of a suite: messages, evaluators, tests and the suite itself. They are read from a file
 in every dialect, and the whole program uses them."""
 
-import base64
-import binascii
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
-    TypeAdapter,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     field_validator,
-    model_validator,
 )
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
+from agentevals_action.model.messages import Answer, Message, Question
+from agentevals_action.model.result import Score
 from agentevals_action.model.target import Target, TargetTable
+from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
     Computed,
     FileModel,
     ListOf,
     NonEmpty,
     Weight,
-    check_fields,
-    errors_at,
-    expected,
-    folder_of,
     spelled,
 )
 from agentevals_action.model.workspace import Workspace
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.isolation import ChildUser
 
-Role = Literal["system", "user", "assistant", "tool"]
-BlockType = Literal["text", "file", "image", "json"]
 Origin = Literal["test", "rubrics", "suite", "default"]
 
 #: The longest name that tables and titles of checks show completely.
@@ -50,11 +42,6 @@ MAX_NAME = 64
 REQUIRED_SCORE = 0.8
 
 _NAME_PATTERN = r"^[a-z][a-z0-9]*(-+[a-z0-9]+)*$"
-_MAX_FILE = 40_000_000  # bytes
-#: First bytes of the image formats that models accept.
-_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
-#: A dataclass that is read from a file: objects are read, and nothing else is converted.
-_RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True)
 
 Seconds = Annotated[float, Field(ge=1, le=3600)]
 
@@ -70,241 +57,6 @@ def _empty_if_none(value: Any) -> Any:
 
 #: Data of the user's own.
 Data = Annotated[dict[str, Any], BeforeValidator(_empty_if_none)]
-
-
-@dataclass(frozen=True)
-class Block:
-    """One part of a message. `path` is the absolute file of a `file` or an `image` (None for an
-    inline base64 image), and `data` its content when the suite was loaded."""
-
-    __pydantic_config__ = _RECORD
-    noun = "block"
-
-    type: Annotated[BlockType, Field(description="The type of `value`.")]
-    value: Annotated[
-        Any,
-        spelled(
-            "value",
-            "text",
-            description="The text; the path of a file; the path or base64 data of an image; or "
-            "JSON data.",
-        ),
-    ]
-    path: Computed[Path | None] = None
-    data: Computed[bytes] = field(default=b"", repr=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_fields(cls, value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, Mapping):
-            raise expected("a block, as `{type: text, value: …}`")
-        return check_fields(cls, value, info)
-
-    @model_validator(mode="after")
-    def _find_file(self, info: ValidationInfo) -> "Block":
-        if self.type == "json" or info.context is None:
-            return self
-        if not isinstance(self.value, str):
-            raise errors_at({("value",): expected("a text")})
-        if self.type == "text" or (self.type == "image" and _is_inline_image(self.value)):
-            return self
-        try:
-            folder = folder_of(info)
-            path = folder.file(self.value)
-            return replace(
-                self, path=path, data=folder.read(path, f"the file {self.value!r}", _MAX_FILE)
-            )
-        except ValueError as error:
-            advice = (
-                "write the path of a file, from the folder of this one"
-                if self.type == "file"
-                else "write a path, or base64 data of an image"
-            )
-            raise errors_at({("value",): f"{error}; {advice}"}) from None
-
-
-def _is_inline_image(value: str) -> bool:
-    """Whether an image's value is a `data:` URI, or base64 of a known format."""
-    if value.startswith("data:"):
-        return True
-    compact = "".join(value.split())
-    try:
-        head = base64.b64decode(compact[:64], validate=True)
-        base64.b64decode(compact, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return head.startswith(_IMAGE_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown.
-    `refused`: the agent was not permitted to make the call, so that it was not made."""
-
-    name: str
-    arguments: Any = None
-    output: Any = None
-    id: str | None = None
-    duration_ms: float | None = None
-    refused: bool = False
-
-
-class ToolFunction(FileModel):
-    """The function of a tool call."""
-
-    noun = "`function`"
-
-    name: NonEmpty = Field(description="Name of the function.")
-    arguments: str = Field(default="", description="The arguments as a string of JSON.")
-
-
-class ToolCallEntry(FileModel):
-    """A tool call in a file, in the specification's form (`function`) or AgentV's (`tool`)."""
-
-    noun = "tool call"
-
-    id: str | None = Field(default=None, description="Identifier that a tool message refers to.")
-    type: Literal["function"] = Field(default="function", description="Always `function`.")
-    function: ToolFunction | None = Field(default=None, description="The function that was called.")
-    tool: NonEmpty | None = Field(default=None, description="AgentV's form: name of the tool.")
-    input: Any = Field(default=None, description="AgentV's form: the arguments.")
-    output: Any = Field(default=None, description="AgentV's form: the result of the tool.")
-    duration_ms: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="AgentV's form: the duration of the call in milliseconds."
-    )
-
-    @model_validator(mode="after")
-    def _has_a_name(self) -> Self:
-        self.call()
-        return self
-
-    def call(self) -> ToolCall:
-        """The call with its arguments decoded; ValueError if it names no tool."""
-        if self.function is not None:
-            name, arguments = self.function.name, decode_arguments(self.function.arguments)
-        elif self.tool is not None:
-            name, arguments = self.tool, self.input
-        else:
-            raise ValueError("a tool call has function.name or tool")
-        return ToolCall(name, arguments, self.output, self.id, self.duration_ms)
-
-
-def decode_arguments(arguments: Any) -> Any:
-    """The arguments in a string of JSON; ValueError for other text."""
-    if not isinstance(arguments, str):
-        return arguments
-    if not arguments.strip():
-        return {}
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        raise ValueError("a tool call's function.arguments is a string of JSON") from None
-
-
-_CALLS: TypeAdapter[tuple[ToolCallEntry, ...]] = TypeAdapter(
-    ListOf[ToolCallEntry], config=ConfigDict(defer_build=True)
-)
-
-
-def _read_calls(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """The calls of a file; those of a stored trace as they are."""
-    if info.context is None:
-        return handler(value)
-    return tuple(entry.call() for entry in _CALLS.validate_python(value, context=info.context))
-
-
-def _read_blocks(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return [{"type": "json", "value": value}]
-    if isinstance(value, str | list):
-        return value
-    raise expected("a text or a list of blocks")
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message; a string content in the file is kept as a string, blocks as a tuple."""
-
-    __pydantic_config__ = _RECORD
-    noun = "message"
-
-    role: Annotated[Role, Field(description="The author of the message.")]
-    content: Annotated[
-        str | tuple[Block, ...],
-        BeforeValidator(
-            _read_blocks, json_schema_input_type=str | list[Block] | dict[str, Any] | None
-        ),
-        Field(description="A text, or a list of blocks."),
-    ]
-    name: Annotated[str | None, Field(description="Name of the tool, on tool messages.")] = None
-    tool_call_id: Annotated[
-        str | None, Field(description="The tool call that a tool message answers.")
-    ] = None
-    tool_calls: Annotated[
-        tuple[ToolCall, ...],
-        WrapValidator(_read_calls, json_schema_input_type=list[ToolCallEntry]),
-        Field(description="Tools that an assistant called."),
-    ] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_fields(cls, value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, Mapping):
-            raise expected("a message, as `{role: user, content: …}`")
-        read = check_fields(cls, value, info)
-        if read.get("content") is not None:
-            return read
-        if not read.get("tool_calls"):
-            raise ValueError("this message has no `content`; write a text or a list of blocks")
-        return {**read, "content": ""}
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks; a string is one of text."""
-        return (Block("text", self.content),) if isinstance(self.content, str) else self.content
-
-
-def _read_messages(role: Role) -> Callable[[Any], Any]:
-    """Converts the short forms: a text, or JSON data, is one message of `role`."""
-
-    def read(value: Any) -> Any:
-        if isinstance(value, str) or (isinstance(value, Mapping) and not is_message(value)):
-            return [{"role": role, "content": value}]
-        if isinstance(value, Mapping):
-            return [value]
-        if isinstance(value, tuple) or (isinstance(value, list) and value):
-            return value
-        raise expected("a text, an object, or a list of messages")
-
-    return read
-
-
-def is_message(data: Mapping[str, Any]) -> bool:
-    """Whether an object is a message, and not JSON data."""
-    return data.get("role") in get_args(Role)
-
-
-_MESSAGES = str | dict[str, Any] | Annotated[list[Message], Field(min_length=1)]
-Question = Annotated[
-    ListOf[Message],
-    BeforeValidator(_read_messages("user"), json_schema_input_type=_MESSAGES),
-]
-Answer = Annotated[
-    ListOf[Message],
-    BeforeValidator(_read_messages("assistant"), json_schema_input_type=_MESSAGES),
-]
-
-
-def named_files(messages: Iterable[Message], root: Path) -> tuple[NamedFile, ...]:
-    """The files that messages name, relative to the repository at `root`."""
-    return tuple(
-        NamedFile(
-            block.path.relative_to(root).as_posix(), "image" if block.type == "image" else "file"
-        )
-        for message in messages
-        for block in (message.content if isinstance(message.content, tuple) else ())
-        if block.path is not None
-    )
 
 
 @dataclass(frozen=True)
@@ -326,43 +78,49 @@ class Mismatch:
     advice: str
 
 
-class EvaluatorTraits(FileModel):
-    """The properties of an evaluator that the options of its type declare.
+#: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
+#: kind `judge` or `timeout`.
+Ask = Callable[["Evaluator", Sequence[Message]], Awaitable[str]]
 
-    `deterministic` types give the same score for the same answer. With `asks_judge`, the common
-    field `target` names a judge. `children_field` is the field that holds other evaluators."""
 
-    noun = "evaluator"
+@dataclass(frozen=True)
+class Judges:
+    """The targets that the program of a code judge may call.
 
-    deterministic: ClassVar[bool] = True
-    asks_judge: ClassVar[bool] = False
-    children_field: ClassVar[str] = ""
+    `default` is the name of the evaluator's judge, `names` are all targets of the suite. `ask`
+    sends messages to one of them; AttemptError if it does not answer. The test pays for the calls.
+    """
 
-    def needs_judge(self) -> bool:
-        """Whether these options need a judge target."""
-        return self.asks_judge
+    default: str
+    names: tuple[str, ...]
+    ask: Callable[[str, Sequence[Message]], Awaitable[Trace]]
 
-    def judge_temperature(self) -> float | None:
-        """The temperature that the judge is asked with; None for the target's own."""
-        return None
 
-    def missing_script(self) -> Path | None:
-        """The program or script that these options run as a file and that does not exist."""
-        return None
+@dataclass(frozen=True)
+class Case:
+    """One answer, and the context in which it is scored.
 
-    def check(self, test: "Test") -> Sequence[Mismatch]:  # noqa: ARG002  # of the interface
-        """Reasons why these options, not those of inner evaluators, do not fit a test."""
-        return ()
+    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds.
+    `environment` is the complete environment of a judge's process, `withheld` the names of the
+    variables that were removed from it. `workspace` is the folder in which the agent worked and
+    `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
+    the user of the judges' processes, None for that of the action. `judges`
+    returns the targets that a program may call for an evaluator; AttemptError of kind
+    `configuration` if there is no judge. `judge_path` returns the path from which a judge runs for
+    a path in `root`."""
 
-    def children(self) -> Sequence["Evaluator"]:
-        """The evaluators directly inside this one, in suite order."""
-        return ()
-
-    def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """Gates inside this evaluator: the name below it, and the location where it is known.
-
-        An empty name is the evaluator itself, if it can fail the test without `required`."""
-        return ()
+    test: "Test"
+    trace: Trace
+    root: Path
+    timeout: float
+    environment: Mapping[str, str]
+    withheld: tuple[str, ...]
+    ask: Ask
+    judges: Callable[["Evaluator"], Judges]
+    workspace: Path | None = None
+    file_changes: str | None = None
+    user: ChildUser | None = None
+    judge_path: Callable[[Path], Path] = lambda path: path
 
 
 def _read_required(value: Any) -> Any:
@@ -372,13 +130,29 @@ def _read_required(value: Any) -> Any:
 
 
 class Evaluator(FileModel):
-    """One evaluator: the fields that all types have in common, and the type's own in `options`.
+    """One evaluator: the fields that all types have in common.
+
+    Each type is a subclass, which adds its own fields and implements `evaluate`. `aliases` are
+    other names of the `type` (`-` and `_` are equal already). `deterministic` types give the same
+    score for the same answer. With `asks_judge`, the field `target` names a judge.
+    `children_field` is the field that holds other evaluators, which the loader builds first. With
+    `passes_fields`, unknown fields are part of `config`.
 
     `location` is that of its entry, `target_location` that of its judge's name. `gates` are its own
-    gate (when it is one) and those inside it. `files` are what its options name."""
+    gate (when it is one) and those inside it. `files` are those that it names."""
 
     noun = "evaluator"
 
+    type: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    deterministic: ClassVar[bool] = True
+    asks_judge: ClassVar[bool] = False
+    children_field: ClassVar[str] = ""
+    passes_fields: ClassVar[bool] = False
+
+    written_type: str = spelled(
+        "type", default="", description="The type of evaluator; `-` and `_` are equal in it."
+    )
     name: NonEmpty = Field(
         default="",
         description="Shown in results and gates; made from type and value when missing.",
@@ -399,24 +173,79 @@ class Evaluator(FileModel):
     )
     negate: bool = Field(default=False, description="Turns the score into 1 - score.")
     config: Data = Field(default={}, description="Passed on to the evaluator as it is.")
-    target: NonEmpty | None = Field(default=None, description="Name of the target that judges.")
 
-    type: Computed[str] = ""
-    options: Computed[EvaluatorTraits] = EvaluatorTraits()
     origin: Computed[Origin] = "test"
     location: Computed[Location] = Location("")
     target_location: Computed[Location | None] = None
     gates: Computed[tuple[Gate, ...]] = ()
     files: Computed[tuple[NamedFile, ...]] = ()
 
+    @abstractmethod
+    async def evaluate(self, case: Case) -> Score:
+        """Scores one case; raises AttemptError if it could not be scored."""
+
     @property
-    def threshold(self) -> float | None:
+    def gate_threshold(self) -> float | None:
         """The score (0-1) that it must reach as a gate, None when it is none."""
         if self.required is None or self.required is False:
             return None
         if self.required is True:
             return self.min_score if self.min_score is not None else REQUIRED_SCORE
         return self.required
+
+    def own_fields(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
+        """The fields of its type as data, without other evaluators."""
+        common = {*Evaluator.model_fields, self.children_field}
+        return self.model_dump(exclude=common, exclude_defaults=exclude_defaults)
+
+    def label(self) -> str:
+        """The operand in a generated name (`contains-DENIED`): the field `value` by default."""
+        value = getattr(self, "value", "")
+        return value if isinstance(value, str) else "-".join(value)
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """Probable mistakes: the field, a phrase that follows its name, the advice."""
+        return ()
+
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:  # noqa: ARG002  # for subclasses
+        """Files that it names; their contents are part of the grading fingerprint."""
+        return ()
+
+    def missing_script(self) -> Path | None:
+        """The program or script that it runs as a file and that does not exist."""
+        return None
+
+    def check(self, test: "Test") -> Sequence[Mismatch]:  # noqa: ARG002  # for subclasses
+        """Reasons why it, not an evaluator inside it, does not fit a test."""
+        return ()
+
+    def needs_judge(self) -> bool:
+        """Whether it needs a judge target."""
+        return self.asks_judge
+
+    def judge_name(self) -> str | None:
+        """Name of the target that judges, if it names one."""
+        return None
+
+    def judge_temperature(self) -> float | None:
+        """The temperature that the judge is asked with; None for the target's own."""
+        return None
+
+    def children(self) -> Sequence["Evaluator"]:
+        """The evaluators directly inside this one, in suite order."""
+        return ()
+
+    def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
+        """Gates inside this evaluator: the name below it, and the location where it is known.
+
+        An empty name is the evaluator itself, if it can fail the test without `required`."""
+        return ()
+
+    def walk(self) -> Iterator["Evaluator"]:
+        """This evaluator and all inside it, at any depth, in suite order."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
 
 
 _EVALUATORS = Annotated[

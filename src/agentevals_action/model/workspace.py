@@ -20,7 +20,6 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.validation.file_model import (
     Computed,
-    DeclaringFolder,
     FileModel,
     ListOf,
     NonEmpty,
@@ -29,6 +28,7 @@ from agentevals_action.model.validation.file_model import (
     folder_of,
     spelled,
 )
+from agentevals_action.system.files.paths import Folder
 
 Reset = Literal["none", "fast", "strict"]
 HookName = Literal["before_all", "before_each", "after_each", "after_all"]
@@ -198,7 +198,7 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
         raise ValueError(f"{error}; {advice}") from None
 
 
-def _local_source(text: str, folder: DeclaringFolder) -> Path:
+def _local_source(text: str, folder: Folder) -> Path:
     """The folder of a repository below the root of this one."""
     path = folder.resolve(text)
     if not path.is_dir():

@@ -2,13 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
-from agentevals_action.evaluators.base import EvaluatorOptions, gate_path
+from agentevals_action.evaluators.base import gate_path
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.files import NamedFile
@@ -96,7 +95,7 @@ class EvaluatorReader:
         entry = self.reader.without(data, *(key for key in data if key != "rubrics"))
         valid = self.reader.validate(EVALUATORS_BY_NAME["rubric"], entry)
         location = self.reader.positions.value(data, "rubrics")
-        return (self._evaluator(Evaluator(name="rubrics"), valid, location),) if valid else ()
+        return (self._located(valid, location, name="rubrics"),) if valid else ()
 
     def _read_one(self, written: Any, location: Location) -> Evaluator | None:
         reader = self.reader
@@ -105,67 +104,50 @@ class EvaluatorReader:
             reader.error(location, problem, "write an object with a `type`")
             return None
         entry = self._with_program(written)
-        options = _options_of(entry, reader)
-        if options is None:
+        model = _type_of(entry, reader)
+        if model is None:
             return None
-        passed = _passed_fields(entry, options)
-        refused = _refused_value(entry, reader)
-        names = _names(options)
-        data = reader.known_fields(
-            reader.without(entry, "type", *passed, *refused), names, "evaluator"
-        )
+        passed = _passed_fields(entry, model)
+        data = reader.without(entry, *passed, *_refused_value(entry, reader))
         before = reader.diagnostics.error_count
-        children = self._read_children(entry, options)
+        children = self._read_children(entry, model)
         # Names in an aggregator cannot be checked where a child is invalid.
-        skipped = options.children_field if reader.diagnostics.error_count > before else ""
-        own_names = spellings_of(options)
-        shared = reader.without(data, *own_names)
-        lists = [key for key in data if key in EVALUATOR_LISTS]
-        own = reader.without(data, *shared, *lists)
-        if lists and not skipped:
-            own[lists[0]] = children
-        common = reader.validate(Evaluator, shared)
-        own["type"] = entry["type"]
-        valid = reader.validate(options, own, skipped)
-        if common is None or valid is None:
+        skipped = model.children_field if reader.diagnostics.error_count > before else ""
+        if lists := [key for key in data if model.children_field and key in EVALUATOR_LISTS]:
+            data = reader.without(data, *lists)
+            if not skipped:
+                data[lists[0]] = children
+        evaluator = reader.validate(model, data, skipped)
+        if evaluator is None:
             return None
-        keys = {names[key]: key for key in reversed(data)}
-        for name, problem, advice in valid.warnings():
+        names = spellings_of(model)
+        keys = {names[key]: key for key in reversed(data) if key in names}
+        for name, problem, advice in evaluator.warnings():
             reader.warn(
                 reader.positions.value(data, keys[name]), f"`{keys[name]}` {problem}", advice
             )
-        self._check_gate(common, valid, data)
+        self._check_gate(evaluator, data)
         changes: dict[str, Any] = {}
-        if not common.name:
-            label = " ".join(valid.label().split())
-            generated = f"{valid.type}-{label}" if label else valid.type
+        if not evaluator.name:
+            label = " ".join(evaluator.label().split())
+            generated = f"{evaluator.type}-{label}" if label else evaluator.type
             changes["name"] = generated[:_GENERATED_NAME].rstrip()
         if passed:
-            changes["config"] = {**passed, **common.config}
-        if common.target is not None:
+            changes["config"] = {**passed, **evaluator.config}
+        if evaluator.judge_name() is not None:
             changes["target_location"] = reader.positions.value(data, "target")
-        return self._evaluator(common, valid, reader.positions.of(entry), **changes)
+        return self._located(evaluator, reader.positions.of(entry), **changes)
 
-    def _evaluator(
-        self, common: Evaluator, options: EvaluatorOptions, location: Location, **changes: Any
-    ) -> Evaluator:
-        """The evaluator with what the loader knows about it, and other changes."""
+    def _located(self, evaluator: Evaluator, location: Location, **changes: Any) -> Evaluator:
+        """The evaluator with its location and its files, and other changes."""
         files: tuple[NamedFile, ...] = ()
         try:
-            files = tuple(options.files(self.reader))
+            files = tuple(evaluator.named_files(self.reader))
         except (OSError, ValueError) as error:
             problem = f"a file of this evaluator cannot be used: {error}"
             self.reader.error(location, problem, "name a file of the repository")
-        return common.model_copy(
-            update={
-                "type": options.type,
-                "options": options,
-                "origin": self.origin,
-                "location": location,
-                "files": files,
-                **changes,
-            }
-        )
+        update = {"origin": self.origin, "location": location, "files": files, **changes}
+        return evaluator.model_copy(update=update)
 
     def _with_program(self, entry: dict[str, Any]) -> dict[str, Any]:
         """An evaluator of a type of the repository's own, as the program that it stands for: the
@@ -190,23 +172,19 @@ class EvaluatorReader:
                     return program
         return entry
 
-    def _read_children(
-        self, entry: dict[str, Any], options: type[EvaluatorOptions]
-    ) -> list[Evaluator]:
+    def _read_children(self, entry: dict[str, Any], model: type[Evaluator]) -> list[Evaluator]:
         """The evaluators inside, with unique names and their gates."""
-        if not options.children_field:
+        if not model.children_field:
             return []
         lists = [key for key in entry if key in EVALUATOR_LISTS]
         entries = (child for key in lists for child in _listed(entry, key, self.reader))
         return list(resolve_evaluators([(self.origin, self.read(entries))], None))
 
-    def _check_gate(
-        self, common: Evaluator, options: EvaluatorOptions, data: dict[str, Any]
-    ) -> None:
+    def _check_gate(self, evaluator: Evaluator, data: dict[str, Any]) -> None:
         """Reports thresholds that differ or have no effect, and a gate that is negated."""
-        reader, required, least = self.reader, common.required, common.min_score
+        reader, required, least = self.reader, evaluator.required, evaluator.min_score
         location = reader.positions.key(data, "min_score")
-        if common.negate and options.inner_gates():
+        if evaluator.negate and evaluator.inner_gates():
             problem = "an evaluator with a gate inside cannot be negated"
             advice = "remove `negate`, or the gate"
             reader.error(reader.positions.key(data, "negate"), problem, advice)
@@ -220,31 +198,16 @@ class EvaluatorReader:
 
 def default_judge(folder: Folder, location: Location) -> Evaluator:
     """The judge that scores `criteria` where a suite declares nothing."""
-    options = EVALUATORS_BY_NAME["llm_judge"].model_validate({}, context=folder)
-    return Evaluator(
-        name="criteria",
-        type=options.type,
-        options=options,
-        origin="default",
-        location=location,
-    )
+    judge = EVALUATORS_BY_NAME["llm_judge"].model_validate({"name": "criteria"}, context=folder)
+    return judge.model_copy(update={"origin": "default", "location": location})
 
 
-@cache
-def _names(options: type[EvaluatorOptions]) -> Mapping[str, str]:
-    """The fields of one type of evaluator, its own and the common ones, by every spelling."""
-    common = dict(spellings_of(Evaluator))
-    if not options.asks_judge:
-        del common["target"]
-    return {**common, **spellings_of(options)}
-
-
-def _passed_fields(entry: dict[str, Any], options: type[EvaluatorOptions]) -> dict[str, Any]:
+def _passed_fields(entry: dict[str, Any], model: type[Evaluator]) -> dict[str, Any]:
     """The fields of a code judge that are passed on as part of `config`, as AgentV does. One that
     resembles a known field is none of them: `requird` would silently remove a gate."""
-    if not options.passes_fields:
+    if not model.passes_fields:
         return {}
-    known = ("type", *_names(options))
+    known = spellings_of(model)
     return {
         key: value
         for key, value in entry.items()
@@ -255,7 +218,7 @@ def _passed_fields(entry: dict[str, Any], options: type[EvaluatorOptions]) -> di
     }
 
 
-def _options_of(entry: dict[str, Any], reader: FileReader) -> type[EvaluatorOptions] | None:
+def _type_of(entry: dict[str, Any], reader: FileReader) -> type[Evaluator] | None:
     written = entry.get("type")
     key = type_key(written) if isinstance(written, str) else ""
     if key in EVALUATORS_BY_NAME:
@@ -313,9 +276,8 @@ def resolve_evaluators(
 
 
 def _gates(evaluator: Evaluator, name: str, test: Location | None) -> Iterator[Gate]:
-    if evaluator.threshold is not None:
+    if evaluator.gate_threshold is not None:
         yield Gate(name, test or evaluator.location)
-    inner = evaluator.options.inner_gates()
-    for gate, location in inner:
-        if gate or evaluator.threshold is None:
+    for gate, location in evaluator.inner_gates():
+        if gate or evaluator.gate_threshold is None:
             yield Gate(gate_path(name, gate), test or location or evaluator.location)

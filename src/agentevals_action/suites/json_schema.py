@@ -98,17 +98,18 @@ def _definition(model: type[BaseModel], definitions: Schema) -> Schema:
 def _add_evaluators(definitions: Schema) -> None:
     """Adds `Evaluators`, `Evaluator`, and each type of evaluator by its name."""
     common = _definition(Evaluator, definitions)
-    judge = common["properties"].pop("target")
-    common["properties"]["type"] = {
-        "enum": [name for options in EVALUATORS.values() for name in _names(options.type)],
-        "description": "The type of evaluator; `-` and `_` are equal in it.",
-    }
+    common["properties"]["type"]["enum"] = [
+        name for model in EVALUATORS.values() for name in _names(model.type)
+    ]
     conditions = []
-    for name, options in EVALUATORS.items():
-        made = _definition(options, definitions)
-        if options.asks_judge:
-            made["properties"].setdefault("target", judge)
-        if options.passes_fields:
+    for name, model in EVALUATORS.items():
+        made = _definition(model, definitions)
+        made["properties"] = {
+            key: field
+            for key, field in made["properties"].items()
+            if key not in common["properties"]
+        }
+        if model.passes_fields:
             made.pop("additionalProperties")
         else:
             made["patternProperties"] = _allowed(*common["properties"])

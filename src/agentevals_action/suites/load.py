@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentevals_action.evaluators.base import walk
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite, Test, named_files
+from agentevals_action.model.messages import named_files
+from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite, Test
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.evaluators import EvaluatorReader, declared_evaluators
@@ -162,7 +162,7 @@ class _Loader:
         self._add_files(workspaces.read_suite(data, reader))
         evaluators = EvaluatorReader(reader, "suite").read(declared_evaluators(data, reader))
         for evaluator in evaluators:
-            self._add_files(file for inside in walk(evaluator) for file in inside.files)
+            self._add_files(file for inside in evaluator.walk() for file in inside.files)
         self._add_files(named_files(suite.input, reader.root))
         suite = suite.model_copy(
             update={"name": suite.name or self._default_name(), "evaluators": evaluators}
@@ -280,8 +280,8 @@ class _Loader:
         # Where other evaluators score the test, criteria are usually documentation.
         if not self._catalog.strict or self._is_criteria_reported or test.criteria is None:
             return
-        options = [inside.options for evaluator in test.evaluators for inside in walk(evaluator)]
-        if all(each.deterministic for each in options):
+        evaluators = [inside for evaluator in test.evaluators for inside in evaluator.walk()]
+        if all(each.deterministic for each in evaluators):
             self._is_criteria_reported = True
             problem = f"no evaluator scores `criteria` of the test `{test.id}`"
             self._reader.warn(test.location, problem, "add `type: llm_judge` to score it")

@@ -13,14 +13,8 @@ from pydantic import ValidationError
 
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import (
-    Evaluator,
-    Suite,
-    SuiteExecution,
-    Test,
-    TestExecution,
-    is_message,
-)
+from agentevals_action.model.messages import is_message
+from agentevals_action.model.suite import Evaluator, Suite, SuiteExecution, Test, TestExecution
 from agentevals_action.model.validation.field_errors import did_you_mean, field_errors, nearest
 from agentevals_action.model.validation.file_model import (
     FileModel,

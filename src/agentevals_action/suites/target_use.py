@@ -106,22 +106,23 @@ class TargetUse:
         self, evaluator: Evaluator, agent: str | None, diagnostics: DiagnosticCollector
     ) -> None:
         """Adds an error when an evaluator that asks a judge has none."""
-        if self.file is None or (agent is None and not evaluator.target):
+        own = evaluator.judge_name()
+        if self.file is None or (agent is None and not own):
             return
-        name = self.table.judge(evaluator.target, agent)
+        name = self.table.judge(own, agent)
         if name and name in self.table.targets:
             self.judges[name] = None
-            if evaluator.options.judge_temperature() is not None:
+            if evaluator.judge_temperature() is not None:
                 self._warn_of_temperature(self.table.targets[name], evaluator, diagnostics)
-        if evaluator.target:
+        if own:
             location = evaluator.target_location or evaluator.location
-            self._use(evaluator.target, location, _MISSING, diagnostics)
+            self._use(own, location, _MISSING, diagnostics)
         elif name is None:
             problem = (
                 f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
                 "no `judge_target`"
             )
-            here = ", or `target` here" if evaluator.options.asks_judge else ""
+            here = ", or `target` here" if evaluator.asks_judge else ""
             advice = f"write `judge_target` in {self.file.path}{here}"
             diagnostics.error(evaluator.location, problem, advice)
         elif name == self.table.judge_override:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentevals_action.evaluators.base import walk
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.suite import Evaluator, Message, Origin, Suite, Test, named_files
+from agentevals_action.model.messages import Message, named_files
+from agentevals_action.model.suite import Evaluator, Origin, Suite, Test
 from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.suites import texts
@@ -85,7 +85,7 @@ class TestReader:
             return None
         files: list[NamedFile] = [
             *named_files((*valid.input, *valid.expected_output), reader.root),
-            *(file for each in (*own, *rubrics) for inside in walk(each) for file in inside.files),
+            *(file for each in (*own, *rubrics) for inside in each.walk() for file in inside.files),
             *(workspace.files if workspace and workspace.own else ()),
         ]
         test = valid.model_copy(
@@ -144,16 +144,18 @@ class TestReader:
     ) -> None:
         location = reader.positions.value(data["execution"], "target") if test.target else None
         agent = self.targets.agent(test.target, location, reader.diagnostics)
-        for evaluator in (inside for _, group in groups for each in group for inside in walk(each)):
-            if evaluator.options.needs_judge():
+        for evaluator in (
+            inside for _, group in groups for each in group for inside in each.walk()
+        ):
+            if evaluator.needs_judge():
                 self.targets.judge(evaluator, agent, reader.diagnostics)
 
 
 def _check_options(test: Test, reader: FileReader) -> None:
     """Reports the options of evaluators that do not fit the test."""
     for evaluator in test.evaluators:
-        for inner in walk(evaluator):
-            for mismatch in inner.options.check(test):
+        for inner in evaluator.walk():
+            for mismatch in inner.check(test):
                 own: Location = mismatch.location or inner.location
                 # An evaluator of the suite is reported at the test that it does not fit.
                 location = test.location if evaluator.origin == "suite" else own

@@ -4,10 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
+#: The runner's tokens, the action's inputs, and the files by which a step controls later steps.
+_NEVER_PASSED = re.compile(
+    r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)", re.DOTALL
+)
 #: The variable of judges that names the tree in which the programs of their side run.
 CHECKOUT_VARIABLE = "AGENTEVALS_CHECKOUT"
 #: Every child sees these. `HOME` is needed for the configuration of tools; a child can therefore
@@ -42,6 +45,11 @@ class ChildContext:
         environment, withheld = scrub(environ, names)
         allowed = {name: environ[name] for name in names if name in environ}
         return cls(environment, allowed, withheld, isolation)
+
+
+def is_never_passed(name: str) -> bool:
+    """Whether a variable is never passed on, whoever names it."""
+    return bool(_NEVER_PASSED.fullmatch(name))
 
 
 def scrub(

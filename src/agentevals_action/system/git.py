@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action.errors import GitError
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.system import process
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.start_errors import describe_start
@@ -54,6 +53,24 @@ _STATUSES = {
     "C": "copied",
     "T": "changed",
 }
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file of the change, POSIX paths relative to the repository; `previous_path` only when it
+    was renamed."""
+
+    path: str
+    status: str
+    previous_path: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its path and, if it was renamed, the former one. A copied file has none."""
+        is_renamed = self.status == "renamed" and self.previous_path
+        return (
+            (self.path, self.previous_path) if is_renamed and self.previous_path else (self.path,)
+        )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Target, TargetTraits
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.child_environment import ChildContext

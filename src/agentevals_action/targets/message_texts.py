@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from agentevals_action.model.suite import Block, Message
+from agentevals_action.model.messages import Block, Message
 
 #: Characters of a file in a message.
 MAX_CHARACTERS = 10_000_000

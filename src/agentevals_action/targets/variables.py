@@ -10,7 +10,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")

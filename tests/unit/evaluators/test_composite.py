@@ -40,8 +40,9 @@ def untraced(name: str, **common: Any) -> Evaluator:
 def composite(
     *children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any
 ) -> Evaluator:
-    made = Composite.model_validate({"evaluators": children, **fields})
-    return cases.declared(made, name=name, **(common or {}))
+    return cases.evaluator(
+        "composite", {"evaluators": children, **fields}, name=name, **(common or {})
+    )
 
 
 def scored(evaluator: Evaluator, answer: str = "alpha", root: Path = Path("/")) -> EvaluatorResult:
@@ -158,8 +159,8 @@ def test_gate_names__as_declared() -> None:
         name="in",
         aggregator={"type": "safety_gate", "required": ["a"]},
     )
-    assert isinstance(inner.options, Composite)
-    assert inner.options.inner_gates() == (("", None), ("a", cases.HERE))
+    assert isinstance(inner, Composite)
+    assert inner.inner_gates() == (("", None), ("a", cases.HERE))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_every__walks_in_suite_order() -> None:
     tree = composite(
         has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d")
     )
-    assert [evaluator.name for evaluator in base.walk(tree)] == [
+    assert [evaluator.name for evaluator in tree.walk()] == [
         "m",
         "a",
         "in",

@@ -8,8 +8,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import field_accuracy as fields
 from agentevals_action.evaluators import text_checks
 from agentevals_action.evaluators.json_objects import UnreadableReply
+from agentevals_action.model.messages import Block, Message
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Block, Message
 
 
 def field(path: str = "a", **more: Any) -> fields.Comparison:

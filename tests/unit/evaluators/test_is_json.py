@@ -132,10 +132,10 @@ def test_schema_file__is_named_for_selection_and_fingerprint(tmp_path: Path) -> 
     (tmp_path / "schemas").mkdir()
     (tmp_path / "schemas" / "a.json").write_text('{"type": "object"}')
     folder = Folder(tmp_path, tmp_path / "evals")
-    made = cases.options("is_json", {"schema": "/schemas/a.json"}, tmp_path, "evals")
-    assert made.files(folder) == (NamedFile("schemas/a.json", "JSON schema"),)
-    assert made.model_dump() == {"json_schema": "/schemas/a.json"}
-    assert cases.options("is_json", {}).model_dump() == {}
+    made = cases.evaluator("is_json", {"schema": "/schemas/a.json"}, tmp_path, "evals")
+    assert tuple(made.named_files(folder)) == (NamedFile("schemas/a.json", "JSON schema"),)
+    assert made.own_fields() == {"json_schema": "/schemas/a.json"}
+    assert cases.evaluator("is_json", {}).own_fields() == {}
 
 
 def test_schema__whose_references_do_not_end_is_an_evaluator_error() -> None:
@@ -188,7 +188,7 @@ def test_suite__value_is_another_name_of_schema(tmp_path: Path) -> None:
     assert isinstance(loaded, Suite), loaded
     (test,) = loaded.tests
     assert test.evaluators[0].name == "is_json"
-    assert test.evaluators[0].options.model_dump() == {"json_schema": {"type": "object"}}
+    assert test.evaluators[0].own_fields() == {"json_schema": {"type": "object"}}
 
 
 def test_suite__the_schema_file_is_part_of_the_suite_and_of_the_grading(tmp_path: Path) -> None:

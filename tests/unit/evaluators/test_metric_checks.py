@@ -3,7 +3,7 @@
 import pytest
 
 from agentevals_action.evaluators import metric_checks as metrics
-from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.messages import ToolCall
 
 
 def test_limit__is_not_decided_by_float_noise() -> None:

@@ -123,7 +123,7 @@ def test_regex__runaway_pattern_is_an_error_also_negated() -> None:
     ],
 )
 def test_label__is_the_operand(kind: str, data: dict[str, object], label: str) -> None:
-    assert cases.options(kind, data).label() == label
+    assert cases.evaluator(kind, data).label() == label
 
 
 def test_threshold__of_a_gate_that_misses_is_named() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from tests.support import cases
@@ -178,7 +178,7 @@ def test_skill_trigger__says_what_came_first() -> None:
     assert run("skill_trigger", {"skill": "x"}, calling()).misses == (
         'the skill "x" did not come first: no tool was called',
     )
-    assert cases.options("skill_trigger", {"skill": "x"}).label() == "x"
+    assert cases.evaluator("skill_trigger", {"skill": "x"}).label() == "x"
 
 
 def test_tool_trajectory__asks_in_any_order_by_default() -> None:

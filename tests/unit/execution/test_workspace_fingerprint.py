@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.review.change.selection import Change, select_suites
+from agentevals_action.system.git import ChangedFile
 from tests.support import suites
 
 EVAL = """\

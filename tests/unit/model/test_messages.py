@@ -3,12 +3,14 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.messages import (
+    Block,
+    Message,
+    ToolCall,
     read_message,
     read_tool_call,
     wire_message,
     wire_messages,
 )
-from agentevals_action.model.suite import Block, Message, ToolCall
 
 
 def test_read_message__both_forms_of_a_tool_call() -> None:

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Composite
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.suite import Evaluator, Test
 from agentevals_action.review.change.selection import Change, select_suites
+from agentevals_action.system.git import ChangedFile
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"
@@ -33,13 +32,13 @@ def errors(root: Path, evaluators: str) -> list[str]:
 
 
 def inside(evaluator: Evaluator) -> list[str]:
-    assert isinstance(evaluator.options, Composite)
-    return [child.name for child in evaluator.options.children()]
+    assert isinstance(evaluator, Composite)
+    return [child.name for child in evaluator.children()]
 
 
 def criteria(evaluator: Evaluator) -> list[str]:
-    assert isinstance(evaluator.options, Rubric)
-    return [criterion.outcome for criterion in evaluator.options.rubrics]
+    assert isinstance(evaluator, Rubric)
+    return [criterion.outcome for criterion in evaluator.rubrics]
 
 
 @pytest.mark.parametrize("kind", ["composite", "assert-set", "assert_set"])
@@ -74,8 +73,8 @@ def test_children__have_names_of_their_own_and_common_fields(root: Path) -> None
     ).evaluators
 
     assert (other.name, inside(outer)) == ("is_json-2", ["is_json", "is_json-2", "llm_judge"])
-    judge = list(base.walk(outer))[3]
-    assert (judge.weight, judge.threshold, judge.config, judge.target, judge.origin) == (
+    judge = list(outer.walk())[3]
+    assert (judge.weight, judge.gate_threshold, judge.config, judge.judge_name(), judge.origin) == (
         2,
         0.7,
         {"a": 1},
@@ -131,7 +130,7 @@ def test_gates__of_the_suites_composite_stand_at_the_test(root: Path) -> None:
         child.origin
         for test in suite.tests
         for evaluator in test.evaluators
-        for child in base.walk(evaluator)
+        for child in evaluator.walk()
     } == {"suite"}
 
 
@@ -252,7 +251,7 @@ def test_strings__inside_a_composite(root: Path) -> None:
     ).evaluators
 
     assert inside(outer) == ["rubric", "is_json", "rubric-2"]
-    assert [criteria(child) for child in list(base.walk(outer))[1::2]] == [
+    assert [criteria(child) for child in list(outer.walk())[1::2]] == [
         ["is polite", "is short"],
         ["x"],
     ]

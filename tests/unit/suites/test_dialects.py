@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.evaluators.judges.rubric import Rubric
-from agentevals_action.model.suite import Message, Suite
+from agentevals_action.model.messages import Message
+from agentevals_action.model.suite import Suite
 from tests.support import suites
 
 TODAY = """\
@@ -78,7 +79,7 @@ def seen(suite: Suite) -> object:
     return [
         (
             (test.id, test.criteria, test.input, test.expected_output, test.target),
-            [(e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators],
+            [(e.name, e.type, e.own_fields(), e.origin, e.weight) for e in test.evaluators],
         )
         for test in suite.tests
     ]
@@ -100,9 +101,9 @@ def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
     (test,) = today.tests
     assert test.input == (Message("user", "hello"),)
     assert [evaluator.origin for evaluator in test.evaluators] == ["test", "test", "suite"]
-    options = test.evaluators[1].options
-    assert isinstance(options, Rubric)
-    assert [criterion.outcome for criterion in options.rubrics] == ["is one"]
+    rubric = test.evaluators[1]
+    assert isinstance(rubric, Rubric)
+    assert [criterion.outcome for criterion in rubric.rubrics] == ["is one"]
 
 
 def test_evaluators__of_two_places_run_in_file_order(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_name__used_twice_is_numbered(root: Path) -> None:
 def test_gate__threshold(root: Path, field: str, threshold: float | None) -> None:
     test = one(root, f"{{type: is_json{field}}}")
 
-    assert test.evaluators[0].threshold == threshold
+    assert test.evaluators[0].gate_threshold == threshold
     assert [gate.name for gate in test.gates] == ([] if threshold is None else ["is_json"])
 
 
@@ -176,7 +176,7 @@ def test_common_fields__are_kept(root: Path) -> None:
         root, "{type: llm_judge, weight: 0, negate: true, target: judge, config: {a: [1]}}"
     ).evaluators
 
-    assert (evaluator.weight, evaluator.negate, evaluator.target, evaluator.config) == (
+    assert (evaluator.weight, evaluator.negate, evaluator.judge_name(), evaluator.config) == (
         0,
         True,
         "judge",
@@ -218,8 +218,8 @@ def test_own_type__is_the_program_in_the_nearest_folder_of_assertions(tmp_path: 
 
     own, known = test.evaluators
     assert (own.name, own.type, own.config) == ("word-count", "code_judge", {"least": 3})
-    assert isinstance(own.options, CodeJudge)
-    assert list(own.options.script) == ["bun", "run", "../.agentv/assertions/word-count.mjs"]
+    assert isinstance(own, CodeJudge)
+    assert list(own.script) == ["bun", "run", "../.agentv/assertions/word-count.mjs"]
     assert [file.path for file in own.files] == ["evals/.agentv/assertions/word-count.mjs"]
     assert [gate.name for gate in own.gates] == ["word-count"]
     assert known.type == "contains"
@@ -257,6 +257,6 @@ def test_evaluator__is_read_in_every_spelling(
 
     test = suites.only_test(tmp_path)
 
-    assert [
-        (evaluator.name, getattr(evaluator.options, field)) for evaluator in test.evaluators
-    ] == [(name, value)]
+    assert [(evaluator.name, getattr(evaluator, field)) for evaluator in test.evaluators] == [
+        (name, value)
+    ]

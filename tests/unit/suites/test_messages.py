@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from tests.support import suites
 from tests.support.cases import file_block
 

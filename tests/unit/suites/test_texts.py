@@ -148,7 +148,7 @@ def test_score_ranges__describe_a_criterion_without_an_outcome(tmp_path: Path) -
     )
     suites.write(tmp_path, {"EVAL.yaml": HEAD + text})
 
-    dumped = suites.only_test(tmp_path).evaluators[0].options.model_dump()
+    dumped = suites.only_test(tmp_path).evaluators[0].own_fields()
 
     assert dumped["rubrics"][0]["outcome"] == "accuracy"
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import ExitCode, GitError
-from agentevals_action.model.changed_file import ChangedFile
-from agentevals_action.system.git import GitRepository
+from agentevals_action.system.git import ChangedFile, GitRepository
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import Repository, pull_request
 from tests.support.waiting import Waiting

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.suite import Block, Message
+from agentevals_action.model.messages import Block, Message
 from agentevals_action.targets.message_texts import MAX_CHARACTERS, content_text, prompt_text
 from tests.support.cases import file_block
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Price
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage

@@ -15,8 +15,8 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
-from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.suites.find import find_suites
+from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors
 from agentevals_action.system.git import GitRepository

@@ -22,8 +22,9 @@ from agentevals_action.execution.engine import open_scratch
 from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import dollars, joined, plural
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Record
-from agentevals_action.model.suite import Message, Suite
+from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import Price, Target
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled

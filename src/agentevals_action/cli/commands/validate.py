@@ -13,7 +13,6 @@ from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
-from agentevals_action.evaluators.base import walk
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
@@ -88,9 +87,9 @@ async def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
     for evaluator in (
-        inner for test in suite.tests for own in test.evaluators for inner in walk(own)
+        inner for test in suite.tests for own in test.evaluators for inner in own.walk()
     ):
-        script = evaluator.options.missing_script()
+        script = evaluator.missing_script()
         if script is not None and not await _is_ignored(script, loaded):
             path = os.path.relpath(script, suite.root)
             problem = f"the judge `{evaluator.name}` runs {path}, which does not exist"

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Self
 from pydantic import (
     BeforeValidator,
     Field,
-    ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
@@ -20,7 +19,6 @@ from pydantic import (
 )
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
@@ -29,8 +27,14 @@ from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator
-from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty, spelled
+from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.validation.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    folder_of,
+    spelled,
+)
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.start_errors import missing_script
@@ -97,7 +101,7 @@ def _read_proxy(value: Any) -> Any:
     return value
 
 
-class CodeJudge(EvaluatorOptions):
+class CodeJudge(Evaluator):
     """A program reads the case as JSON and prints the score; with `exit_code`, it only exits with 0
     (met) or another code (not met)."""
 
@@ -136,16 +140,6 @@ class CodeJudge(EvaluatorOptions):
     )
 
     _folder: Path = PrivateAttr(Path())
-    #: Whether it is declared under its name in AgentV: its payload then keeps AgentV's contract.
-    _is_agentv: bool = PrivateAttr(False)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _keep_type(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        judge = handler(value)
-        written = value.get("type") if isinstance(value, Mapping) else None
-        judge._is_agentv = written in ("code-grader", "code_grader")
-        return judge
 
     @field_validator("cwd")
     @classmethod
@@ -159,7 +153,7 @@ class CodeJudge(EvaluatorOptions):
         self._folder = folder.path if self.cwd is None else folder.resolve(self.cwd)
         return self
 
-    def files(self, folder: Folder) -> Sequence[NamedFile]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The words that are files of the repository, and all files next to one in a folder named
         `judges`, which it may import."""
         found: dict[Path, None] = {}
@@ -194,11 +188,13 @@ class CodeJudge(EvaluatorOptions):
         """Whether its program may call targets."""
         return self.target is not None
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The score that the program prints; AttemptError if it cannot be read."""
+        # Under its name in AgentV, its payload keeps AgentV's contract.
+        is_agentv = self.written_type in ("code-grader", "code_grader")
         try:
             payload = json.dumps(
-                judge_payload(case, evaluator, agentv=self._is_agentv), allow_nan=False
+                judge_payload(case, self.config, agentv=is_agentv), allow_nan=False
             )
         except (OSError, ValueError) as error:
             raise AttemptError(
@@ -206,7 +202,7 @@ class CodeJudge(EvaluatorOptions):
             ) from None
         if self.target is None:
             return await self._run(case, case.environment, payload)
-        async with target_proxy(case.judges(evaluator), self.target.max_calls) as proxy:
+        async with target_proxy(case.judges(self), self.target.max_calls) as proxy:
             try:
                 return await self._run(case, {**case.environment, **proxy.environment}, payload)
             except AttemptError as error:

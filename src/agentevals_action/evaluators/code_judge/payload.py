@@ -1,15 +1,14 @@
 """The JSON object on the standard input of a code judge, with every wire form in use."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from agentevals_action.evaluators.base import Case
-from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.suite import Evaluator, Message
+from agentevals_action.model.messages import Message, wire_messages
+from agentevals_action.model.suite import Case
 from agentevals_action.model.trace import Trace
 from agentevals_action.results import trace_summary
 from agentevals_action.targets.message_texts import prompt_text, reference_text
@@ -19,9 +18,10 @@ _NOT_AGENTV = ("answer", "inputFiles", "traceSummary")
 _camel = cache(to_camel)  # the names are the same for each judge
 
 
-def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> dict[str, Any]:
+def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False) -> dict[str, Any]:
     """The payload: the keys of the specification in camelCase, those of AgentV in snake_case, and
     those of its earlier versions; with `agentv`, without the keys that its contract forbids.
+    `config` is the judge's.
 
     The values of AgentV's keys fit its published schema: `@agentv/sdk` refuses others. Missing
     texts are empty, except `note`, which is null; unknown figures are null, or missing where that
@@ -50,7 +50,7 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
         **in_both_cases,
         "traceSummary": {_camel(name): value for name, value in summary_data.items()},
         "trace_summary": summary_data,
-        "config": evaluator.config,
+        "config": config,
         "metadata": test.metadata,
         "note": test.note,
         "input": _with_objects(test.input),

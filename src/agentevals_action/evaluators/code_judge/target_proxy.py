@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Judges
 from agentevals_action.formatting import cut
-from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message, wire_messages
+from agentevals_action.model.suite import Judges
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.loopback_server import (

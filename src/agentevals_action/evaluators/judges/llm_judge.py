@@ -1,12 +1,11 @@
 """`llm_judge`: a model scores the answer from 0 to 1."""
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case
-from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
+from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.suite import Case
 
 _TEMPLATE = "llm_judge.md.j2"
 _FORM = (
@@ -15,20 +14,20 @@ _FORM = (
 )
 
 
-class LlmJudge(PromptedOptions):
+class LlmJudge(PromptedEvaluator):
     """A model reads the answer and gives a score from 0 to 1; `target` names the model, otherwise
     it is the judge target."""
 
     type = "llm_judge"
     aliases = ("llm_grader", "llm_rubric")
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The judge's score; AttemptError if its reply has none."""
         rubrics = [
             criterion.model_dump()
             for own in case.test.evaluators
-            if own.origin == "rubrics" and isinstance(own.options, Rubric)
-            for criterion in own.options.rubrics
+            if own.origin == "rubrics" and isinstance(own, Rubric)
+            for criterion in own.rubrics
         ]
         variables = prompt_variables(case, rubrics)
         if self.prompt is None and not (variables["criteria"] or case.test.expected_output):
@@ -38,4 +37,4 @@ class LlmJudge(PromptedOptions):
                 "Write `criteria`, or a `prompt`.",
             )
         prompt = self.compose(_TEMPLATE, variables, _FORM)
-        return await ask_judge(case.ask, evaluator, prompt, _FORM, ("score",), read_score)
+        return await ask_judge(case.ask, self, prompt, _FORM, ("score",), read_score)

@@ -10,9 +10,10 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.validation.file_model import NonEmpty, folder_of
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
@@ -57,11 +58,15 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
 }
 
 
-class PromptedOptions(EvaluatorOptions):
-    """The options of an evaluator that asks a judge, with the packaged prompt or the suite's."""
+class PromptedEvaluator(Evaluator):
+    """An evaluator that asks a judge, with the packaged prompt or the suite's."""
 
     deterministic = False
     asks_judge = True
+
+    target: NonEmpty | None = Field(
+        default=None, exclude=True, description="Name of the target that judges."
+    )
 
     prompt: str | None = Field(
         default=None,
@@ -96,7 +101,7 @@ class PromptedOptions(EvaluatorOptions):
             self._text, self._file = _read_prompt(self.prompt, folder_of(info))
         return self
 
-    def files(self, folder: Folder) -> Sequence[NamedFile]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The prompt's file, if it is one."""
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
@@ -116,6 +121,10 @@ class PromptedOptions(EvaluatorOptions):
             "missing file is an error"
         )
         return [*found, ("prompt", problem, advice)]
+
+    def judge_name(self) -> str | None:
+        """The field `target`."""
+        return self.target
 
     def judge_temperature(self) -> float | None:
         """The field."""

@@ -18,9 +18,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from agentevals_action.evaluators.base import Case, require
+from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json_objects import UnreadableReply
-from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
+from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
 from agentevals_action.evaluators.judges.replies import (
     JudgeReplyModel,
     ask_judge,
@@ -28,7 +28,7 @@ from agentevals_action.evaluators.judges.replies import (
 )
 from agentevals_action.model.diagnostic import Location, location_of
 from agentevals_action.model.result import PASS_SCORE, Score
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.suite import Case
 from agentevals_action.model.validation.file_model import (
     FileModel,
     ListOf,
@@ -249,7 +249,7 @@ def _with_ids(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     return named
 
 
-class Rubric(PromptedOptions):
+class Rubric(PromptedEvaluator):
     """A model checks each criterion: met or not, or 0-10 if it has `score_ranges`; the score is
     the weighted mean."""
 
@@ -274,12 +274,12 @@ class Rubric(PromptedOptions):
         description="The criteria: plain strings, or objects with `outcome`.",
     )
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The weighted mean of the criteria; AttemptError if the judge's reply lacks one."""
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
         prompt = self.compose(_TEMPLATE, variables, _FORM)
         read = partial(read_checks, criteria=self.rubrics)
-        return await ask_judge(case.ask, evaluator, prompt, _FORM, ("checks",), read)
+        return await ask_judge(case.ask, self, prompt, _FORM, ("checks",), read)
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""

@@ -4,7 +4,6 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
 from agentevals_action.evaluators.tool_trajectory.matching import (
     ArgsMatch,
     Expectation,
@@ -14,13 +13,13 @@ from agentevals_action.evaluators.tool_trajectory.matching import (
     score_calls,
 )
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
 
 
-class ToolTrajectory(EvaluatorOptions):
+class ToolTrajectory(Evaluator):
     """Compares the agent's tool calls with those expected; one call satisfies one of them, a
     refused call none. Unknown tool calls are misses."""
 
@@ -81,7 +80,7 @@ class ToolTrajectory(EvaluatorOptions):
             raise ValueError(f"`expected` is empty, so {_NOTHING}")
         return self
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+    async def evaluate(self, case: Case) -> Score:
         """The satisfied share, by the mode."""
         plan = ExpectedCalls(self.mode, self.expected or (), self.minimums or {}, self.args_match)
         return score_calls(plan, case.trace.tool_calls, case.trace.hidden_tools)

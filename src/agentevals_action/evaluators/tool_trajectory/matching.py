@@ -11,8 +11,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from agentevals_action.evaluators.metric_checks import amount, within
 from agentevals_action.formatting import quoted
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.validation.json_values import MISSING, equal, look_up, shown
 

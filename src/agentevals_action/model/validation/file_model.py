@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from pydantic import (
     AliasChoices,
@@ -22,6 +21,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticOmit, core_schema
 
+from agentevals_action.system.files.paths import Folder
+
 Item = TypeVar("Item")
 #: Names and indices that lead from an object to a value in it.
 Steps = tuple[str | int, ...]
@@ -33,45 +34,11 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 Weight = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-class DeclaringFolder(Protocol):
-    """The context of a validation: the folder of the declaring file (`path`) in the repository
-    (`root`), both absolute. Methods raise ValueError for a path that cannot be used."""
-
-    @property
-    def root(self) -> Path:
-        """The root of the repository."""
-        ...
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        ...
-
-    def resolve(self, text: str) -> Path:
-        """The absolute path that a text names."""
-        ...
-
-    def file(self, text: str) -> Path:
-        """The existing file that a text names."""
-        ...
-
-    def read(self, path: Path, name: str, limit: int) -> bytes:
-        """The contents of a file of at most `limit` bytes."""
-        ...
-
-    def relative(self, path: Path) -> str:
-        """A path from the root, with forward slashes."""
-        ...
-
-
-def folder_of(info: ValidationInfo) -> DeclaringFolder:
+def folder_of(info: ValidationInfo) -> Folder:
     """The folder of the declaring file; TypeError if data is validated without one."""
-    if info.context is None:
-        raise TypeError(
-            "models that name files are validated with the folder of the declaring file"
-        )
-    folder: DeclaringFolder = info.context
-    return folder
+    if not isinstance(info.context, Folder):
+        raise TypeError("models that name files are read with the folder of the declaring file")
+    return info.context
 
 
 def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:

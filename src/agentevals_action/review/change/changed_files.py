@@ -8,14 +8,13 @@ from pathlib import Path
 
 from agentevals_action.execution.edits import imported_files
 from agentevals_action.github.events import Job
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.review.change.selection import Change, describe_removed, useless_rules
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout
-from agentevals_action.system.git import GitRepository
+from agentevals_action.system.git import ChangedFile, GitRepository
 
 
 async def find_change(

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from agentevals_action.formatting import joined, list_paths, printable_path
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.review import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.system.git import ChangedFile
 
 #: Reasons for one suite that are listed; the others are counted.
 _MAX_REASONS = 20

@@ -9,10 +9,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
-from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
+from agentevals_action.system.child_environment import (
+    CHECKOUT_VARIABLE,
+    ChildContext,
+    is_never_passed,
+)
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.workers import Program

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import text_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.formatting import cut_line
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 from agentevals_action.model.validation.json_values import replace_surrogates

@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.targets.formats.requests import picture
 

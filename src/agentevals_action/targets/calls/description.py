@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.model import path_patterns
-from agentevals_action.model.messages import wire_message
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message, wire_message
 from agentevals_action.model.target import Target
 from agentevals_action.system.files.regular_files import digest_of
 from agentevals_action.system.redaction import MASK, looks_secret

@@ -7,7 +7,7 @@ https://platform.claude.com/docs/en/api/messages
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base, requests

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import amount, count, decoded, look_up, members

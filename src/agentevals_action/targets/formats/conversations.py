@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
 from agentevals_action.targets.formats import (

@@ -6,8 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.messages import read_message, read_tool_call
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message, read_message, read_tool_call
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown

@@ -6,7 +6,7 @@ https://reference.langchain.com/python/langchain_core/messages/
 
 from collections.abc import Mapping, Sequence
 
-from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage

@@ -8,8 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.messages import BLOCK_TYPES, ROLES, read_message, read_tool_call
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import (
+    BLOCK_TYPES,
+    ROLES,
+    Message,
+    ToolCall,
+    read_message,
+    read_tool_call,
+)
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base, requests

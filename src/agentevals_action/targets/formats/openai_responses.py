@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base, requests

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage

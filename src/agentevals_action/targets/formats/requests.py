@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
-from agentevals_action.model.suite import Block, Message, Role, ToolCall
+from agentevals_action.model.messages import Block, Message, Role, ToolCall
 from agentevals_action.targets.message_texts import content_text
 
 Side = Literal["user", "assistant"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.errors import AttemptError, TransientError
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty, spelled

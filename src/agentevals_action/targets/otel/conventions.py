@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentevals_action.model.suite import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import amount, count, decoded
 from agentevals_action.targets.otel.spans import Span

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
 from agentevals_action.targets.agents.events import add_answer

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.formats import anthropic
 from agentevals_action.targets.http.client import HttpClient

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.model.validation.file_model import NonEmpty

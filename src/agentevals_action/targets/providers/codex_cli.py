@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pydantic import Field
 from pydantic.alias_generators import to_snake
 
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.formats import gemini
 from agentevals_action.targets.http.client import HttpClient

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded

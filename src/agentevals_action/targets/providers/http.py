@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
-from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import (

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
-from agentevals_action.model.messages import read_message
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message, read_message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.formatting import one_of
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import expected
 from agentevals_action.targets.base import Provider, ProviderContext

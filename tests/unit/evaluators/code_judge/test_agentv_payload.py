@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from tests.support import cases

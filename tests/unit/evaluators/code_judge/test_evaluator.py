@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.evaluators import base
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder
@@ -230,7 +230,7 @@ def test_folder__is_that_of_the_file_that_declares_it(
         (tmp_path / name).mkdir(parents=True)
     code = "import json, os; print(json.dumps({'score': 1, 'hits': [os.getcwd()]}))"
     fields = {"script": [sys.executable, "-c", code]} | ({"cwd": cwd} if cwd else {})
-    made = cases.declared(cases.options("code_judge", fields, tmp_path, "evals"))
+    made = cases.evaluator("code_judge", fields, tmp_path, "evals")
     result = asyncio.run(base.run_evaluator(made, cases.case(root=tmp_path)))
     assert result.hits == (str((tmp_path / where).resolve()),)
 
@@ -275,7 +275,7 @@ def test_metadata__that_is_no_json_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...]) -> None:
-    assert cases.options("code_judge", {"script": script}).model_dump()["script"] == words
+    assert cases.evaluator("code_judge", {"script": script}).model_dump()["script"] == words
 
 
 def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
         "judges",
         "x" * 5000,
     ]
-    options = cases.options("code_judge", {"script": script}, root, "evals")
+    options = cases.evaluator("code_judge", {"script": script}, root, "evals")
     assert cases.named(options, folder) == {
         "evals/judges/check.py": "judge script",
         "evals/judges/shared.py": "judge script",

@@ -11,14 +11,14 @@ import httpx
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators import base
 from agentevals_action.evaluators.code_judge.target_proxy import (
     MAX_BODY,
     TargetProxy,
     target_proxy,
 )
+from agentevals_action.model.messages import Message
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Message
+from agentevals_action.model.suite import Judges
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.message_texts import prompt_text
@@ -46,8 +46,8 @@ async def echoing(name: str, messages: Sequence[Message]) -> Trace:
     return Trace((Message("assistant", f"{name}: {prompt_text(messages)}"),), usage=Usage(3, 2))
 
 
-def judges(ask: Ask = echoing) -> base.Judges:
-    return base.Judges("judge", ("default", "judge", "other"), ask)
+def judges(ask: Ask = echoing) -> Judges:
+    return Judges("judge", ("default", "judge", "other"), ask)
 
 
 def judged(code: str, tmp_path: Path, ask: Ask = echoing) -> EvaluatorResult:
@@ -96,7 +96,7 @@ def test_judge__that_fails_after_a_refusal_names_it(tmp_path: Path) -> None:
 
 
 def test_judge__that_has_no_judge_target_is_an_error(tmp_path: Path) -> None:
-    def none(_: object) -> base.Judges:
+    def none(_: object) -> Judges:
         raise AttemptError("configuration", "there is no judge for this test")
 
     result = cases.run(
@@ -109,7 +109,7 @@ def test_judge__that_has_no_judge_target_is_an_error(tmp_path: Path) -> None:
     ("target", "limit"), [(True, 50), ({}, 50), ({"max_calls": 3}, 3), ({"max_calls": 0}, 0)]
 )
 def test_limit__is_the_field_or_fifty(target: Any, limit: int) -> None:
-    made = cases.options("code_judge", {"script": ["true"], "target": target})
+    made = cases.evaluator("code_judge", {"script": ["true"], "target": target})
     assert made.model_dump()["target"] == {"max_calls": limit}
 
 

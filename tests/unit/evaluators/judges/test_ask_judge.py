@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators import base
 from agentevals_action.evaluators.judges import replies
-from agentevals_action.model.suite import Evaluator, Message
+from agentevals_action.model.messages import Message
+from agentevals_action.model.suite import Ask, Evaluator
 from tests.support import cases
 
 FORM = '{"score": <a number>}'
 
 
-def asked(ask: base.Ask, prompt: str = "Judge it.") -> float | None:
+def asked(ask: Ask, prompt: str = "Judge it.") -> float | None:
     def read(data: Mapping[str, Any]) -> float | None:
         return replies.read_score(data).value
 

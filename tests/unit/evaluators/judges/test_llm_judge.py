@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
@@ -217,10 +217,10 @@ def test_prompt_file__is_read_relative_to_the_file_that_names_it(tmp_path: Path)
         ("./prompts/judge.md", "evals/prompts/judge.md"),
         ("/shared.md", "shared.md"),
     ):
-        made = cases.options("llm_judge", {"prompt": prompt}, tmp_path, "evals")
+        made = cases.evaluator("llm_judge", {"prompt": prompt}, tmp_path, "evals")
         assert cases.named(made, folder) == {path: "prompt"}
     assert (
-        cases.named(cases.options("llm_judge", {"prompt": "Grade {{answer}}."}, tmp_path), folder)
+        cases.named(cases.evaluator("llm_judge", {"prompt": "Grade {{answer}}."}, tmp_path), folder)
         == {}
     )
 

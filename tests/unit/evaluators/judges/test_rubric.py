@@ -119,7 +119,7 @@ def test_gate__fails_at_nought_or_under_its_threshold(
     result = checked(criteria, check, met("other"), name="quality")
     assert result.gates_failed == (("quality/g",) if failed else ())
     assert result.passed is (not failed and (result.score or 0) >= 0.8)
-    declared = bool(cases.options("rubric", {"rubrics": criteria}).inner_gates())
+    declared = bool(cases.evaluator("rubric", {"rubrics": criteria}).inner_gates())
     assert declared or not failed
 
 
@@ -134,7 +134,7 @@ def test_inner_gates__are_the_required_ones_with_their_locations(tmp_path: Path)
     suites.write(tmp_path, {"EVAL.yaml": text})
     (made,) = suites.only_test(tmp_path).evaluators
 
-    assert made.options.inner_gates() == (
+    assert made.inner_gates() == (
         ("a", Location("EVAL.yaml", 6, 9)),
         ("rubric-4", Location("EVAL.yaml", 9, 9)),
     )

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.evaluators.tool_trajectory import matching
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import ToolCall
 
 
 def item(tool: str, **fields: Any) -> matching.Expectation:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.changed_file import ChangedFile
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import read_rule
@@ -16,6 +15,7 @@ from agentevals_action.review.change.selection import (
     select_suites,
     useless_rules,
 )
+from agentevals_action.system.git import ChangedFile
 
 
 def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:

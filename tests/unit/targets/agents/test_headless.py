@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import agent_programs, targets

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.target import Price, Target
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions, digest

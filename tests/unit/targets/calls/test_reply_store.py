@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.target import Price
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage

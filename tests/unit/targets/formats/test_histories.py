@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.formats.conversations import HISTORIES
 from agentevals_action.targets.formats.envelope import read_reply

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.messages import read_message
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall, read_message
 from agentevals_action.targets.formats import anthropic, gemini, openai_chat, openai_responses
 from agentevals_action.targets.formats.requests import SIZE_LIMIT, Picture, link_calls, picture
 from tests.support.cases import file_block

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.targets.otel.span_trace import read_trace
 from agentevals_action.targets.otel.spans import read_request

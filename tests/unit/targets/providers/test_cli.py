@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.base import Provider

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.otel.receiver import MAX_BODY, MAX_TOTAL
 from tests.support import targets, traced_agent

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.http.client import REPLY_LIMIT
 from tests.support import suites, targets

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.providers.mock import Mock
 from tests.support import targets

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.suite import Message
+from agentevals_action.model.messages import Message
 from agentevals_action.targets.providers import PROVIDERS
 from agentevals_action.targets.providers.azure import Azure
 from tests.support import targets

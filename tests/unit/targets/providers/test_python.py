@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.agents import python_worker

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
-from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.results.jsonl import encode_row
