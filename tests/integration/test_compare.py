@@ -28,11 +28,11 @@ def test_compare__each_test_and_the_outcome(tmp_path: Path) -> None:
     code, lines = compare(tmp_path)
 
     assert code == 1
-    assert [line.split() for line in lines[:4]] == [
-        ["regressed", "evals/EVAL.yaml", "one:", "pass", "→", "borderline"],
-        ["improved", "evals/EVAL.yaml", "two:", "fail", "→", "pass"],
-        ["new", "evals/EVAL.yaml", "new:", "–", "→", "pass"],
-        ["removed", "evals/EVAL.yaml", "gone:", "pass", "→", "–"],
+    assert lines[:4] == [
+        "pass → borderline evals/EVAL.yaml:3 one  regressed; score 0.70",
+        "fail → pass evals/EVAL.yaml:3 two  improved",
+        "pass        evals/EVAL.yaml:3 new  new",
+        "pass → removed evals/EVAL.yaml:3 gone  removed",
     ]
     assert "failed: 1 test regressed" in lines
 

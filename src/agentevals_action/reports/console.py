@@ -1,41 +1,46 @@
-"""Results for people at a terminal: tables and lists of tests."""
+"""Results for people at a terminal: the table of suites, a line for each test, the screen of a
+review."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import IO
+
+from rich.text import Text
 
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
+from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision
+from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.reports.terminal import Styled, print_line, print_table, rich_console
+from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.reports.view.sentences import describe_change
+from agentevals_action.reports.view.sentences import describe_change, headline
 from agentevals_action.reports.view.suite_table import suite_table
+from agentevals_action.reports.view.tests import verdicts
 
 _WIDE = 120  # columns of a terminal from which the costs of base and head fit
 _LINE = 1_000  # characters
 _SUITES = 1_000  # in the table
-SHOWN = 50  # tests in a list
+_TESTS = 50  # in a list
+_SCREEN_SUITES, _SCREEN_TESTS = 4, 7  # on the screen of a review
 
 #: The styles of verdicts.
 STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
-_CHANGE_STYLES = {
-    ChangeKind.REGRESSED: "red",
-    ChangeKind.IMPROVED: "green",
-    ChangeKind.UNDECIDED: "yellow",
+_OUTCOMES = {
+    Outcome.PASSED: "bold green",
+    Outcome.FAILED: "bold red",
+    Outcome.INCONCLUSIVE: "bold yellow",
+    Outcome.INVALID: "bold red",
 }
 
 
-def verdict_word(result: TestResult) -> str:
-    """`pass`, `borderline`, `fail` or `error`."""
-    return result.verdict or "error"
-
-
-def print_suites(view: ReportView, stream: IO[str]) -> None:
+def print_suites(view: ReportView, stream: IO[str], limit: int = _SUITES) -> None:
     """The table of suites: head's verdicts, and the figures against base. With a base, a narrow
     terminal has no room for the verdicts and the cost."""
-    table = suite_table(view.review.suites, _SUITES)
+    table = suite_table(view.review.suites, limit)
     if table is None:
         return
     is_wide = not stream.isatty() or rich_console(stream).width >= _WIDE
@@ -45,12 +50,12 @@ def print_suites(view: ReportView, stream: IO[str]) -> None:
     for row in table.rows:
         head = row.head
         counts = (head.passed, head.borderline, head.failed, head.errored) if head else (0,) * 4
-        verdicts = [
+        shown = [
             (str(count), style if count else "dim")
             for count, style in zip(counts, STYLES.values(), strict=True)
         ]
         figures = [row.pass_rate, row.score, *([row.cost] if has_cost else []), row.time]
-        rows.append([printable(row.name), *(verdicts if has_room else []), *figures])
+        rows.append([printable(row.name), *(shown if has_room else []), *figures])
     titles = ["suite", *(STYLES if has_room else []), "pass rate", "score"]
     titles += ["cost", "time"] if has_cost else ["time"]
     print_table(stream, titles, rows)
@@ -63,27 +68,50 @@ def print_sentences(sentences: Iterable[str], stream: IO[str]) -> None:
         print_line(stream, printable(sentence, _LINE))
 
 
-def print_not_passed(view: ReportView, stream: IO[str]) -> None:
-    """The first tests of head that did not pass, and why."""
+def print_tests(view: ReportView, tests: Sequence[ListedTest], stream: IO[str]) -> None:
+    """The first of these tests, each in a line with its place."""
+    for test in tests[:_TESTS]:
+        print_line(stream, describe_test(view, test, has_place=True))
+    if len(tests) > _TESTS:
+        print_line(stream, f"… and {len(tests) - _TESTS} more")
+
+
+def not_passed(view: ReportView) -> Sequence[ListedTest]:
+    """The tests of head that did not pass."""
     heads = [(test, test.comparison.head) for test in view.tests]
-    failed = [(test, head) for test, head in heads if head and head.verdict != "pass"]
-    for test, head in failed[:SHOWN]:
-        word = verdict_word(head)
-        location = f" {printable(head.path)}:{head.line} {printable(head.eval_id, 80)}"
-        why = (f"  {printable(reason_for(head))}", "dim")
-        print_line(stream, (f"{word:<10}", STYLES[word]), f"{location}{turn_note(test)}", why)
-    if len(failed) > SHOWN:
-        print_line(stream, f"… and {len(failed) - SHOWN} more")
+    return [test for test, head in heads if head and head.verdict != "pass"]
 
 
-def turn_note(test: ListedTest) -> str:
-    """` (turn 2 of 3 of the conversation NAME)`; empty for a test that is not one of several."""
-    if test.turn is None:
-        return ""
-    return f" ({test.turn} of the conversation {printable(test.turn.conversation, 80)})"
+def changed(view: ReportView) -> Sequence[ListedTest]:
+    """The tests whose state is not the same on both sides."""
+    return [test for test in view.tests if test.comparison.change is not ChangeKind.UNCHANGED]
 
 
-def reason_for(result: TestResult) -> str:
+def describe_test(view: ReportView, listed: ListedTest, *, has_place: bool = False) -> Text:
+    """A test in a line: the verdicts, its place and id, what became of it, why, and what fresh
+    samples and waivers say of it."""
+    test = listed.comparison
+    side = listed.result
+    place = f"{printable(side.path or side.eval_path)}:{side.line} " if side and has_place else ""
+    turn = ""
+    if listed.turn:
+        turn = f" ({listed.turn} of the conversation {printable(listed.turn.conversation, 80)})"
+    change, *notes = describe_change(test)
+    # Without a base, every test is new.
+    is_quiet = test.change is ChangeKind.UNCHANGED or not view.review.baseline.wanted
+    facts = [] if is_quiet else [change]
+    facts += [_reason(test.head)] if test.head and test.head.verdict != "pass" else []
+    facts += notes
+    return Text.assemble(
+        (f"{verdicts(test):<11} ", STYLES[(test.head and test.head.verdict) or "error"]),
+        place,
+        (printable(test.id, 80), "bold"),
+        turn,
+        (f"  {printable('; '.join(facts), _LINE)}" if facts else "", "dim"),
+    )
+
+
+def _reason(result: TestResult) -> str:
     """The reason for a verdict: the error, or the failed gates and the misses, or the score."""
     if result.verdict is None and result.error:
         return f"{formatting.error_kind(result.error.kind)}: {result.error.message}"
@@ -94,22 +122,43 @@ def reason_for(result: TestResult) -> str:
     return "; ".join(words) or f"score {formatting.score(result.score)}"
 
 
-def print_changes(view: ReportView, stream: IO[str]) -> None:
-    """One line for each test that changed, with its confirmation and why it does not count."""
-    for listed in view.tests:
-        test = listed.comparison
-        if test.change is ChangeKind.UNCHANGED:
-            continue
-        change, *notes = describe_change(test)
-        is_waived = test.accepted_by or test.quarantine
-        style = "" if is_waived else _CHANGE_STYLES.get(test.change, "")
-        sides = (verdict_word(side) if side else "–" for side in (test.base, test.head))
-        name = f" {printable(listed.suite)} {printable(test.id, 80)}{turn_note(listed)}"
-        note = (f"  {printable('; '.join(notes), 500)}" if notes else "", "dim")
-        print_line(stream, (f"{change:<17}", style), f"{name}: {' → '.join(sides)}", note)
-
-
 def outcome_line(decision: Decision) -> str:
     """`failed: 1 test regressed; 1 required gate failed`."""
     reasons = "; ".join(decision.reasons)
     return printable(": ".join(filter(None, (decision.outcome, reasons))), _LINE)
+
+
+def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
+    """A review on one screen: the outcome, the suites, what needs attention and why. The rest is
+    in the `report`."""
+    review = view.review
+    terminal = rich_console(stream)
+    terminal.print(Text(printable(headline(view), 500), _OUTCOMES[review.decision.outcome]), "")
+    print_suites(view, stream, _SCREEN_SUITES)
+    entries = list(_entries(view))
+    for entry in entries[:_SCREEN_TESTS]:
+        terminal.print(entry, no_wrap=True, overflow="ellipsis")
+    if (left := len(entries) - _SCREEN_TESTS) > 0:
+        terminal.print(f"… and {left} more")
+    terminal.print()
+    remarks = [f"compared with {review.base_sha[:7]}"] if review.base_sha else []
+    remarks += [counted(len(review.warnings), "warning")] if review.warnings else []
+    remarks += [counted(len(view.notices), "notice")] if view.notices else []
+    path = os.path.relpath(report)
+    shown = printable(str(report) if path.startswith("..") else path, 500)
+    if remarks:
+        terminal.print(Text("; ".join(remarks), "dim"))
+    terminal.print(Text(f"report: {shown}", "dim"), no_wrap=True, overflow="ellipsis")
+
+
+def _entries(view: ReportView) -> Iterator[Text]:
+    """What needs attention, the most important first."""
+    errors = [str(diagnostic) for diagnostic in view.review.invalid]
+    if view.review.decision.outcome is Outcome.INVALID and not errors:
+        errors = list(view.review.decision.reasons)
+    for error in errors:
+        yield Text.assemble(("error ", "red"), printable(error, _LINE))
+    for group in GROUPS:
+        if group.place == "open" or group.key == "undecided":
+            for listed in view.groups[group.key]:
+                yield describe_test(view, listed)

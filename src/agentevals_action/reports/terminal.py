@@ -22,7 +22,7 @@ def rich_console(stream: IO[str]) -> Console:
     return Console(file=stream, highlight=False, force_terminal=is_terminal, width=width)
 
 
-def print_line(stream: IO[str], *parts: Styled) -> None:
+def print_line(stream: IO[str], *parts: Styled | Text) -> None:
     """Prints one line, which is wrapped between words, and only on a terminal."""
     line = Text.assemble(*parts)
     line.rstrip()

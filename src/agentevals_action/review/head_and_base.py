@@ -88,11 +88,11 @@ class HeadAndBase:
         finished = self._results[name] = {key: kept.get(key) for key in keys}
         if kept:
             suites = [_without(suite, kept) for suite in suites]
-        self.progress.expect(side, {suite.path: len(suite.tests) for suite in suites})
+        self.progress.expect(side, sum(len(suite.tests) for suite in suites))
 
         def on_event(event: Event) -> None:
             if isinstance(event, Started):
-                self.progress.start(side, event.suite, event.test)
+                self.progress.start(side, event.suite.path, event.test.id)
                 return
             key = (event.suite.path, event.test.id)
             finished[key] = event.result

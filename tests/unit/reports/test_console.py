@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from io import StringIO
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -45,55 +46,49 @@ def test_suite_table__has_figures_against_base_and_a_sum() -> None:
     assert suites_of(*suites)[-1][-2:] == ["$0.4000 → $0.6000 (+50%)", "2.4 s"]
 
 
-def test_not_passed__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
+def lines_of(*suites: SuiteComparison) -> list[str]:
+    view = viewed(*suites)
+    return printed(lambda stream: console.print_tests(view, console.changed(view), stream))
+
+
+def test_tests__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
     results = [
         reviews.result(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",))
         for turn in range(1, 4)
         for talk in ("a", "b")
     ]
     results += [reviews.result(f"t{number}", None, error="why") for number in range(60)]
-    lines = printed(
-        lambda stream: console.print_not_passed(
-            viewed(reviews.compared(tuple(results), ())), stream
-        )
-    )
+    lines = lines_of(reviews.compared(tuple(results), ()))
     assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
-    assert "b2 (turn 2 of 3 of the conversation b)  m" in lines[4]
-    assert lines[6].endswith("t0  target failed: why")
+    assert "b2 (turn 2 of 3 of the conversation b)  new; missed: m" in lines[4]
+    assert lines[6].endswith("t0  error on head; target failed: why")
     assert lines[-1] == "… and 16 more"
 
 
-def test_comparison_lines__turns_are_next_to_each_other() -> None:
-    lines = printed(
-        lambda stream: console.print_changes(viewed(reviews.conversations().suites[0]), stream)
+def test_tests__state_the_change_and_why_it_does_not_count() -> None:
+    by = {
+        line.partition(" evals")[2].split()[1]: line
+        for line in lines_of(*reviews.believable().suites)
+    }
+    assert by["refund-over-limit"].startswith(
+        f"pass → fail {reviews.PATH}:14 refund-over-limit  regressed; required gate failed: no-unapproved-refund; passed "
     )
-    names = [line.partition("EVAL.yaml ")[2].split()[0].rstrip(":") for line in lines]
-    assert names == [
-        *(
-            "booking-2",
-            "booking-3",
-            "complaint-1",
-            "complaint-2",
-            "complaint-3",
-            "opening-hours",
-            "refund-1",
-            "refund-2",
-        ),
-        *("farewell-1", "farewell-2"),
-    ]
-    assert "booking-2 (turn 2 of 3 of the conversation booking): pass → fail" in lines[0]
-
-
-def test_comparison_lines__state_what_does_not_count_and_why() -> None:
-    lines = printed(
-        lambda stream: console.print_changes(viewed(*reviews.believable().suites), stream)
-    )
-    by = {line.partition("EVAL.yaml ")[2].split(":")[0]: line for line in lines}
-    assert by["greets-by-name"].startswith("flaky ")
-    assert by["greets-by-name"].endswith("dropped, then passed 3 of 3 on head, 19 of 20 on base")
-    assert by["sums-up"].startswith("undecided ")
-    assert by["upsells"].endswith("pass → fail  accepted by ada")
+    assert "; dropped, then passed 3 of 3 on head, 19 of 20 on base" in by["greets-by-name"]
+    assert "  undecided; " in by["sums-up"]
+    assert "regressed; score 0.20; accepted by ada" in by["upsells"]
     assert "in quarantine until 2026-03-01, owner grace" in by["german"]
+
+
+def test_screen__has_at_most_twenty_lines(tmp_path: Path) -> None:
+    view = viewed(*reviews.many_regressions().suites)
+    lines = printed(lambda stream: console.print_review(view, tmp_path / "report.html", stream))
+    assert len(lines) <= 20
+    assert lines[0].startswith("Failed: 40 tests regressed")
+    assert "… and 33 more" in lines
+    assert lines[-2:] == [
+        f"compared with {reviews.BASE[:7]}",
+        f"report: {tmp_path / 'report.html'}",
+    ]
 
 
 def test_remarks__one_line_each_and_no_empty_one() -> None:
@@ -116,13 +111,7 @@ def test_remarks__one_line_each_and_no_empty_one() -> None:
 )
 def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
     results = [reviews.result("t", "fail", misses=(f"a {command}x",))]
-    assert "##" not in "".join(
-        re.sub("[^ -~]", "", line)
-        for line in printed(
-            lambda stream: console.print_not_passed(
-                viewed(reviews.compared(tuple(results), ())), stream
-            )
-        )
-    )
+    shown = "".join(lines_of(reviews.compared(tuple(results), ())))
+    assert "##" not in re.sub("[^ -~]", "", shown)
     (line,) = printed(lambda stream: console.print_sentences([f"{command}x"], stream))
     assert not re.sub("[^ -~]", "", line).startswith(("::", "##"))

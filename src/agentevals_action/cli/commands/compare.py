@@ -37,7 +37,7 @@ def command(base: Path, head: Path, fail_on: str) -> int:
         )
     review = outcome.compare(read_files(head, base, Policy(conditions)))
     view = build_view(review)
-    console.print_changes(view, sys.stdout)
+    console.print_tests(view, console.changed(view), sys.stdout)
     console.print_suites(view, sys.stdout)
     if number := len(view.groups["removed"]):
         print(f"{counted(number, 'test')} of the base {plural(number, 'is', 'are')} not in {head}")

@@ -18,7 +18,8 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
-from agentevals_action.reports import markdown, screen, summary_json
+from agentevals_action.reports import console, markdown, summary_json
+from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
@@ -86,7 +87,7 @@ async def report(results: RunResults, workspace: ReviewWorkspace, form: Form) ->
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():
-        screen.print_review(view, workspace.report, sys.stdout)
+        console.print_review(view, workspace.report / PAGE, sys.stdout)
         return exit_code
     text_of = summary_json.review_summary if form == "json" else markdown.comment
     print(await asyncio.to_thread(text_of, view))

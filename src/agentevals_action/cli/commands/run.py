@@ -175,7 +175,7 @@ def _print_notices(view: ReportView, keep: Path | None) -> None:
 def _print(view: ReportView, subject: str) -> None:
     decision = view.review.decision
     console.print_suites(view, sys.stdout)
-    console.print_not_passed(view, sys.stdout)
+    console.print_tests(view, console.not_passed(view), sys.stdout)
     spent = spending_sentence(view.spending, subject)
     console.print_sentences([spent], sys.stdout)
     for waived in decision.waived:

@@ -16,14 +16,14 @@ from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.view.cost import spending_sentence
-from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.reports.view.sentences import describe_change, describe_edit, headline
+from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.sentences import describe_edit, headline
 from agentevals_action.system.redaction import Redactor, redact
 
 log = logging.getLogger(__name__)
 
-#: Characters of a line, of a reason in the job summary, of a test's change, of an answer.
-_LINE, _REASON, _CHANGE, _ANSWER = 1000, 500, 500, 300
+_LINE = 1_000  # characters
+_EDITS = 50
 #: Sequences that colour a program's output or move the cursor (ECMA-48, 5.4).
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -76,7 +76,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     for suite in review.suites:
         print(commands.command("group", printable(_title(suite))))
         for test in tests.get(suite.path, ()):
-            print(safe_log_line(_test_line(test)))
+            print(safe_log_line(console.describe_test(view, test).plain))
         print(commands.command("endgroup"))
     for diagnostic in review.invalid:
         print(safe_log_line(f"error: {diagnostic}"))
@@ -86,10 +86,10 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         for line in commands.annotations(published.annotations):
             print(line)
     _write_notices((*notices, *review.notices))
-    for edit in view.edits[: console.SHOWN]:
+    for edit in view.edits[:_EDITS]:
         line = f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         print(safe_log_line(printable(line, _LINE)))
-    if (left := len(view.edits) - console.SHOWN) > 0:
+    if (left := len(view.edits) - _EDITS) > 0:
         print(f"… and {left:,} more edits")
     lines = (
         spending_sentence(view.spending),
@@ -124,15 +124,3 @@ def _title(suite: SuiteComparison) -> str:
         head.errored and f"{head.errored} errors",
     ]
     return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
-
-
-def _test_line(listed: ListedTest) -> str:
-    test = listed.comparison
-    change = printable("; ".join(describe_change(test)), _CHANGE)
-    name = printable(test.id)
-    if test.head is None:
-        return f"{'–':<10} {name}  ({change})"
-    word = console.verdict_word(test.head)
-    reason = console.reason_for(test.head) if test.head.verdict != "pass" else ""
-    why = f"  {printable(reason, _ANSWER)}" if reason else ""
-    return f"{word:<10} {name}{console.turn_note(listed)}  ({change}){why}"
