@@ -1,5 +1,6 @@
 """The command `agentevals-action`, and `python -m agentevals_action`."""
 
+import gc
 import os
 import signal
 
@@ -7,6 +8,9 @@ import signal
 # Python's own handler would print where the imports were.
 for _number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(_number, lambda number, _frame: os._exit(128 + number))
+
+# Nothing that an import creates becomes garbage. The command turns the collector on.
+gc.disable()
 
 from agentevals_action.cli.app import main  # noqa: E402  # after the handler
 

@@ -1,6 +1,7 @@
 """The command line: its commands, and the one handler of errors."""
 
 import asyncio
+import gc
 import io
 import logging
 import os
@@ -49,6 +50,8 @@ class _App(CommandGroup):
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f"{commands.__name__}.{cmd_name}")
+        gc.freeze()  # what is imported stays
+        gc.enable()
         return cast(click.Command, module.command)
 
 
