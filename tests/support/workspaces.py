@@ -7,7 +7,6 @@ from pathlib import Path
 
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.workspaces.pool import (
-    WorkspaceOptions,
     WorkspacePool,
     WorkspaceSession,
 )
@@ -48,15 +47,10 @@ def run(
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
     notices: list[str] = []
-    options = WorkspaceOptions(
-        scratch,
-        ChildContext(environment, withheld=("API_KEY",), isolation=isolation),
-        "run-1",
-        notices.append,
-        JudgeTrees({}).copy_template,
-        keep,
-    )
-    return Run(suites.load_valid(root, path), WorkspacePool(options), notices)
+    children = ChildContext(environment, withheld=("API_KEY",), isolation=isolation)
+    copy = JudgeTrees({}).copy_template
+    pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, keep, root)
+    return Run(suites.load_valid(root, path), pool, notices)
 
 
 def suite(

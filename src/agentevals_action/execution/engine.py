@@ -14,7 +14,7 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.execution.runner import Event, Runner
-from agentevals_action.execution.workspaces.pool import WorkspaceOptions, WorkspacePool
+from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.formatting import each_once
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
@@ -130,20 +130,16 @@ async def open_engine(
             own = [workspace / name for name in (settings.cache_dir, settings.report_dir)]
             requests = RequestDescriptions(variables, children.allowed, FileDigests(own))
             stored = StoredCalls(client, requests, cache, workspace, settings.cache_dir, note)
-        workspaces = WorkspaceOptions(
-            scratch,
-            children,
-            scratch.name.removeprefix(_PREFIX),
-            note,
-            judge_trees.copy_template,
-            keep,
+        run_id = scratch.name.removeprefix(_PREFIX)
+        open_workspaces = functools.partial(
+            WorkspacePool, scratch, children, run_id, note, judge_trees.copy_template, keep
         )
         runner = Runner(
             stored or client,
             settings,
             children,
             fingerprints.of,
-            functools.partial(WorkspacePool, workspaces),
+            open_workspaces,
             judge_trees.path_of,
             note,
         )

@@ -267,7 +267,7 @@ def _asked(test: Test) -> Sequence[Message]:
 
 
 def _hooks_before(workspace: Workspace) -> Sequence[Hook | None]:
-    return (workspace.before_all, workspace.before_each)
+    return (workspace.hook("before_all"), workspace.hook("before_each"))
 
 
 def _files_before(workspace: Workspace) -> Sequence[str]:

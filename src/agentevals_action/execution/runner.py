@@ -98,8 +98,8 @@ class _RunningTest:
 class Runner:
     """Runs the tests of head and of base with one limit of concurrency: `samples` of each test,
     `max_concurrency` at once. `children` are the programs that judge, `fingerprint` computes what a
-    result depends on, `open_workspaces` makes the folders that the agents of one run work in,
-    `judge_path` returns the path from which a judge runs for one in the tree of its suite.
+    result depends on, `open_workspaces` makes the folders that the agents of one run in a tree
+    work in, `judge_path` returns the path from which a judge runs for one in the tree of its suite.
     `notice` receives sentences about replies."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Runner:
         settings: Settings,
         children: ChildContext,
         fingerprint: Callable[[Suite, Test], Fingerprint],
-        open_workspaces: Callable[[], WorkspacePool],
+        open_workspaces: Callable[[Path], WorkspacePool],
         judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
     ) -> None:
@@ -124,10 +124,10 @@ class Runner:
         emit: Callable[[Event], None],
         error: AttemptError | None = None,
     ) -> tuple[TestResult, ...]:
-        """Runs the tests of suites in order; their results in the same order. With an `error` (the
-        tree could not be prepared) no target is called and every test ends in it. `emit` receives
-        each event when it happens."""
-        workspaces, ordering = self._open_workspaces(), Ordering()
+        """Runs the tests of suites, which are of one tree, in order; their results in the same
+        order. With an `error` (the tree could not be prepared) no target is called and every test
+        ends in it. `emit` receives each event when it happens."""
+        workspaces, ordering = self._open_workspaces(suites[0].root), Ordering()
         waiting = asyncio.Semaphore(_MAX_WAITING)
         results: dict[tuple[str, str], TestResult] = {}
 
@@ -181,7 +181,7 @@ class Runner:
         """Fresh samples of the last of these tests, numbered from `first`. The tests before it are
         earlier turns of its conversation and run before each sample. A test with a workspace gets
         folders that no other run uses."""
-        workspaces = self._open_workspaces()
+        workspaces = self._open_workspaces(suite.root)
 
         async def resample_once(number: int) -> SampleResult:
             async with self._slots:
@@ -353,7 +353,7 @@ def _shared_keys(
     """The keys of what a sample shares with others: its workspace and its conversation."""
     keys = [workspaces.shared_key(suite, test)]
     if test.conversation_id is not None:
-        keys.append((suite.root, suite.path, test.conversation_id, number))
+        keys.append((suite.path, test.conversation_id, number))
     return [key for key in keys if key is not None]
 
 

@@ -309,26 +309,6 @@ class Workspace(FileModel):
         return hook if hook and hook.command else None
 
     @property
-    def before_all(self) -> Hook | None:
-        """The command before all tests."""
-        return self.hook("before_all")
-
-    @property
-    def before_each(self) -> Hook | None:
-        """The command before each test."""
-        return self.hook("before_each")
-
-    @property
-    def after_each(self) -> Hook | None:
-        """The command after each test."""
-        return self.hook("after_each")
-
-    @property
-    def after_all(self) -> Hook | None:
-        """The command after all tests."""
-        return self.hook("after_all")
-
-    @property
     def reset(self) -> Reset:
         """What happens to the folder after each test."""
         return _reset(self.hooks, self.hooks.after_each)

@@ -7,11 +7,18 @@ import pytest
 
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Test
-from agentevals_action.model.workspace import Repo, Workspace
+from agentevals_action.model.workspace import Hook, HookName, Repo, Workspace
 from tests.support import suites
 
 TESTS = "tests:\n  - {id: a, input: q, criteria: c}\n"
 ONE = "name: suite\nworkspace:\n"
+
+
+def hook(made: Workspace, name: HookName) -> Hook:
+    """The hook of this name."""
+    found = made.hook(name)
+    assert found
+    return found
 
 
 def made_repo(path: str, source: str | Path, commit: str | None = None) -> Repo:
@@ -78,21 +85,26 @@ hooks:
         "strict",
     )
     assert made.repos == (made_repo("app", "https://github.com/acme/app.git", "v1.2"),)
-    assert made.before_all
-    assert made.before_each
-    assert made.after_all
-    assert made.after_each is None
-    assert (made.before_all.command, made.before_all.cwd, made.before_all.timeout_seconds) == (
+    assert made.hook("after_each") is None
+    assert (
+        hook(made, "before_all").command,
+        hook(made, "before_all").cwd,
+        hook(made, "before_all").timeout_seconds,
+    ) == (
         ("sh", "setup.sh"),
         evals,
         1.5,
     )
-    assert (made.before_each.command, made.before_each.cwd, made.before_each.timeout_seconds) == (
+    assert (
+        hook(made, "before_each").command,
+        hook(made, "before_each").cwd,
+        hook(made, "before_each").timeout_seconds,
+    ) == (
         "npm ci && npm test",
         evals / "start",
         60,
     )
-    assert made.after_all.timeout_seconds == 30
+    assert hook(made, "after_all").timeout_seconds == 30
     assert set(made.files) == {
         NamedFile("evals/start/app.py", "workspace template"),
         NamedFile("evals/start/sub/data.txt", "workspace template"),
@@ -135,17 +147,14 @@ tests:
     own, other, third = (test.workspace for test in declared(root, text))
     assert own
     assert other
-    assert own.before_all
-    assert own.after_each
-    assert other.before_all
     assert own.template == other.template
     assert (own.own, other.own) == (True, False)
-    assert (own.before_all.command, own.before_all.timeout_seconds) == (
+    assert (hook(own, "before_all").command, hook(own, "before_all").timeout_seconds) == (
         ("bun", "run", "custom-setup.ts"),
         9,
     )
-    assert other.before_all.command == ("bun", "run", "default-setup.ts")
-    assert (own.after_each.command, own.reset, other.reset) == (
+    assert hook(other, "before_all").command == ("bun", "run", "default-setup.ts")
+    assert (hook(own, "after_each").command, own.reset, other.reset) == (
         ("sh", "cleanup.sh"),
         "strict",
         "fast",
@@ -177,9 +186,8 @@ def test_workspace__in_a_file_of_its_own(root: Path) -> None:
     suites.write(root, {"shared/base/x": "", "shared/up.sh": ""})
     made = declared(root, f"name: suite\nworkspace: ../shared/workspace.yaml\n{TESTS}")[0].workspace
     assert made
-    assert made.before_all
     assert made.template == root.resolve() / "shared/base"
-    assert made.before_all.cwd == root.resolve() / "shared"
+    assert hook(made, "before_all").cwd == root.resolve() / "shared"
     assert {file.path for file in made.files} == {
         "shared/workspace.yaml",
         "shared/base/x",
@@ -191,7 +199,7 @@ def test_workspace__in_a_file_of_its_own(root: Path) -> None:
 def test_hooks__enabled(root: Path, enabled: str, kept: bool) -> None:
     hooks = f"hooks: {{enabled: {enabled}, before_all: {{command: [a]}}, after_each: {{command: [a], reset: fast}}}}"
     made = workspace(root, hooks)
-    assert (bool(made.before_all), bool(made.after_each), made.reset) == (
+    assert (bool(made.hook("before_all")), bool(made.hook("after_each")), made.reset) == (
         kept,
         kept,
         "fast" if kept else "none",
@@ -200,7 +208,7 @@ def test_hooks__enabled(root: Path, enabled: str, kept: bool) -> None:
 
 def test_hooks__a_test_turns_them_off(root: Path) -> None:
     tests = "tests:\n  - {id: a, input: q, criteria: c, workspace: {hooks: {enabled: false}}}\n"
-    assert workspace(root, "hooks: {before_all: {command: [a]}}", tests).before_all is None
+    assert workspace(root, "hooks: {before_all: {command: [a]}}", tests).hook("before_all") is None
 
 
 @pytest.mark.parametrize(

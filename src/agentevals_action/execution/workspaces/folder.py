@@ -89,8 +89,7 @@ class WorkspaceFolder:
         objects = [await tools.repositories.objects(repo) for repo in workspace.repos]
         diff = FolderDiff(tools.git, self.path, ours / "states", objects)
         await diff.adopt()
-        if hook := workspace.before_all:
-            await tools.hooks.run("before_all", hook, self.path, self._owner)
+        await tools.hooks.run("before_all", workspace, self.path, self._owner)
         if workspace.reset != "none" or workspace.reset_before != "none":
             with workspace_errors("the workspace cannot be copied for its resets"):
                 await self._in_thread(copy_tree, self.path, self._pristine, "keep", True)
@@ -130,10 +129,9 @@ class WorkspaceFolder:
 
     async def end(self) -> None:
         """Runs `after_all` and removes the folder. A failed hook is a notice."""
-        if self._workspace.after_all and self.diff:
+        if self.diff:
             try:
-                hook = self._workspace.after_all
-                await self._tools.hooks.run("after_all", hook, self.path, self._owner)
+                await self._tools.hooks.run("after_all", self._workspace, self.path, self._owner)
             except AttemptError as error:
                 self._tools.notice(f"{self._suite}: {error.sentence}")
         await self.drop()

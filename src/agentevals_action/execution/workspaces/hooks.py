@@ -10,7 +10,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Test
-from agentevals_action.model.workspace import Hook
+from agentevals_action.model.workspace import HookName, Workspace
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import ChildUser
@@ -27,9 +27,14 @@ class HookRunner:
     children: ChildContext
     user: ChildUser | None = None
 
-    async def run(self, name: str, hook: Hook, folder: Path, test: Test | None) -> None:
-        """Runs a hook for the folder of a test, or of several (None); nothing that it started
-        stays. Raises AttemptError when it fails."""
+    async def run(
+        self, name: HookName, workspace: Workspace, folder: Path, test: Test | None
+    ) -> None:
+        """Runs the hook of this name, if there is one, for the folder of a test, or of several
+        (None); nothing that it started stays. Raises AttemptError when it fails."""
+        hook = workspace.hook(name)
+        if hook is None:
+            return
         facts: dict[str, Any] = {
             "workspace_path": str(folder),
             "test_id": test.id if test else f"__{name}__",

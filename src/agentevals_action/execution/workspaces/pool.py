@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,10 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookRunner
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.workspace import Workspace
+from agentevals_action.model.workspace import HookName, Workspace
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.tree_files import copy_tree
-from agentevals_action.system.isolation import TRAVERSABLE, ChildUser, new_folder
+from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.protection import share_with_group
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
@@ -28,28 +29,36 @@ from agentevals_action.system.temp_dirs import remove_folder
 _MAX_NAME = 60
 
 
-@dataclass(frozen=True)
-class WorkspaceOptions:
-    """What the workspaces of a run depend on, besides its suites.
-
-    Their folders are below `scratch` and belong to the users of `children`. `notice` takes
-    sentences for the reader. `copy_template` copies a template into a new folder. With `keep`, the
-    folder of a test that did not pass is copied there as the agent left it."""
-
-    scratch: Path
-    children: ChildContext
-    run_id: str
-    notice: Callable[[str], None]
-    copy_template: Callable[[Path, Path], None]
-    keep: Path | None = None
-
-
 class WorkspacePool:
-    """The workspaces of one run, in new folders that are made when they are needed."""
+    """The workspaces of one run of suites in the tree `root`, in new folders below `scratch` that
+    are made when they are needed.
 
-    def __init__(self, options: WorkspaceOptions) -> None:
-        self._options = options
-        self._tools: dict[ChildUser | None, WorkspaceTools] = {}
+    `notice` takes sentences for the reader, `copy_template` copies a template into a new folder.
+    With `keep`, the folder of a test that did not pass is copied there as the agent left it."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        children: ChildContext,
+        run_id: str,
+        notice: Callable[[str], None],
+        copy_template: Callable[[Path, Path], None],
+        keep: Path | None,
+        root: Path,
+    ) -> None:
+        folder = scratch.resolve() / f"workspaces-{secrets.token_hex(8)}"
+        user = children.isolation.user_of(root)
+        git = Git(folder / "git", children.environment, user)
+        self._tools = WorkspaceTools(
+            folder,
+            git,
+            Repositories(git, folder / "repositories"),
+            HookRunner(run_id, children, user),
+            notice,
+            copy_template,
+            user,
+        )
+        self._keep = keep
         self._shared: dict[Hashable, WorkspaceFolder] = {}
 
     def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
@@ -58,27 +67,26 @@ class WorkspacePool:
         workspace = test.workspace
         if workspace is None or workspace.per_test:
             return None
-        return (suite.root, suite.path, test.id if workspace.own else None)
+        return (suite.path, test.id if workspace.own else None)
 
     async def enter(self, suite: Suite, test: Test, sample: int) -> "WorkspaceSession":
         """Makes or reuses the folder of a test and runs the hooks before the agent.
 
         Raises AttemptError of kind `workspace`. A shared folder that could not be made is an error
-        of every test that uses it.
-        """
+        of every test that uses it."""
         if test.workspace is None:
             raise TypeError(f"the test {test.id} has no workspace")
-        tools = self._tools_of(self._options.children.isolation.user_of(suite.root))
+        self._make_folder()
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
-        folder = WorkspaceFolder(tools, test.workspace, suite.path, owner)
+        folder = WorkspaceFolder(self._tools, test.workspace, suite.path, owner)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
-        keep = self._options.keep
-        if keep:
+        keep = None
+        if self._keep:
             suffix = f"-{sample + 1}" if sample else ""
-            keep = keep / _slug(suite.path) / f"{_slug(test.id)}{suffix}"
-        session = WorkspaceSession(tools, folder, test, test.workspace, keep)
+            keep = self._keep / _slug(suite.path) / f"{_slug(test.id)}{suffix}"
+        session = WorkspaceSession(self._tools, folder, test, test.workspace, keep)
         try:
             await folder.make()
             await session.begin()
@@ -93,36 +101,20 @@ class WorkspacePool:
         for folder in self._shared.values():
             await folder.end()
         self._shared.clear()
-        for tools in self._tools.values():
-            await tools.repositories.close()
-            await in_thread(remove_folder, tools.folder)
-        self._tools.clear()
+        await self._tools.repositories.close()
+        await in_thread(remove_folder, self._tools.folder)
 
-    def _tools_of(self, user: ChildUser | None) -> WorkspaceTools:
-        if user not in self._tools:
-            with workspace_errors("a folder for workspaces cannot be made"):
-                self._tools[user] = self._make_tools(user)
-        return self._tools[user]
-
-    def _make_tools(self, user: ChildUser | None) -> WorkspaceTools:
-        options = self._options
-        folder = new_folder("workspaces-", options.scratch).resolve()
-        copies = folder / "repositories"
-        copies.mkdir()
-        if user:  # it may not list the folders
-            folder.chmod(TRAVERSABLE)
-            os.chown(copies, user.uid, user.uid)
-        git = Git(folder / "git", options.children.environment, user)
-        hooks = HookRunner(options.run_id, options.children, user)
-        return WorkspaceTools(
-            folder,
-            git,
-            Repositories(git, copies),
-            hooks,
-            options.notice,
-            options.copy_template,
-            user,
-        )
+    def _make_folder(self) -> None:
+        folder, user = self._tools.folder, self._tools.user
+        if folder.exists():
+            return
+        with workspace_errors("a folder for workspaces cannot be made"):
+            folder.mkdir(0o700)
+            copies = folder / "repositories"
+            copies.mkdir()
+            if user:  # it may not list the folders
+                folder.chmod(TRAVERSABLE)
+                os.chown(copies, user.uid, user.uid)
 
 
 @dataclass(frozen=True)
@@ -144,8 +136,7 @@ class WorkspaceSession:
         """Runs the steps before the agent and records the state of the folder. Raises
         AttemptError."""
         await self._folder.reset(self._workspace.reset_before)
-        if hook := self._workspace.before_each:
-            await self._tools.hooks.run("before_each", hook, self.path, self._test)
+        await self._run_hook("before_each")
         if self._folder.diff:
             await self._folder.diff.begin()
 
@@ -164,14 +155,13 @@ class WorkspaceSession:
 
         The hook runs before the reset: it may collect files of the agent, and nothing that it
         writes reaches the next test. A failure here is a notice, never a score. `begun` is False
-        when the agent did not run.
-        """
-        folder, workspace, hook = self._folder, self._workspace, self._workspace.after_each
-        if failed and folder.diff:
-            await self._copy_to_keep()
-        if begun and hook:
+        when the agent did not run."""
+        folder, workspace = self._folder, self._workspace
+        if failed and folder.diff and self._keep:
+            await self._copy_to(self._keep)
+        if begun:
             try:
-                await self._tools.hooks.run("after_each", hook, self.path, self._test)
+                await self._run_hook("after_each")
             except AttemptError as error:
                 self._notice(error)
         if workspace.per_test:
@@ -183,13 +173,14 @@ class WorkspaceSession:
                 self._notice(error)
                 await folder.drop()
 
-    async def _copy_to_keep(self) -> None:
-        if self._keep is None:
-            return
-        copy, number = self._keep, 1
+    async def _run_hook(self, name: HookName) -> None:
+        await self._tools.hooks.run(name, self._workspace, self.path, self._test)
+
+    async def _copy_to(self, keep: Path) -> None:
+        copy, number = keep, 1
         while copy.exists():
             number += 1
-            copy = self._keep.with_name(f"{self._keep.name}.{number}")
+            copy = keep.with_name(f"{keep.name}.{number}")
         try:
             # Links out of the folder are dropped: whoever uploads the copy would follow them.
             await in_thread(copy_tree, self.path, copy, "drop", True)
