@@ -17,12 +17,7 @@ from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.validation.json_values import amount_in, parse_json, shown
 from agentevals_action.system.redaction import redact
-from agentevals_action.targets.http.errors import (
-    Service,
-    connection_error,
-    host,
-    refusal,
-)
+from agentevals_action.targets.http.errors import Service, connection_error, host, refusal
 
 #: Maximum size of a decoded reply, in bytes.
 REPLY_LIMIT: Final = 10 * 1024 * 1024
@@ -96,8 +91,8 @@ class HttpClient:
 
     def reply_error(self, error: Exception) -> AttemptError:
         """The error for a reply with an unexpected structure."""
-        problem = f"{host(self._server)}: {self.service.quote(str(error))}"
-        return AttemptError("target", problem)
+        server = host(httpx.URL(self.service.url))
+        return AttemptError("target", f"{server}: {self.service.quote(str(error))}")
 
     async def send(
         self,
@@ -107,14 +102,12 @@ class HttpClient:
         timeout: float,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
-        """One request to a path below the base URL, or to a URL of the same server; `timeout` is in
-        seconds and covers all of it.
+        """One request to a path below the base URL; `timeout` is in seconds and covers all of it.
 
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429
         and 5xx; TargetDead for 401, 403 and the vendor's permanent errors; AttemptError for any
         other refusal."""
-        url = self._url(path)
-        headers = headers or {}
+        url, headers = httpx.URL(self.service.url + path), headers or {}
         _check_headers({**self.service.headers, **headers})
         limit = asyncio.timeout(timeout)
         try:
@@ -150,27 +143,6 @@ class HttpClient:
             await client.aclose()
             raise
         self._idle.append(client)
-
-    @functools.cached_property
-    def _server(self) -> httpx.URL:
-        try:
-            return httpx.URL(check_url(self.service.url))
-        except ValueError as error:
-            problem = f"`{self.service.url_field}` cannot be used: {error}"
-            raise AttemptError("configuration", problem) from None
-
-    def _url(self, path: str) -> httpx.URL:
-        server = self._server
-        if not path.lower().startswith(("http://", "https://")):
-            path = self.service.url.rstrip("/") + "/" + path.lstrip("/")
-        try:
-            url = httpx.URL(path)
-        except (httpx.InvalidURL, ValueError) as error:
-            problem = f"{host(server)} cannot be called: {self.service.quote(str(error))}"
-            raise AttemptError("target", problem) from None
-        if (url.scheme, url.netloc) != (server.scheme, server.netloc):  # it must not get the key
-            raise AttemptError("target", f"the URL leads to another server, {host(url)}")
-        return url
 
 
 class _UnreadableBody(ValueError):

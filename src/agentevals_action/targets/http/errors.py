@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Any
 from urllib.request import getproxies
 
@@ -35,9 +34,10 @@ _QUOTE_LIMIT = 500  # characters of a server's message in an error
 class Service:
     """A server, and how errors describe it.
 
-    `url` is the base of all paths and ends with `/`; `url_field` names the field of the target that
-    holds it. `key_hint` is the advice for a refused key. `dead_codes` are the vendor's error codes
-    that end all calls; so does a 404 if `missing_hint` is set. `secrets` never appear in errors."""
+    `url`, which is valid, is the beginning of the address of each request; `url_field` names the
+    field of the target that holds it. `key_hint` is the advice for a refused key. `dead_codes` are
+    the vendor's error codes that end all calls; so does a 404 if `missing_hint` is set. `secrets`
+    never appear in errors."""
 
     url: str
     key_hint: str
@@ -69,7 +69,7 @@ def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptE
     """The error for a reply whose status is not 2xx."""
     status = response.status_code
     codes, message, body_wait = _vendor_error(body)
-    text = service.quote(message or response.reason_phrase or _phrase(status))
+    text = service.quote(message or response.reason_phrase or "it gave no reason")
     problem = f"{host(response.url)} answered {status}: {text}"
     if status in (401, 403) or "API_KEY_INVALID" in codes:
         return TargetDead(problem, service.key_hint)
@@ -89,10 +89,6 @@ def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptE
 def host(url: httpx.URL) -> str:
     """The host and port of a URL, without a password."""
     return url.netloc.decode("ascii")
-
-
-def _phrase(status: int) -> str:
-    return next((known.phrase for known in HTTPStatus if known == status), "unknown status")
 
 
 def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.messages import Message
@@ -27,25 +27,25 @@ def _check_base_url(url: str) -> str:
 
 
 class ApiOptions(ProviderOptions):
-    """The common fields of models with a key. Each provider has a field `config`."""
+    """The common fields of models with a key. `reserved` are the fields of a request that `config`
+    cannot set, with advice."""
 
     is_model: ClassVar[bool] = True
     is_defined: ClassVar[bool] = True
+    reserved: ClassVar[Mapping[str, str]]
 
     api_key: str | None = Field(
         None, description="The key, as `${{ NAME }}`; the vendor's usual variable by default."
     )
+    config: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of the request, passed on unchanged: temperature, tools, …",
+    )
 
+    @field_validator("config")
     @classmethod
-    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:
-        """The fields of a request that `config` cannot set, with advice; `fields` are the options
-        before `config`."""
-        raise NotImplementedError
-
-    @field_validator("config", check_fields=False)
-    @classmethod
-    def _check_config(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        for name, advice in cls.reserved(info.data).items():
+    def _check_config(cls, config: dict[str, Any]) -> dict[str, Any]:
+        for name, advice in cls.reserved.items():
             if name in config:
                 raise ValueError(f"`{name}` cannot be set in `config`; {advice}")
         return config

@@ -19,12 +19,6 @@ VERSION = "2023-06-01"
 #: thinking is added.
 MAX_TOKENS = 8192
 _VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_RESERVED = {
-    "model": "use the field `model`",
-    "messages": "leave it out",
-    "system": "write a system message",
-    "stream": "leave it out",
-}
 
 
 def _check_version(version: str) -> str:
@@ -39,6 +33,11 @@ class Anthropic(ModelOptions):
     provider: ClassVar[str] = "anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
     vendor_url: ClassVar[str] = "https://api.anthropic.com"
+    reserved: ClassVar[Mapping[str, str]] = {
+        "model": "use the field `model`",
+        "system": "write a system message",
+        **dict.fromkeys(("messages", "stream"), "leave it out"),
+    }
 
     api_version: Annotated[str, AfterValidator(_check_version)] = Field(
         VERSION, description="The version of the API, as a date."
@@ -48,11 +47,6 @@ class Anthropic(ModelOptions):
         description=f"Fields of the request, passed on unchanged: max_tokens ({MAX_TOKENS} by "
         "default), temperature, thinking, tools, …",
     )
-
-    @classmethod
-    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG003  # of the base
-        """Those that have a field of the target, or come from the messages."""
-        return _RESERVED
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""

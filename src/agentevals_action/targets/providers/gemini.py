@@ -20,15 +20,6 @@ _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
 #: https://ai.google.dev/api/generate-content#request-body
 _NAMES = ("tools", "toolConfig", "safetySettings", "cachedContent", "serviceTier", "store")
 _TOP_LEVEL = {spelling: name for name in _NAMES for spelling in (name, to_snake(name))}
-_RESERVED = {
-    "model": "use the field `model`",
-    "contents": "leave it out",
-    **dict.fromkeys(("systemInstruction", "system_instruction"), "write a system message"),
-    **dict.fromkeys(("candidateCount", "candidate_count"), "leave it out"),
-    **dict.fromkeys(
-        ("generationConfig", "generation_config"), "write its fields into `config` itself"
-    ),
-}
 
 
 class Gemini(ModelOptions):
@@ -38,6 +29,14 @@ class Gemini(ModelOptions):
     aliases: ClassVar[tuple[str, ...]] = ("google", "google_gemini")
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
     vendor_url: ClassVar[str] = "https://generativelanguage.googleapis.com"
+    reserved: ClassVar[Mapping[str, str]] = {
+        "model": "use the field `model`",
+        **dict.fromkeys(("systemInstruction", "system_instruction"), "write a system message"),
+        **dict.fromkeys(("contents", "candidateCount", "candidate_count"), "leave it out"),
+        **dict.fromkeys(
+            ("generationConfig", "generation_config"), "write its fields into `config` itself"
+        ),
+    }
 
     config: dict[str, Any] = Field(
         default_factory=dict,
@@ -45,11 +44,6 @@ class Gemini(ModelOptions):
         "(temperature, maxOutputTokens, …), and tools, toolConfig, safetySettings, "
         "cachedContent, serviceTier, store.",
     )
-
-    @classmethod
-    def reserved(cls, fields: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG003  # of the base
-        """Those that have a field of the target, or come from the messages."""
-        return _RESERVED
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""

@@ -2,16 +2,13 @@
 reply."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import one_of
 from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
@@ -33,28 +30,17 @@ from agentevals_action.templating import render_value, unknown_variables
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
 
-_METHODS = ("POST", "PUT", "PATCH")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-#: Headers that follow from the request itself.
-_RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
-
-def _is_template(text: str) -> bool:
-    return any(sign in text for sign in ("{{", "{%", "{#"))
-
-
-def _map_templates(value: Any, convert: Callable[[str, str], Any], path: str = "") -> Any:
-    """The value with every template in it converted; `convert` also gets its path."""
-    if isinstance(value, dict):
+def _map_texts(value: Any, convert: Callable[[str, str], Any], path: str = "") -> Any:
+    """JSON data with every text in it converted; `convert` also gets its path."""
+    if isinstance(value, Mapping):
         return {
-            key: _map_templates(item, convert, f"{path}.{key}" if path else key)
+            key: _map_texts(item, convert, f"{path}.{key}" if path else key)
             for key, item in value.items()
         }
-    if isinstance(value, list):
-        return [
-            _map_templates(item, convert, f"{path}[{index}]") for index, item in enumerate(value)
-        ]
-    return convert(value, path) if isinstance(value, str) and _is_template(value) else value
+    if isinstance(value, list | tuple):
+        return [_map_texts(item, convert, f"{path}[{index}]") for index, item in enumerate(value)]
+    return convert(value, path) if isinstance(value, str) else value
 
 
 def _check_body(body: Any) -> Any:
@@ -63,19 +49,18 @@ def _check_body(body: Any) -> Any:
     if not isinstance(body, Mapping | list | tuple):
         raise ValueError("write an object or a list, whose strings are templates")
     try:
-        plain = json.loads(json.dumps(body, allow_nan=False))
+        json.dumps(body, allow_nan=False, default=dict)
     except (TypeError, ValueError):
         problem = "it is not valid JSON; write texts, numbers, lists and objects"
         raise ValueError(problem) from None
-    _map_templates(plain, _check_template)
-    return plain
+    return _map_texts(body, _checked_template)
 
 
-def _check_template(text: str, path: str) -> None:
-    """ValueError if a text is not a valid template once the values of `${{ }}` are in it."""
-    text = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
+def _checked_template(text: str, path: str) -> str:
+    """A text; ValueError if it is not a valid template once the values of `${{ }}` are in it."""
+    filled = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
     try:
-        unknown = unknown_variables(text, frozenset(VARIABLES), "the text")
+        unknown = unknown_variables(filled, frozenset(VARIABLES), "the text")
     except ValueError as error:
         raise ValueError(f"in `{path}`, {error}") from None
     if unknown:
@@ -83,27 +68,11 @@ def _check_template(text: str, path: str) -> None:
         names = ", ".join(f"`{name}`" for name in unknown)
         problem = f"it names {names}, which does not exist; write any of {known}"
         raise ValueError(f"in `{path}`, {problem}")
-
-
-def _check_method(method: Any) -> Any:
-    if not isinstance(method, str):
-        return method
-    if method.upper() not in _METHODS:
-        raise ValueError(f"the method is unknown; write {one_of(_METHODS)}")
-    return method.upper()
+    return text
 
 
 def _check_url(url: str) -> str:
     return url if "${{" in url else check_url(url)  # else validated with its variables filled in
-
-
-def _check_headers(headers: dict[str, str]) -> dict[str, str]:
-    seen = set(_RESERVED_HEADERS)
-    for name in headers:
-        if not _HEADER.fullmatch(name) or name.lower() in seen:
-            raise ValueError(f"{shown(name)} cannot be sent; leave it out")
-        seen.add(name.lower())
-    return headers
 
 
 def _check_path(path: str) -> str:
@@ -117,10 +86,8 @@ class Http(ProviderOptions):
     provider: ClassVar[str] = "http"
 
     url: Annotated[str, AfterValidator(_check_url)] = Field(description="The service.")
-    method: Annotated[str, BeforeValidator(_check_method)] = Field(
-        "POST", description="POST, PUT or PATCH."
-    )
-    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = Field(
+    method: Literal["POST", "PUT", "PATCH"] = Field("POST", description="POST, PUT or PATCH.")
+    headers: dict[str, str] = Field(
         default_factory=dict, description="Headers of the request; keys as `${{ NAME }}`."
     )
     body: Annotated[Any, AfterValidator(_check_body)] = Field(
@@ -152,10 +119,9 @@ class _Connected(Provider):
         headers = {name: value.strip() for name, value in options.headers.items()}
         keys = [value for name, value in headers.items() if redaction.looks_secret(name)]
         words = [word for value in keys for word in (value, *value.split())]
-        parts = urlsplit(options.url)
         self._client = HttpClient(
             Service(
-                url=f"{parts.scheme}://{parts.netloc}/",
+                url=options.url,
                 key_hint="check the credentials in the target's `headers`",
                 url_field="url",
                 headers=headers,
@@ -171,8 +137,7 @@ class _Connected(Provider):
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
         has_type = any(name.lower() == "content-type" for name in options.headers)
         headers = None if has_type else {"Content-Type": "application/json"}
-        url = options.url
-        reply = await self._client.send(options.method, url, content, request.timeout, headers)
+        reply = await self._client.send(options.method, "", content, request.timeout, headers)
         try:
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
@@ -205,7 +170,7 @@ def _make_body(options: Http, request: Request) -> bytes:
     if request.conversation_id is not None:
         body["conversation_id"] = request.conversation_id
     if options.body is not None:
-        body = _map_templates(
+        body = _map_texts(
             options.body, lambda text, path: render_value(text, values, f"`body.{path}`")
         )
     try:

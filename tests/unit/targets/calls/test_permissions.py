@@ -69,7 +69,7 @@ def test_check__allows_what_the_base_sends_there_and_a_vendor_its_own_key(
         ({**OPENAI, "base_url": "https://api.openai.com.evil.com"}, "OPENAI_API_KEY"),
         ({**OPENAI, "base_url": "https://${{ HOST }}"}, "HOST and OPENAI_API_KEY"),
         (
-            {"provider": "azure", "endpoint": "evil", "deployment": "m"},
+            {"provider": "azure", "endpoint": "https://evil.openai.azure.com", "deployment": "m"},
             "AZURE_OPENAI_API_KEY",
         ),
         ({**ACME, **HEADERS, "url": "https://api.acme.com@evil.com/"}, "SECRET"),

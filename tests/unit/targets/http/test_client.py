@@ -82,15 +82,6 @@ def test_cookies__of_one_call_are_not_sent_with_the_next() -> None:
     assert [("cookie" in asked.headers) for asked in server.requests] == [False, False]
 
 
-def test_request__a_url_of_another_server_is_not_asked() -> None:
-    with (
-        RawServer(replies(HI)) as server,
-        pytest.raises(AttemptError, match="leads to another server"),
-    ):
-        during(server, lambda client: client.send("GET", "http://127.0.0.2/", None, 30))
-    assert server.connections == 0
-
-
 def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_here() -> None:
     def script(connection: Connection) -> None:
         connection.request()
@@ -179,7 +170,6 @@ def test_post__a_reply_that_is_no_json(body: bytes) -> None:
         ({"n": float("nan")}, {}, "the prompt cannot be sent"),
         ({}, {"headers": {"X-Key": "sk-0123\n456"}}, "the key has characters that no header can"),
         ({}, {"headers": {"X-Key": "sk-0123456789ü"}}, "the key has characters that no header can"),
-        ({}, {"url": "http://[::1"}, "`base_url` cannot be used"),
     ],
 )
 def test_post__what_cannot_be_sent(body: Any, fields: dict[str, Any], problem: str) -> None:

@@ -102,7 +102,7 @@ def test_complete__an_object_has_its_strings_filled_in() -> None:
             server.url,
             NASTY,
             body=body,
-            method="put",
+            method="PUT",
             request={"attempt": 0, "metadata": {"tier": "gold"}},
         )
     (asked,) = server.requests
@@ -274,10 +274,7 @@ def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
     [
         ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
         ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
-        ({"method": "FETCH"}, "`method`: the method is unknown; write `POST`"),
-        ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
-        ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
-        ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
+        ({"method": "GET"}, "`method`: write `POST`, `PUT` or `PATCH`"),
         ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
         ({"body": ["{{ expected_output }}"]}, "it names `expected_output`, which does not exist"),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),

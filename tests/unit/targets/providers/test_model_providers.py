@@ -8,7 +8,6 @@ import pytest
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.providers import PROVIDERS
-from agentevals_action.targets.providers.azure import Azure
 from tests.support import targets
 from tests.support.cases import file_block
 from tests.support.model_targets import MODELS, chat_completion, generated, message
@@ -55,13 +54,6 @@ REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] 
         "/openai/v1/chat/completions",
         {"api-key": "sk-1"},
         {"temperature": 0, "model": "my gpt", **CHAT},
-    ),
-    (
-        "azure",
-        {"api_format": "responses", "api_version": "preview"},
-        "/openai/v1/responses?api-version=preview",
-        {},
-        {"model": "my gpt", **RESPONSES},
     ),
     (
         "azure",
@@ -283,16 +275,11 @@ def test_complete__a_response_that_failed(code: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_options__the_key_is_needed_unless_it_is_given(name: str) -> None:
     model, variable = MODELS[name], PROVIDERS[name].key_variable
-    definition = {**model.definition, **({"endpoint": "resource"} if name == "azure" else {})}
+    definition = {**model.definition, **({"endpoint": "https://x"} if name == "azure" else {})}
     assert targets.options(definition).variables() == (variable,)
     assert targets.options({**definition, "api_key": "${{ K }}"}).variables() == ()
     with_url = targets.options({**definition, model.url_field: "${{ URL }}"})
     assert with_url.variables() == ((variable,) if name == "azure" else ())
-
-
-def test_options__a_name_is_a_resource_of_azure() -> None:
-    options = targets.read_options(Azure, {"endpoint": "my-res", "deployment": "d"})
-    assert options.url == "https://my-res.openai.azure.com/openai/"
 
 
 URLS = [(name, model.url_field) for name, model in MODELS.items()]
@@ -308,8 +295,7 @@ INVALID: list[tuple[str, str, Any, str]] = [
     ("openai", "api_format", "chatty", "write `chat` or `responses`"),
     ("azure", "deployment", "", "a text that is not empty"),
     ("azure", "endpoint", "https://h/openai/deployments/d/chat", "end the URL before /openai"),
-    ("azure", "endpoint", "my.resource", "or the name of a resource"),
-    ("azure", "api_version", "a&b", "write `v1`, or a date"),
+    ("azure", "api_version", "preview", "write `v1`, or a date"),
     ("anthropic", "api_version", "latest", "write a date as 2023-06-01"),
     ("anthropic", "config", {"system": "x"}, "write a system message"),
     ("gemini", "config", {"contents": []}, "`contents` cannot be set"),
@@ -324,11 +310,3 @@ def test_options__an_invalid_field(name: str, field: str, value: Any, problem: s
     definition = {**model.definition, model.url_field: "https://host", field: value}
     with pytest.raises(ValueError, match=problem):
         targets.options(definition)
-
-
-def test_options__what_config_cannot_set_depends_on_the_format() -> None:
-    definition = {**MODELS["openai"].definition, "api_format": "responses"}
-    for name in ("input", "instructions", "background"):
-        with pytest.raises(ValueError, match=f"`{name}` cannot be set"):
-            targets.options({**definition, "config": {name: []}})
-    assert targets.options({**definition, "config": {"messages": []}})
