@@ -418,10 +418,6 @@ ATTACKS_ON_RESULTS = {
     "a link": ("ln -s ../agent.sh agentevals-report/results.jsonl", "another program wrote"),
     "a folder": ("mkdir agentevals-report/results.jsonl", "results.jsonl cannot be written"),
     "no folder": ("rm -rf agentevals-report", ""),
-    "a linked folder": (
-        "rm -rf agentevals-report; ln -s ../outside agentevals-report",
-        "cannot be written: Not a directory",
-    ),
 }
 
 

@@ -1,11 +1,9 @@
-"""Worktrees of runs that are stopped or killed, and workspaces that belong to somebody else."""
+"""Workspaces that belong to somebody else."""
 
 import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from agentevals_action.review.change import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import restore_owner
-from tests.support import command, hold_worktree
 from tests.support.repositories import PullRequest, pull_request
 from tests.support.waiting import Waiting, entered
 
@@ -29,90 +26,6 @@ def request_(tmp_path: Path) -> PullRequest:
     return pull_request(
         tmp_path / "origin", {"EVAL.yaml": "a\n"}, {"EVAL.yaml": "b\n"}, {"main.txt": "1"}
     )
-
-
-@contextmanager
-def holding(made: PullRequest, temp: Path) -> Iterator[tuple[command.Process, Path]]:
-    """A process that has a base worktree open until the file `end` is in its folder's parent."""
-    arguments = [str(made.origin.path), made.base, str(temp), str(temp.parent / "end")]
-    with command.start_with_pipes(
-        ROOT, arguments, command.environment(), module=hold_worktree.__name__
-    ) as process:
-        assert process.stdout
-        try:
-            yield process, Path(process.stdout.readline().strip())
-        finally:
-            process.kill()
-
-
-def entries(made: PullRequest) -> list[str]:
-    folder = made.origin.path / ".git" / "worktrees"
-    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-
-
-def test_base_worktree__a_killed_runs_is_put_away_by_the_next(
-    tmp_path: Path, request_: PullRequest
-) -> None:
-    with holding(request_, tmp_path / "temp") as (process, tree):
-        process.kill()
-        process.wait(30)
-    assert (tree / "EVAL.yaml").exists()
-    with entered(
-        base_tree.base_worktree(
-            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
-        )
-    ) as again:
-        assert not tree.exists()
-        assert entries(request_) == [again.name]
-    assert entries(request_) == []
-
-
-def test_base_worktree__a_living_runs_is_left_alone(tmp_path: Path, request_: PullRequest) -> None:
-    with holding(request_, tmp_path / "temp") as (process, tree):
-        with entered(
-            base_tree.base_worktree(
-                GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
-            )
-        ):
-            pass
-        assert (tree / "EVAL.yaml").exists()
-        (tmp_path / "end").touch()
-        assert process.wait(30) == 0
-
-
-def test_base_worktree__of_a_container_that_is_gone(tmp_path: Path, request_: PullRequest) -> None:
-    """Its temporary folder went with it; what git keeps lies in the workspace."""
-    (tmp_path / "container").mkdir()
-    with holding(request_, tmp_path / "container") as (process, tree):
-        process.kill()
-        process.wait(30)
-    (tmp_path / "container").rename(tmp_path / "out of sight")
-    assert entries(request_) == [tree.name]
-    with entered(
-        base_tree.base_worktree(
-            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
-        )
-    ):
-        pass
-    assert entries(request_) == []
-
-
-def test_remove_abandoned__takes_no_strangers_folder_and_follows_no_link(
-    tmp_path: Path, request_: PullRequest
-) -> None:
-    temp = tmp_path / "temp"
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious" / "lock").touch()
-    (temp / "agentevals-tree-link").symlink_to(tmp_path / "precious")
-    (temp / "agentevals-tree-making").mkdir()
-    (temp / "agentevals-tree-dead").mkdir()
-    (temp / "agentevals-tree-dead" / "lock").touch()
-    asyncio.run(base_tree.remove_abandoned(GitRepository(request_.origin.path), temp))
-    assert sorted(path.name for path in temp.iterdir()) == [
-        "agentevals-tree-link",
-        "agentevals-tree-making",
-    ]
-    assert (tmp_path / "precious" / "lock").exists()
 
 
 as_root = pytest.mark.skipif(

@@ -67,7 +67,7 @@ class DataBranch:
     async def _clone(self) -> AsyncIterator[GitRepository]:
         """A new repository with the same origin, removed at the end."""
         repository = await self._open()
-        async with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
+        async with temp_dirs.temp_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
             path = folder / "clone"
             path.mkdir()
             yield await repository.create(path)

@@ -159,7 +159,7 @@ async def open_engine(
 async def open_scratch(isolation: Isolation) -> AsyncIterator[Path]:
     """A folder for the temporary files of a run. At the end no process of a program is left."""
     temp = PRIVATE_TEMP if isolation.head else Path(tempfile.gettempdir())
-    async with temp_dirs.locked_folder(_PREFIX, temp) as scratch:
+    async with temp_dirs.temp_folder(_PREFIX, temp) as scratch:
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
         try:

@@ -287,7 +287,7 @@ async def _uncommitted(request: ReviewRequest) -> tuple[str, ...]:
         return ()
     return tuple(
         path
-        for path in await repository.uncommitted(filters=request.isolation.head is None)
+        for path in await repository.uncommitted()
         for file in [repository.root / path]
         if not request.workspace.writes(file) and (output is None or file != output.resolve())
     )

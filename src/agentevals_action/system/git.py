@@ -27,7 +27,6 @@ _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _PASSED_ON = re.compile(
     r"PATH|HOME|XDG_CONFIG_HOME|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_FILE|SSL_CERT_DIR"
 )
-_SHA = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _PROXIES = re.compile(r"(?i:http|https|all|no)_(?:proxy|PROXY)")
 
 _CONFIG = (
@@ -85,8 +84,8 @@ class TreeListing:
 
 class GitRepository:
     """A git repository; `root` is the top folder of its working tree, absolute and free of symbolic
-    links. `token` is sent to `server_url` alone, in a header; only calls that ask the
-    origin get it. No other call uses the network; these take up to `seconds`.
+    links. `token` is sent to `server_url` alone, in a header; only calls that may ask the
+    origin get it. No other call uses the network.
 
     Every method raises GitError if git is missing or fails."""
 
@@ -96,11 +95,10 @@ class GitRepository:
         token: str | None = None,
         server_url: str = "https://github.com",
         environ: Mapping[str, str] | None = None,
-        seconds: float = _LOCAL_SECONDS,
     ) -> None:
         self.root, self.token, self.server_url = root, token, server_url
-        self.environ, self.seconds = environ or {}, seconds
-        self._commits: dict[str, Sequence[str]] = {}
+        self.environ = environ or {}
+        self._commits: dict[str, Sequence[tuple[str, str]]] = {}
 
     @classmethod
     async def open(
@@ -109,10 +107,9 @@ class GitRepository:
         token: str | None = None,
         server_url: str = "https://github.com",
         environ: Mapping[str, str] | None = None,
-        seconds: float = _LOCAL_SECONDS,
     ) -> "GitRepository":
         """The repository that contains `path`. GitError if there is none with a working tree."""
-        found = cls(path, token, server_url, environ, seconds)
+        found = cls(path, token, server_url, environ)
         done = await found._call("rev-parse", "--show-toplevel")
         if done.returncode == 0:
             found.root = Path(os.fsdecode(done.output.removesuffix(b"\n"))).resolve()
@@ -124,9 +121,6 @@ class GitRepository:
 
     async def metadata(self) -> Path:
         """The folder that all worktrees of the repository share (`.git`), absolute."""
-        own = self.root / ".git"
-        if own.is_dir() and not own.is_symlink() and not (own / "commondir").exists():
-            return own  # no worktree and no submodule: it need not be asked for
         folder = await self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
 
@@ -138,12 +132,7 @@ class GitRepository:
 
     async def resolve(self, revision: str) -> str | None:
         """SHA of the commit that a revision names; None if it is not in the repository."""
-        if not revision or revision.startswith("-"):
-            return None
-        if revision == "HEAD" or _SHA.fullmatch(revision):
-            return next(iter(await self._read_commit(revision)), "").removeprefix("commit ") or None
-        done = await self._call("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-        return done.stdout.strip() if done.returncode == 0 else None
+        return next((value for _, value in await self._headers(revision)), None)
 
     async def has(self, sha: str) -> bool:
         """Whether the repository contains the commit."""
@@ -152,33 +141,30 @@ class GitRepository:
     async def parents(self, sha: str) -> tuple[str, ...]:
         """SHAs of the parents that a commit names. A shallow clone has the names, but not the
         commits."""
-        headers = [line.partition(" ") for line in await self._commit_headers(sha)]
-        return tuple(value for name, _, value in headers if name == "parent")
+        return tuple(value for name, value in await self._headers(sha) if name == "parent")
 
     async def commit_time(self, sha: str) -> str:
         """The time of a commit: ISO 8601, UTC."""
-        for line in await self._commit_headers(sha):
-            if line.startswith("committer ") and (found := re.search(r" (\d+) [+-]\d{4}$", line)):
+        for name, value in await self._headers(sha):
+            if name == "committer" and (found := re.search(r" (\d+) [+-]\d{4}$", value)):
                 return datetime.fromtimestamp(int(found[1]), UTC).isoformat().replace("+00:00", "Z")
-        raise GitError(f"the commit {sha} has no date")
+        raise GitError(f"{sha} is no commit of the repository, or has no date")
 
-    async def _commit_headers(self, sha: str) -> Sequence[str]:
-        if headers := await self._read_commit(sha):
-            return headers
-        raise GitError(f"{sha} is no commit of the repository")
-
-    async def _read_commit(self, revision: str) -> Sequence[str]:
-        """The line `commit SHA` and the headers of a commit, as they are stored; empty if the
+    async def _headers(self, revision: str) -> Sequence[tuple[str, str]]:
+        """The SHA of a commit (`commit`) and its headers, as they are stored; empty if the
         repository does not contain it."""
-        if revision not in self._commits:
-            options = ("--no-walk", "--format=raw")
-            done = await self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
-            if done.returncode != 0:
-                return ()
-            headers = done.stdout.partition("\n\n")[0].split("\n")
-            self._commits[headers[0].removeprefix("commit ")] = headers
-            return headers
-        return self._commits[revision]
+        if revision in self._commits:
+            return self._commits[revision]
+        if not revision or revision.startswith(("-", "^")) or ".." in revision:
+            return ()  # no commit, or a range of them
+        options = ("--no-walk", "--format=raw")
+        done = await self._call("rev-list", *options, f"{revision}^{{commit}}", "--")
+        if done.returncode != 0:
+            return ()
+        lines = done.stdout.partition("\n\n")[0].split("\n")
+        headers = [(name, value) for name, _, value in (line.partition(" ") for line in lines)]
+        self._commits[headers[0][1]] = headers
+        return headers
 
     async def is_shallow(self) -> bool:
         """Whether the history is cut off."""
@@ -198,9 +184,9 @@ class GitRepository:
     async def merge_base(self, one: str, other: str) -> str | None:
         """SHA of the best common ancestor; None if the repository contains none."""
         done = await self._call("merge-base", one, other)
-        if done.returncode not in (0, 1):
-            raise GitError(f"`git merge-base` failed: {_last_line(done.stderr)}")
-        return done.stdout.strip() or None
+        if done.returncode == 1:
+            return None
+        return _checked("merge-base", done).decode("ascii").strip()
 
     async def fetch(self, sha: str) -> None:
         """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
@@ -220,7 +206,7 @@ class GitRepository:
 
     async def create(self, folder: Path) -> "GitRepository":
         """A new repository in an empty folder, with the same origin and token."""
-        created = GitRepository(folder, self.token, self.server_url, self.environ, self.seconds)
+        created = GitRepository(folder, self.token, self.server_url, self.environ)
         await created._read("init", "--quiet", "--template=")
         await created._read("remote", "add", "origin", await self.origin())
         return created
@@ -279,29 +265,16 @@ class GitRepository:
         missing = frozenset(name for name in tracked if not os.path.lexists(self.root / name))
         return TreeListing(tuple(sorted(names - missing)), tracked, missing)
 
-    async def uncommitted(self, *, filters: bool = True) -> tuple[str, ...]:
+    async def uncommitted(self) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
-        its commit alone. Without `filters`, files that a filter changed may be among them.
-
-        Attack: an agent makes a repository with a filter in the folder of a submodule. For the
-        files in there git would start a git, which runs the filter as root. Or it writes a
-        `.gitattributes` for a filter of the checkout's configuration, and a module in the folder
-        where the filter's program (`python -m nbstripout`) looks for modules first."""
+        its commit alone: in its folder, an agent may have made a repository with filters."""
         options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        settings = () if filters else await self._settings_without_filters()
-        entries = await self._names(*settings, "status", *options, "--ignore-submodules=dirty")
+        entries = await self._names("status", *options, "--ignore-submodules=dirty")
         return tuple(entry[3:] for entry in entries)
-
-    async def _settings_without_filters(self) -> Sequence[str]:
-        """Options of git that replace the programs of all filters by none."""
-        found = await self._call("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
-        names = {os.fsdecode(name).rpartition(".")[0] for name in found.output.split(b"\0") if name}
-        empty = ("clean=", "process=", "required=false")
-        return [word for name in sorted(names) for one in empty for word in ("-c", f"{name}.{one}")]
 
     async def ignores(self, path: Path) -> bool:
         """Whether git ignores an absolute path in the working tree."""
-        return await self._succeeds("check-ignore", "--quiet", "--", str(path))
+        return (await self._call("check-ignore", "--quiet", "--", str(path))).returncode == 0
 
     async def tracks(self, path: Path) -> bool:
         """Whether git tracks a file at or below an absolute path."""
@@ -315,7 +288,7 @@ class GitRepository:
         done = await self._call("cat-file", "blob", f"{sha}:{path}", network=True)
         if done.returncode != 0 and path in done.stderr:  # `path 'x' does not exist in 'SHA'`
             return None
-        return self._checked("cat-file", done).output
+        return _checked("cat-file", done)
 
     async def check_out(self, sha: str) -> None:
         """Puts the working tree and HEAD on a commit, on no branch. Changes of tracked files are
@@ -331,16 +304,8 @@ class GitRepository:
         output = await self._read(*arguments)
         return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
 
-    async def _succeeds(self, *arguments: str) -> bool:
-        return (await self._call(*arguments)).returncode == 0
-
     async def _read(self, *arguments: str, network: bool = False) -> bytes:
-        return self._checked(arguments[0], await self._call(*arguments, network=network)).output
-
-    def _checked(self, command: str, done: process.Completed) -> process.Completed:
-        if done.returncode != 0:
-            raise GitError(f"`git {command}` failed: {_last_line(done.stderr)}")
-        return done
+        return _checked(arguments[0], await self._call(*arguments, network=network))
 
     async def _call(self, *arguments: str, network: bool = False) -> process.Completed:
         """Runs git; a call with `network` gets the token, for the origin and for the objects that
@@ -350,7 +315,7 @@ class GitRepository:
                 ("git", *arguments),
                 cwd=self.root,
                 environment=self._environment(network),
-                timeout=_NETWORK_SECONDS if network else self.seconds,
+                timeout=_NETWORK_SECONDS if network else _LOCAL_SECONDS,
                 limit=_OUTPUT_LIMIT,
             )
         except OSError as error:
@@ -385,6 +350,12 @@ class GitRepository:
         # The empty value removes the header that `actions/checkout` left in the configuration: the
         # server refuses two.
         return [(key, ""), (key, f"AUTHORIZATION: basic {basic}")]
+
+
+def _checked(command: str, done: process.Completed) -> bytes:
+    if done.returncode != 0:
+        raise GitError(f"`git {command}` failed: {_last_line(done.stderr)}")
+    return done.output
 
 
 def _parse_name_status(output: bytes) -> tuple[ChangedFile, ...]:

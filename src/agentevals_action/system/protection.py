@@ -54,7 +54,7 @@ async def protected_checkout(
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
     own = [path for path in private if _is_own_folder(path, root)]
-    async with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
+    async with temp_dirs.temp_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base, judge = (_make_user(folder, uid) for uid in UIDS)
         isolation = Isolation(root, head, base, judge, (root / ".git", *own))

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -344,24 +343,6 @@ def test_uncommitted__runs_no_program_of_a_repository_in_a_submodule(tmp_path: P
     assert opened(made).uncommitted() == ("vendor",)
     assert not ran.exists()
     assert made.git("status", "--porcelain")
-    assert ran.exists()  # the attack is real
-
-
-def test_uncommitted__without_filters_runs_no_program_that_an_agent_replaces(
-    tmp_path: Path,
-) -> None:
-    """Attack: the filter of an earlier step looks for its module in the checkout first."""
-    made = Repository.create(tmp_path / "repository", {"agent.py": "1", "notes.txt": "1"})
-    made.git("config", "filter.own.strip.clean", f"{sys.executable} -m strip")
-    made.git("config", "filter.own.strip.required", "true")
-    ran = tmp_path / "ran"
-    (made.path / "strip.py").write_text(f"import pathlib; pathlib.Path({str(ran)!r}).touch()")
-    (made.path / ".gitattributes").write_text("*.txt filter=own.strip\n")
-    (made.path / "notes.txt").write_text("2")
-    changed = (".gitattributes", "notes.txt", "strip.py")
-    assert sorted(opened(made).uncommitted(filters=False)) == sorted(changed)
-    assert not ran.exists()
-    opened(made).uncommitted()
     assert ran.exists()  # the attack is real
 
 

@@ -3,7 +3,6 @@ the worktree of that commit."""
 
 import asyncio
 import contextlib
-import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -150,7 +149,7 @@ async def base_worktree(
 ) -> AsyncIterator[Path]:
     """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
-    Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
+    `temp` is the folder for temporary files, by default
     that of the system, or the private one if the tree belongs to `user`, the user of base's
     programs.
     """
@@ -160,9 +159,8 @@ async def base_worktree(
             f"the folder for temporary files, {temp}, lies in the workspace",
             "set TMPDIR to a folder outside of it",
         )
-    await remove_abandoned(repository, temp)
     records = await repository.metadata() / "worktrees"  # a program may remove `.git`
-    async with temp_dirs.locked_folder(_PREFIX, temp) as folder:
+    async with temp_dirs.temp_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
         try:
             await repository.add_worktree(tree, sha)
@@ -179,23 +177,6 @@ async def judge_tree(repository: GitRepository, sha: str) -> AsyncIterator[Path]
     async with base_worktree(repository, sha, PRIVATE_TEMP) as tree:
         tree.parent.chmod(TRAVERSABLE)
         yield tree
-
-
-async def remove_abandoned(repository: GitRepository, temp: Path) -> None:
-    """Removes the worktrees of runs that were killed, and git's records of them. The lock of a
-    folder shows that its run is over; a folder that is gone was in a container that is gone."""
-    records = await repository.metadata() / "worktrees"
-    await in_thread(_remove_abandoned, records, temp)
-
-
-def _remove_abandoned(records: Path, temp: Path) -> None:
-    temp_dirs.remove_abandoned(_PREFIX, temp)
-    for entry in records.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another run may remove it at the same time
-            gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
-            tree = entry / gitdir.removesuffix("/.git")
-            if not tree.parent.exists():
-                _forget(records, entry.name)
 
 
 def _forget(records: Path, name: str) -> None:
