@@ -8,7 +8,7 @@ from typing import Any
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.result import Fingerprint, TestResult
-from agentevals_action.model.review import Selection
+from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import Suite
 from tests.support import results, suites
 

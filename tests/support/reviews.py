@@ -20,8 +20,8 @@ from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import TestResult, TraceSummary
-from agentevals_action.model.review import CommentTemplate, Outcome, Review, Selection
-from agentevals_action.model.run import Policy, RunSuite
+from agentevals_action.model.review import Outcome, Review
+from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
@@ -79,7 +79,7 @@ _BUILDER = results.SPENT | {"gates", "failed", "print", "answer", "error", "path
 def comment(
     review: Review, links: Links | None = None, template: CommentTemplate | None = None
 ) -> str:
-    return markdown.comment(build_view(replace(review, template=template), links))
+    return markdown.comment(build_view(with_facts(review, template=template), links))
 
 
 def check(review: Review, links: Links | None = None, hidden: int = 0) -> tuple[str, str]:
@@ -154,18 +154,25 @@ def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> 
     selections = tuple(
         Selection(suite.path, (f"changed: {suite.path}",), (suite.path,)) for suite in suites
     )
-    return Review(
+    run = Run(
         head_sha=HEAD,
         base_sha=BASE,
-        decision=gate.decide(policy, suites, baseline, invalid),
-        selections=fields.pop("selections", selections),
-        suites=suites,
+        policy=policy,
+        suites=tuple(
+            RunSuite(selection, "support", ()) for selection in fields.pop("selections", selections)
+        ),
         baseline=baseline,
         invalid=invalid,
         suites_in_repository=fields.pop("suites_in_repository", 3),
         duration_ms=fields.pop("duration_ms", 12_345.0),
         **fields,
     )
+    return Review(run, gate.decide(policy, suites, baseline, invalid), suites)
+
+
+def with_facts(review: Review, **fields: Any) -> Review:
+    """The review of a run with other facts."""
+    return replace(review, run=review.run.model_copy(update=fields))
 
 
 def all_passed() -> Review:

@@ -14,7 +14,7 @@ from agentevals_action.model.baseline import (
     IncompleteSource,
 )
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Selection
+from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 
 #: Suites whose reasons are listed one by one.

@@ -8,7 +8,7 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.result import SampleResult, SuiteRun, SuiteSummary, TestResult
+from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
 
 
 class ChangeKind(StrEnum):
@@ -184,11 +184,6 @@ class SuiteComparison:
     duration: Difference | None = None
     origin: BaselineOrigin | None = None
     edits: tuple[Edit, ...] = ()
-
-    def head_run(self) -> SuiteRun | None:
-        """The results of head without the comparison."""
-        results = tuple(test.head for test in self.tests if test.head)
-        return SuiteRun(self.path, self.name, results, self.head) if self.head else None
 
 
 def describe_worse(

@@ -253,13 +253,3 @@ class Score:
     def __post_init__(self) -> None:
         if self.value is None and self.error is None:
             raise ValueError("a score needs a value or an error")
-
-
-@dataclass(frozen=True)
-class SuiteRun:
-    """All results of one suite on one tree, in suite order."""
-
-    path: str
-    name: str
-    results: tuple[TestResult, ...]
-    summary: SuiteSummary

@@ -11,7 +11,6 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
-from agentevals_action.model.review import CommentTemplate, Selection
 
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
@@ -49,6 +48,25 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """A suite that runs: `reasons` as phrases (`changed: evals/EVAL.yaml`), `files` the changed
+    files that affect it."""
+
+    path: str
+    reasons: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    base_path: str | None = None
+
+
+@dataclass(frozen=True)
+class CommentTemplate:
+    """A user's template of the comment; `name` is its path."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
     shards run. `problem` states why base has no results though it should, `note` why it rightly has
@@ -82,7 +100,12 @@ class Run(BaseModel):
     `time` the start (ISO 8601, UTC). `inputs` is a digest of all inputs that decide what runs.
     `rows` are the numbers of rows of head and base. `refused` are the reasons why nothing could
     run: the outcome is invalid. `problems` are sentences about what is missing, which make a pass
-    inconclusive. The other fields are as in `Review`."""
+    inconclusive. `invalid` are errors of suites that the change affects, `warnings` errors of other
+    suites and warnings of all. `gone_suites` are paths of suites that only base has. `notices` are
+    sentences for the reader (a missing permission, ...). `uncommitted` are the paths that differed
+    from `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one
+    part of them), empty if all ran. `template` renders the comment, None is the packaged one.
+    `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
     model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -112,3 +135,8 @@ class Run(BaseModel):
     test_globs: tuple[str, ...] = ()
     template: CommentTemplate | None = None
     claims: str = ""
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """Why each suite ran."""
+        return tuple(suite.selection for suite in self.suites)

@@ -40,7 +40,7 @@ class FailedGate:
 
 def invalid_suites(view: ReportView) -> Iterator[Annotation]:
     """An annotation for each error of a suite or of the configuration."""
-    return map(_invalid, view.review.invalid)
+    return map(_invalid, view.review.run.invalid)
 
 
 def _invalid(diagnostic: Diagnostic) -> Annotation:

@@ -98,7 +98,7 @@ def describe_test(view: ReportView, listed: ListedTest, *, has_place: bool = Fal
         turn = f" ({listed.turn} of the conversation {printable(listed.turn.conversation, 80)})"
     change, *notes = describe_change(test)
     # Without a base, every test is new.
-    is_quiet = test.change is ChangeKind.UNCHANGED or not view.review.baseline.wanted
+    is_quiet = test.change is ChangeKind.UNCHANGED or not view.review.run.baseline.wanted
     facts = [] if is_quiet else [change]
     facts += [_reason(test.head)] if test.head and test.head.verdict != "pass" else []
     facts += notes
@@ -141,8 +141,8 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
     if (left := len(entries) - _SCREEN_TESTS) > 0:
         terminal.print(f"… and {left} more")
     terminal.print()
-    remarks = [f"compared with {review.base_sha[:7]}"] if review.base_sha else []
-    remarks += [counted(len(review.warnings), "warning")] if review.warnings else []
+    remarks = [f"compared with {review.run.base_sha[:7]}"] if review.run.base_sha else []
+    remarks += [counted(len(review.run.warnings), "warning")] if review.run.warnings else []
     remarks += [counted(len(view.notices), "notice")] if view.notices else []
     path = os.path.relpath(report)
     shown = printable(str(report) if path.startswith("..") else path, 500)
@@ -153,7 +153,7 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
 
 def _entries(view: ReportView) -> Iterator[Text]:
     """What needs attention, the most important first."""
-    errors = [str(diagnostic) for diagnostic in view.review.invalid]
+    errors = [str(diagnostic) for diagnostic in view.review.run.invalid]
     if view.review.decision.outcome is Outcome.INVALID and not errors:
         errors = list(view.review.decision.reasons)
     for error in errors:

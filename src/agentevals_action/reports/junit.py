@@ -25,7 +25,7 @@ def junit(view: ReportView) -> str:
     root = Element("testsuites", name="agentevals")
     for suite in view.review.suites:
         root.append(_suite(suite))
-    for diagnostic in view.review.invalid:
+    for diagnostic in view.review.run.invalid:
         path = visible(diagnostic.location.path)
         invalid = SubElement(root, "testsuite", name=path, tests="1", failures="0", errors="1")
         case = SubElement(invalid, "testcase", name="suite", classname=path)

@@ -10,7 +10,8 @@ from agentevals_action.escaping import plain
 from agentevals_action.formatting import plural
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.github_limits import count_characters, cut_markdown
-from agentevals_action.model.review import CommentTemplate, Decision, Outcome, Review
+from agentevals_action.model.review import Decision, Outcome, Review
+from agentevals_action.model.run import CommentTemplate, Policy, Run
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.comment import MARKER, build_comment
 from agentevals_action.reports.view.models import ReportView
@@ -27,7 +28,7 @@ def comment(view: ReportView) -> str:
     """The comment, under 65,000 characters.
 
     InvalidInput if the review's template cannot be rendered or loses the marker."""
-    template = view.review.template
+    template = view.review.run.template
     text = _fitting(_COMMENT, view, limits.COMMENT_TEXT, template=template)
     if MARKER not in text.splitlines():
         raise InvalidInput(
@@ -39,8 +40,10 @@ def comment(view: ReportView) -> str:
 
 def check_template(template: CommentTemplate) -> None:
     """InvalidInput if a custom template cannot make a comment."""
+    policy = Policy(fail_on=frozenset())
+    run = Run(head_sha="0" * 40, policy=policy, template=template)
     decision = Decision(Outcome.PASSED, 0, "success")
-    comment(build_view(Review("0" * 40, None, decision, template=template)))
+    comment(build_view(Review(run, decision)))
 
 
 def check(view: ReportView, hidden: int = 0) -> tuple[str, str]:

@@ -32,27 +32,27 @@ _Json = dict[str, Any]
 def review_summary(view: ReportView) -> str:
     """The summary of a review."""
     review = view.review
-    base = review.baseline
+    base = review.run.baseline
     document = {
         **_decision(review.decision),
         **_source(review),
         "conclusion": review.decision.conclusion,
-        "baseSha": review.base_sha,
+        "baseSha": review.run.base_sha,
         "baseline": {
             **(_record(base, *_BASELINE) or {}),
             "tried": [_record(source, "source", "problem") for source in base.incomplete],
         },
-        "samples": review.samples,
-        "durationMs": review.duration_ms,
+        "samples": review.run.samples,
+        "durationMs": review.run.duration_ms,
         "changes": _changes(test.comparison for test in view.tests),
         "groups": {key: len(tests) for key, tests in view.groups.items()},
         "suites": [_suite(suite) for suite in review.suites],
         "selections": [
-            _record(selection, "path", "reasons", "files") for selection in review.selections
+            _record(selection, "path", "reasons", "files") for selection in review.run.selections
         ],
-        "goneSuites": list(review.gone_suites),
-        "errors": [diagnostic.entry() for diagnostic in review.invalid],
-        "warnings": [diagnostic.entry() for diagnostic in review.warnings],
+        "goneSuites": list(review.run.gone_suites),
+        "errors": [diagnostic.entry() for diagnostic in review.run.invalid],
+        "warnings": [diagnostic.entry() for diagnostic in review.run.warnings],
         "spent": _record(view.spending, *_SPENT),
         "notices": list(view.notices),
     }
@@ -78,9 +78,9 @@ def _decision(decision: Decision) -> _Json:
 def _source(review: Review) -> _Json:
     """The commit of the results, what differed from it in the working tree, and the tests."""
     return {
-        "headSha": review.head_sha or None,
-        "uncommitted": list(review.uncommitted),
-        "testGlobs": list(review.test_globs),
+        "headSha": review.run.head_sha or None,
+        "uncommitted": list(review.run.uncommitted),
+        "testGlobs": list(review.run.test_globs),
     }
 
 

@@ -7,8 +7,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.review import Selection
-from agentevals_action.model.run import Policy, Run, RunSuite
+from agentevals_action.model.run import Policy, Run, RunSuite, Selection
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import RunResults
 

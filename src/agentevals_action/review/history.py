@@ -28,15 +28,15 @@ async def store(
     without its SHA."""
     if not job.is_default_branch or workspace.settings.baseline not in ("auto", "branch"):
         return ()
-    runs = [run for suite in review.suites if (run := suite.head_run())]
-    results = [result for run in runs for result in run.results]
+    results = [test.head for suite in review.suites for test in suite.tests if test.head]
     if not results:
         return ()
+    paths = list(dict.fromkeys(result.eval_path for result in results))
     name = file_name(datetime.now(UTC), job.head_sha, run_id)
     message = f"Results of {job.head_sha[:12]}\n\n[skip ci]"
     try:
         content = await asyncio.to_thread(write_run, results)
-        files = await branch.add(name, content, [run.path for run in runs], message)
+        files = await branch.add(name, content, paths, message)
     except (GitError, ResourceError) as error:
         return (
             f"The results were not stored on `{branch.name}`: {error.sentence}. Add `contents: "

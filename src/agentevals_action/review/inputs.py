@@ -21,7 +21,7 @@ from agentevals_action.github.runner import job_log
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.review import CommentTemplate
+from agentevals_action.model.run import CommentTemplate
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import divided_budget
 from agentevals_action.review.change import base_tree

@@ -126,22 +126,4 @@ def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
         if run.claims:
             who = f"the results are claims of a run that the pull request controls: {who}"
         notices = (*notices, f"{who} comment `{run_command(run.head_sha)}` for a run with keys")
-    return Review(
-        head_sha=run.head_sha,
-        base_sha=run.base_sha,
-        decision=decision,
-        selections=tuple(suite.selection for suite in run.suites),
-        suites=suites,
-        baseline=run.baseline,
-        invalid=run.invalid,
-        warnings=run.warnings,
-        gone_suites=run.gone_suites,
-        suites_in_repository=run.suites_in_repository,
-        notices=notices,
-        samples=run.samples,
-        duration_ms=run.duration_ms,
-        uncommitted=run.uncommitted,
-        test_globs=run.test_globs,
-        template=run.template,
-        claims=run.claims,
-    )
+    return Review(run.model_copy(update={"notices": notices}), decision, suites)

@@ -7,8 +7,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, distinct
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
-from agentevals_action.model.review import Selection
-from agentevals_action.model.run import Shard
+from agentevals_action.model.run import Selection, Shard
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import part_of, reduce_suite
 from agentevals_action.review.change.base_tree import Base

@@ -97,13 +97,13 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
         "check-run-url": published.check_url or "",
         "report-dir": report_dir,
         "results-path": f"{report_dir}/results.jsonl",
-        "base-sha": review.base_sha or "",
-        "head-sha": review.head_sha,
+        "base-sha": review.run.base_sha or "",
+        "head-sha": review.run.head_sha,
     }
 
 
 def _with_notices(view: ReportView, host: Host) -> ReportView:
-    return replace(view, notices=(*view.review.notices, *host.notices))
+    return replace(view, notices=(*view.review.run.notices, *host.notices))
 
 
 def _count(view: ReportView, change: ChangeKind) -> int:

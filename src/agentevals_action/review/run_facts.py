@@ -9,8 +9,7 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.baseline import BaseResults
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.review import Selection
-from agentevals_action.model.run import Policy, Run, RunSuite
+from agentevals_action.model.run import Policy, Run, RunSuite, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import waivers

@@ -21,7 +21,7 @@ from agentevals_action.model.baseline import (
     BaseSuite,
     IncompleteSource,
 )
-from agentevals_action.model.review import Selection
+from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results, suites
 

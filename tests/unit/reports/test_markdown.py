@@ -21,8 +21,8 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Quarantine
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import CommentTemplate, Review, Selection
-from agentevals_action.model.run import Policy
+from agentevals_action.model.review import Review
+from agentevals_action.model.run import CommentTemplate, Policy, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.comment import MARKER
 from agentevals_action.reports.view.links import Links
@@ -117,7 +117,8 @@ def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
     text = reviews.comment(five, NOWHERE)
     shown = [line for line in text.splitlines() if line.startswith("> ")][2:]
     assert shown == ["> b (3 times)", "> a", "> c", "> d", "> e"]
-    text = reviews.comment(replace(five, notices=(*five.notices, "f", "`g` <b>")), NOWHERE)
+    seven = reviews.with_facts(five, notices=(*five.run.notices, "f", "`g` <b>"))
+    text = reviews.comment(seven, NOWHERE)
     assert "<details><summary>2 more notices</summary>\n\n- f\n- `g` &#60;b&#62;\n" in text
 
 
@@ -303,7 +304,7 @@ def test_removed__is_visible_and_not_folded_at_every_length() -> None:
     names = ("evals/safety/EVAL.yaml", "leaks-no-address", "no-unapproved-refund", "quality/safe")
     assert all(f"`{name}`" in visible for name in names)
     assert "were removed" in reviews.check(reviews.gone(), NOWHERE)[0]
-    shortest = replace(reviews.thousands(), gone_suites=("evals/safety/EVAL.yaml",))
+    shortest = reviews.with_facts(reviews.thousands(), gone_suites=("evals/safety/EVAL.yaml",))
     assert "- suite `evals/safety/EVAL.yaml`" in reviews.comment(shortest, NOWHERE)
 
 

@@ -40,7 +40,7 @@ def test_sarif__is_valid_and_has_the_failures(name: str) -> None:
     )
     found = [result["ruleId"] for result in _results(review)]
     assert found.count("required-gate") == gates
-    assert found.count("invalid-suite") == len(review.invalid)
+    assert found.count("invalid-suite") == len(review.run.invalid)
 
 
 def test_schema__refuses_what_is_not_sarif() -> None:

@@ -11,8 +11,7 @@ from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, Incom
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
-from agentevals_action.model.review import CommentTemplate, Selection
-from agentevals_action.model.run import Policy, Run, RunSuite, Shard
+from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection, Shard
 from agentevals_action.results.run_folder import RUN_FILES, RunResults, read_folder
 from tests.support import results
 

@@ -11,8 +11,8 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Outcome, Selection
-from agentevals_action.model.run import Policy, Run, RunSuite, Shard
+from agentevals_action.model.review import Outcome
+from agentevals_action.model.run import Policy, Run, RunSuite, Selection, Shard
 from agentevals_action.model.suite import Test
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results import shards

@@ -9,8 +9,8 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision, Outcome, Selection
-from agentevals_action.model.run import Policy, RunSuite
+from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.run import Policy, RunSuite, Selection
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
 from tests.support import results

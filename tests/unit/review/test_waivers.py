@@ -20,8 +20,8 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult, Verdict
-from agentevals_action.model.review import Decision, Outcome, Selection
-from agentevals_action.model.run import Policy, RunSuite
+from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.run import Policy, RunSuite, Selection
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.comparison import compare
 from tests.support import results

@@ -316,7 +316,11 @@ class _Step:
     def _view(self, review: Review) -> ReportView:
         runner = self.runner
         links = Links(
-            runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
+            runner.server_url,
+            runner.repository,
+            review.run.head_sha,
+            review.run.base_sha,
+            runner.run_url,
         )
         return build_view(review, links)
 

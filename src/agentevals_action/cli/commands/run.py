@@ -161,13 +161,13 @@ def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str
 
 
 def _print_notices(view: ReportView, keep: Path | None) -> None:
-    notices = list(view.review.notices)
+    notices = list(view.review.run.notices)
     if keep and keep.is_dir():
         notices.append(
             f"{keep} contains workspaces as the agents left them, including secrets: "
             "they are not redacted, so do not upload them"
         )
-    for warning in view.review.warnings:
+    for warning in view.review.run.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     console.print_sentences((f"notice: {notice}" for notice in notices), sys.stderr)
 

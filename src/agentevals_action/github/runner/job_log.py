@@ -78,14 +78,14 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         for test in tests.get(suite.path, ()):
             print(safe_log_line(console.describe_test(view, test).plain))
         print(commands.command("endgroup"))
-    for diagnostic in review.invalid:
+    for diagnostic in review.run.invalid:
         print(safe_log_line(f"error: {diagnostic}"))
-    for diagnostic in review.warnings:
+    for diagnostic in review.run.warnings:
         print(safe_log_line(f"warning: {diagnostic}"))
     if published.check_url is None:
         for line in commands.annotations(published.annotations):
             print(line)
-    _write_notices((*notices, *review.notices))
+    _write_notices((*notices, *review.run.notices))
     for edit in view.edits[:_EDITS]:
         line = f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         print(safe_log_line(printable(line, _LINE)))

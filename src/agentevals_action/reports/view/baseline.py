@@ -35,10 +35,10 @@ class BaselineText:
 
     def sentence(self) -> str:
         """States what head was compared with, or why there was nothing to compare with."""
-        base = self._review.baseline
+        base = self._review.run.baseline
         if not self._review.suites:
             return ""
-        commit = self.commit(base.commit or self._review.base_sha)
+        commit = self.commit(base.commit or self._review.run.base_sha)
         named = f" {commit}" if commit else ""
         if base.problem:
             return f"**The base{named} could not be obtained:** {prose(base.problem, 500)}"
@@ -50,7 +50,7 @@ class BaselineText:
     def lines(self) -> list[str]:
         """The origin of each suite's base if they differ; suites that were renamed, or are invalid
         or missing on base; re-scored tests; why other sources were not used."""
-        base = self._review.baseline
+        base = self._review.run.baseline
         lines = []
         for suite in self._review.suites:
             facts = []
@@ -110,7 +110,7 @@ class BaselineText:
     def _commit_of(self, origin: BaselineOrigin) -> str:
         if not origin.commit:
             return ""
-        if origin.commit == self._review.base_sha:
+        if origin.commit == self._review.run.base_sha:
             return " of that commit"
         return f" of {self.commit(origin.commit)}, {_ANCESTRY[origin.is_ancestor]}"
 

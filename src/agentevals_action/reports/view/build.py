@@ -41,7 +41,7 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
             for group in GROUPS
         },
         spending=cost.spent_by_review(review),
-        notices=review.notices,
+        notices=review.run.notices,
     )
 
 

@@ -89,10 +89,12 @@ class _Builder:
         return Comment(
             marker=MARKER,
             alert=sentences.alert(view),
-            verdict=" ".join(filter(None, (review.claims, outcome, sentence))),
+            verdict=" ".join(filter(None, (review.run.claims, outcome, sentence))),
             report=self._report(),
             reasons=self._reasons(),
-            errors=self._diagnostics(review.invalid, "error", _invalid_files(review.invalid)),
+            errors=self._diagnostics(
+                review.run.invalid, "error", _invalid_files(review.run.invalid)
+            ),
             suites=self._suites(),
             tests=self._groups("open"),
             changes=tuple(filter(None, (*self._groups("edits"), self._removed(), self._edited()))),
@@ -168,7 +170,9 @@ class _Builder:
 
     def _removed(self) -> Section | None:
         name, url_of = self._text.name, self._view.links.base_file
-        lines = [f"suite {linked(code(path), url_of(path))}" for path in self._review.gone_suites]
+        lines = [
+            f"suite {linked(code(path), url_of(path))}" for path in self._review.run.gone_suites
+        ]
         for test in self._view.groups["removed"]:
             gates = joined([code(gate) for gate in test.comparison.gates_removed[:5]])
             with_gates = f" with its required gates {gates}" if gates else ""
@@ -193,13 +197,13 @@ class _Builder:
 
     def _details(self) -> Sequence[Section | None]:
         """The base, why the suites ran, and warnings."""
-        selections = self._review.selections
+        selections = self._review.run.selections
         suites = "this suite" if len(selections) == 1 else f"these {len(selections):,} suites"
         why = [
             f"{code(selection.path)}: {prose(', '.join(selection.reasons[:5]), 300)}"
             for selection in selections
         ]
-        warnings = self._diagnostics(self._review.warnings, "warning", "about suites")
+        warnings = self._diagnostics(self._review.run.warnings, "warning", "about suites")
         return (
             self._list("Origin of the baseline", self._base.lines()),
             self._list(f"Why {suites} ran", why),
@@ -243,14 +247,14 @@ class _Builder:
 
     def _footer(self) -> str:
         review = self._review
-        head, base = self._base.commit(review.head_sha), self._base.commit(review.base_sha)
+        head, base = self._base.commit(review.run.head_sha), self._base.commit(review.run.base_sha)
         parts = [
             f"agentevals-action {__version__}",
-            f"{counted(review.samples, 'sample')} per test",
+            f"{counted(review.run.samples, 'sample')} per test",
         ]
         parts += [f"head {head}"] if head else []
         parts += [f"base {base}"] if base else []
-        return " · ".join([*parts, time(review.duration_ms)])
+        return " · ".join([*parts, time(review.run.duration_ms)])
 
 
 def differences(view: ReportView, limits: Limits) -> Section | None:

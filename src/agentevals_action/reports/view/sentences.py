@@ -27,7 +27,7 @@ _NAMED = ("passedByEdits", "accepted", "quarantined", "undecided")
 def headline(view: ReportView) -> str:
     """The outcome in one line: `Failed: 2 tests regressed; 1 suite of the base was removed.`"""
     outcome = view.review.decision.outcome.capitalize()
-    return " ".join(filter(None, (view.review.claims, f"{outcome}: {sentence(view)}")))
+    return " ".join(filter(None, (view.review.run.claims, f"{outcome}: {sentence(view)}")))
 
 
 def sentence(view: ReportView) -> str:
@@ -60,7 +60,7 @@ def removed(view: ReportView) -> str:
     """`2 tests and 1 required gate of the base were removed`; empty if nothing was."""
     tests = [test.comparison for test in view.tests]
     numbers = {
-        "suite": len(view.review.gone_suites),
+        "suite": len(view.review.run.gone_suites),
         "test": sum(test.change is ChangeKind.REMOVED for test in tests),
         "required gate": sum(len(test.gates_removed) for test in tests),
     }
@@ -122,7 +122,7 @@ def _is_ignored(review: Review) -> bool:
 
 def _passed(review: Review) -> str:
     if not review.suites:
-        number = review.suites_in_repository
+        number = review.run.suites_in_repository
         known = f" (of {counted(number, 'suite')} in the repository)" if number else ""
         return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
     tests = _tests(review)
@@ -138,7 +138,7 @@ def _passed(review: Review) -> str:
 
 
 def _compared(review: Review, tests: list[TestComparison]) -> str:
-    if not review.baseline.wanted:
+    if not review.run.baseline.wanted:
         return "nothing to compare with"
     words = describe_worse(tests)
     # The sentence names accepted regressions; "none regressed" would contradict them.

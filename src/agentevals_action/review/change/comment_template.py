@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
-from agentevals_action.model.review import CommentTemplate
+from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports import markdown
 from agentevals_action.review.change.base_tree import Base
 from agentevals_action.settings import Settings

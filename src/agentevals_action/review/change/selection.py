@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from agentevals_action.formatting import joined, list_paths, printable_path
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, rule_for
-from agentevals_action.model.review import Selection
+from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system.git import ChangedFile
 

@@ -14,8 +14,7 @@ from agentevals_action.model.result import (
     TestResult,
     Verdict,
 )
-from agentevals_action.model.review import Selection
-from agentevals_action.model.run import RunSuite
+from agentevals_action.model.run import RunSuite, Selection
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.rescoring import needs_head_scores
 from tests.support import results
