@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
-from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import Fingerprints, SuiteDescription, imported_by
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Evaluator, Suite, Test
@@ -22,39 +22,29 @@ _OF_THEIR_OWN = ("judge", "evaluators")
 def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
     """The files of the repository that the suite's judges import, besides those that the
     suite names."""
-    found = (inside for test in suite.tests for inside in _walk(test.evaluators).values())
     # A judge that several tests share is read once.
     judges = {
         (judge.location.path, judge.script, judge.cwd): judge
-        for judge in found
+        for test in suite.tests
+        for judge in _walk(test.evaluators).values()
         if isinstance(judge, CodeJudge)
     }
-    paths = (
-        path.relative_to(suite.root).as_posix()
-        for judge in judges.values()
-        for path in judge.imported_files(
-            [suite.root / file.path for file in judge.files], suite.root
-        )
-    )
+    paths = (path for judge in judges.values() for path in imported_by(judge, suite.root))
     return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
 
 
 @dataclass(frozen=True)
 class _Side:
-    """A test on head or on base."""
+    """A test on head or on base, and the description of its suite."""
 
-    describe: Fingerprints
-    suite: Suite
+    described: SuiteDescription
     test: Test
-
-    @property
-    def agent(self) -> Target | None:
-        """The target that answers."""
-        return self.suite.agent_of(self.test)
+    #: The target that answers.
+    agent: Target | None
 
     def evaluator(self, evaluator: Evaluator, *, was_gate: bool) -> str:
         """The digest of an evaluator without what is an edit of its own."""
-        described = self.describe.evaluator(self.suite, evaluator, self.agent)
+        described = self.described.evaluator(evaluator, self.agent)
         if was_gate:  # that a gate is none any more is listed as a removed gate
             described["threshold"] = None
         kept = {name: part for name, part in described.items() if name not in _OF_THEIR_OWN}
@@ -62,18 +52,18 @@ class _Side:
 
     def target(self, target: Target) -> str:
         """The digest of a target's name and definition."""
-        return digest([target.name, self.describe.target(self.suite, target)], is_ordered=False)
+        return digest([target.name, self.described.target(target)], is_ordered=False)
 
     def references(self) -> str:
         """The digest of what the evaluators compare an answer with."""
-        references = self.describe.references(self.suite, self.test)
+        references = self.described.references(self.test)
         evaluators = _walk(self.test.evaluators).values()
         if all(each.deterministic and not each.needs_judge() for each in evaluators):
             references = {"expected_output": references["expected_output"]}
         return digest(references, is_ordered=False)
 
 
-def find_edits(describe: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
+def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
     """The edits of the tests that both sides have. Equal edits of several tests are one."""
     found: dict[tuple[EditKind, str, str], tuple[Edit, list[str]]] = {}
     rescored: set[str] = set()
@@ -83,9 +73,13 @@ def find_edits(describe: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
         before = tests_on_base.get(test.id)
         if before is None:
             continue
-        for edit in _edits_of_test(_Side(describe, head, test), _Side(describe, base, before)):
+        sides = (
+            _Side(fingerprints.describe(suite), on_side, suite.agent_of(on_side))
+            for suite, on_side in ((head, test), (base, before))
+        )
+        for edit in _edits_of_test(*sides):
             found.setdefault((edit.kind, edit.name, edit.action), (edit, []))[1].append(test.id)
-        now, then = describe.of(head, test), describe.of(base, before)
+        now, then = fingerprints.of(head, test), fingerprints.of(base, before)
         if now.grading != then.grading and now.question == then.question:
             rescored.add(test.id)
             if any(each.type == "code_judge" for each in _walk(before.evaluators).values()):
@@ -113,7 +107,7 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
             if now != base.evaluator(before, was_gate=was_gate):
                 yield Edit(kind, path, "changed", evaluator.location)
             judges = [
-                side.describe.judge(side.suite, each, side.agent)
+                side.described.judge(each, side.agent)
                 for side, each in ((head, evaluator), (base, before))
             ]
             yield from _edits_of_target(head, judges[0], base, judges[1])

@@ -62,7 +62,7 @@ class Engine:
         """Reads the files, the variables and the stored replies of suites before the first program
         starts."""
         for suite in suites:
-            self.fingerprints.read(suite)
+            self.fingerprints.describe(suite).read()
             with suppress(AttemptError):  # the call of a target reports it
                 variables(suite.root, suite.folder)
             for target in (suite.targets.targets[name] for name in suite.used_targets):

@@ -334,9 +334,11 @@ def _edited_replies(change: Change, settings: Settings) -> str:
     return f"the change edits stored replies, which decide about the outcome: {list_paths(edited)}"
 
 
-def _find_edits(plan: Plan, describe: Fingerprints) -> dict[str, SuiteEdits]:
+def _find_edits(plan: Plan, fingerprints: Fingerprints) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs."""
-    return {path: find_edits(describe, plan.head[path], base) for path, base in plan.base.items()}
+    return {
+        path: find_edits(fingerprints, plan.head[path], base) for path, base in plan.base.items()
+    }
 
 
 async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:

@@ -107,7 +107,7 @@ def _changed_question_files(
         if changed.isdisjoint(file.path for file in suite.files):
             continue
         for test in suite.tests:
-            files = fingerprints.question_files(suite, test)
+            files = fingerprints.describe(suite).question_files(test)
             if in_question := tuple(file for file in files if file in changed):
                 found.setdefault(path, {})[test.id] = in_question
     return found

@@ -282,8 +282,11 @@ def test_of__what_a_judge_imports_grades(tmp_path: Path) -> None:
 def test_question_files__those_whose_change_makes_another_question(tmp_path: Path) -> None:
     suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests
-    assert Fingerprints(WATCH).question_files(suite, test) == ("evals/terms.txt",)
-    assert Fingerprints().question_files(suite, test) == ("evals/terms.txt", "agent/prompt.md")
+    assert Fingerprints(WATCH).describe(suite).question_files(test) == ("evals/terms.txt",)
+    assert Fingerprints().describe(suite).question_files(test) == (
+        "evals/terms.txt",
+        "agent/prompt.md",
+    )
 
 
 @pytest.mark.slow

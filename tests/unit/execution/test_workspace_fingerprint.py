@@ -123,7 +123,7 @@ def test_question__none_without_a_workspace_is_what_it_was(tmp_path: Path) -> No
 def test_question_files__name_the_template(tmp_path: Path) -> None:
     suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests
-    files = Fingerprints(WATCH).question_files(suite, test)
+    files = Fingerprints(WATCH).describe(suite).question_files(test)
     assert set(files) == {
         "evals/start/app.py",
         "evals/app.git/HEAD",
