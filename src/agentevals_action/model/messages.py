@@ -13,15 +13,17 @@ from pydantic import (
     ConfigDict,
     Field,
     TypeAdapter,
+    ValidationError,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
+    WithJsonSchema,
     model_validator,
 )
 
 from agentevals_action.model.files import NamedFile
+from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.model.validation.file_model import (
     Computed,
+    ComputedStored,
     FileModel,
     ListOf,
     NonEmpty,
@@ -41,7 +43,7 @@ _MAX_FILE = 40_000_000  # bytes
 #: First bytes of the image formats that models accept.
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 #: A dataclass that is read from a file: objects are read, and nothing else is converted.
-_RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True)
+_RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True, defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,12 @@ class Block:
 
     @model_validator(mode="after")
     def _find_file(self, info: ValidationInfo) -> "Block":
-        if self.type == "json" or info.context is None:
+        if self.type == "json":
             return self
         if not isinstance(self.value, str):
             raise errors_at({("value",): expected("a text")})
-        if self.type == "text" or (self.type == "image" and _is_inline_image(self.value)):
+        is_inline = self.type == "text" or (self.type == "image" and _is_inline_image(self.value))
+        if is_inline or info.context is None:
             return self
         try:
             folder = folder_of(info)
@@ -127,23 +130,32 @@ class ToolFunction(FileModel):
     noun = "`function`"
 
     name: NonEmpty = Field(description="Name of the function.")
-    arguments: str = Field(default="", description="The arguments as a string of JSON.")
+    arguments: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
+        default="", description="The arguments as a string of JSON."
+    )
 
 
 class ToolCallEntry(FileModel):
-    """A tool call in a file, in the specification's form (`function`) or AgentV's (`tool`)."""
+    """A tool call in a file or a reply: in the form of the specification (`function`) or of AgentV
+    (`tool`)."""
 
     noun = "tool call"
 
     id: str | None = Field(default=None, description="Identifier that a tool message refers to.")
-    type: Literal["function"] = Field(default="function", description="Always `function`.")
+    type: Annotated[Any, WithJsonSchema({"const": "function"})] = Field(
+        default="function", description="Always `function`."
+    )
     function: ToolFunction | None = Field(default=None, description="The function that was called.")
     tool: NonEmpty | None = Field(default=None, description="AgentV's form: name of the tool.")
     input: Any = Field(default=None, description="AgentV's form: the arguments.")
     output: Any = Field(default=None, description="AgentV's form: the result of the tool.")
-    duration_ms: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="AgentV's form: the duration of the call in milliseconds."
+    duration_ms: Annotated[float, Field(ge=0)] | None = spelled(
+        "duration_ms",
+        "durationMs",
+        default=None,
+        description="AgentV's form: the duration of the call in milliseconds.",
     )
+    refused: ComputedStored[bool | None] = None
 
     @model_validator(mode="after")
     def _has_a_name(self) -> Self:
@@ -158,7 +170,9 @@ class ToolCallEntry(FileModel):
             name, arguments = self.tool, self.input
         else:
             raise ValueError("a tool call has function.name or tool")
-        return ToolCall(name, arguments, self.output, self.id, self.duration_ms)
+        return ToolCall(
+            name, arguments, self.output, self.id, self.duration_ms, refused=self.refused is True
+        )
 
 
 def decode_arguments(arguments: Any) -> Any:
@@ -173,16 +187,11 @@ def decode_arguments(arguments: Any) -> Any:
         raise ValueError("a tool call's function.arguments is a string of JSON") from None
 
 
-_CALLS: TypeAdapter[tuple[ToolCallEntry, ...]] = TypeAdapter(
-    ListOf[ToolCallEntry], config=ConfigDict(defer_build=True)
-)
-
-
-def _read_calls(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """The calls of a file; those of a stored trace as they are."""
-    if info.context is None:
-        return handler(value)
-    return tuple(entry.call() for entry in _CALLS.validate_python(value, context=info.context))
+def _read_call(value: Any, info: ValidationInfo) -> Any:
+    """A call of a file or a reply; one of a stored trace as it is."""
+    if isinstance(value, Mapping) and "name" in value and info.context is None:
+        return value
+    return ToolCallEntry.model_validate(value, context=info.context, extra="ignore").call()
 
 
 def _read_blocks(value: Any) -> Any:
@@ -213,9 +222,11 @@ class Message:
         str | None, Field(description="The tool call that a tool message answers.")
     ] = None
     tool_calls: Annotated[
-        tuple[ToolCall, ...],
-        WrapValidator(_read_calls, json_schema_input_type=list[ToolCallEntry]),
-        Field(description="Tools that an assistant called."),
+        tuple[
+            Annotated[ToolCall, BeforeValidator(_read_call, json_schema_input_type=ToolCallEntry)],
+            ...,
+        ],
+        spelled("tool_calls", "toolCalls", description="Tools that an assistant called."),
     ] = ()
 
     @model_validator(mode="before")
@@ -223,12 +234,12 @@ class Message:
     def _check_fields(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, Mapping):
             raise expected("a message, as `{role: user, content: …}`")
-        read = check_fields(cls, value, info)
-        if read.get("content") is not None:
-            return read
-        if not read.get("tool_calls"):
+        read = {
+            name: item for name, item in check_fields(cls, value, info).items() if item is not None
+        }
+        if info.context is not None and not read.keys() & {"content", "tool_calls"}:
             raise ValueError("this message has no `content`; write a text or a list of blocks")
-        return {**read, "content": ""}
+        return {"content": "", **read}
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -279,77 +290,25 @@ def named_files(messages: Iterable[Message], root: Path) -> tuple[NamedFile, ...
     )
 
 
+_MESSAGE = TypeAdapter(Message)
+
+
 def read_message(data: Any) -> Message:
-    """One message in either wire form; files in it are not read. ValueError for an invalid
+    """One message of a reply or a result; files in it are not read. ValueError for an invalid
     message."""
-    if not isinstance(data, Mapping) or data.get("role") not in ROLES:
-        raise ValueError(f"a message is an object with a role of {', '.join(ROLES)}")
-    calls = data.get("tool_calls", data.get("toolCalls"))
-    if calls is not None and (not isinstance(calls, Sequence) or isinstance(calls, str)):
-        raise ValueError("tool_calls is a list")
-    return Message(
-        role=data["role"],
-        content=_read_content(data.get("content")),
-        name=_optional_text(data, "name"),
-        tool_call_id=_optional_text(data, "tool_call_id"),
-        tool_calls=tuple(read_tool_call(call) for call in calls or ()),
-    )
-
-
-def _optional_text(data: Mapping[str, Any], key: str) -> str | None:
-    value = data.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{key} is a string")
-    return value
-
-
-def _read_content(content: Any) -> str | tuple[Block, ...]:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        return (Block("json", content),)
-    if not isinstance(content, Sequence):
-        raise ValueError("content is a string or a list of blocks")
-    return tuple(_read_block(block) for block in content)
-
-
-def _read_block(block: Any) -> Block:
-    if not isinstance(block, Mapping) or block.get("type") not in BLOCK_TYPES:
-        raise ValueError(f"a block is an object with a type of {', '.join(BLOCK_TYPES)}")
-    value = block.get("value", block.get("text"))
-    if block["type"] == "text" and not isinstance(value, str):
-        raise ValueError("a text block's value is a string")
-    return Block(block["type"], value)
+    try:
+        return _MESSAGE.validate_python(data)
+    except ValidationError as error:
+        raise ValueError(describe(error, data)) from None
 
 
 def read_tool_call(data: Any) -> ToolCall:
-    """One tool call: `{id, type, function: {name, arguments}}` or `{tool, input, output,
-    duration_ms}`; ValueError if neither."""
-    if not isinstance(data, Mapping):
-        raise ValueError("a tool call is an object")
-    if isinstance(function := data.get("function"), Mapping) and isinstance(
-        function.get("name"), str
-    ):
-        name, arguments = function["name"], decode_arguments(function.get("arguments"))
-    elif isinstance(data.get("tool"), str):
-        name, arguments = data["tool"], data.get("input")
-    else:
-        raise ValueError("a tool call has function.name or tool")
-    duration = data.get("duration_ms", data.get("durationMs"))
-    if duration is not None and (
-        isinstance(duration, bool) or not isinstance(duration, int | float)
-    ):
-        raise ValueError("a tool call's duration_ms is a number")
-    return ToolCall(
-        name=name,
-        arguments=arguments,
-        output=data.get("output"),
-        id=_optional_text(data, "id"),
-        duration_ms=duration,
-        refused=data.get("refused") is True,
-    )
+    """One tool call of a reply: `{id, type, function: {name, arguments}}` or `{tool, input,
+    output, duration_ms}`; ValueError if neither."""
+    try:
+        return ToolCallEntry.model_validate(data, extra="ignore").call()
+    except ValidationError as error:
+        raise ValueError(describe(error, data)) from None
 
 
 def wire_message(message: Message) -> dict[str, Any]:

@@ -54,23 +54,22 @@ def test_read_message__names_and_ids() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ("text", "a message is an object"),
-        ({"content": "x"}, "a message is an object with a role"),
-        ({"role": "user", "content": 1}, "content is a string or a list of blocks"),
+        ("text", "write a message"),
+        ({"content": "x"}, "`role`: it is missing"),
+        ({"role": "user", "content": 1}, "`content`: write a text or a list of blocks"),
         (
             {"role": "user", "content": [{"type": "video", "value": 1}]},
-            "a block is an object with a type",
+            r"`content\[0\].type`: write `text`, `file`, `image` or `json`",
         ),
         (
             {"role": "user", "content": [{"type": "text", "value": 1}]},
-            "a text block's value is a string",
+            r"`content\[0\].value`: write a text",
         ),
-        ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is a string"),
-        ({"role": "user", "content": "x", "name": ["a"]}, "name is a string"),
-        ({"role": "assistant", "content": "x", "tool_calls": "y"}, "tool_calls is a list"),
+        ({"role": "tool", "content": "x", "tool_call_id": 1}, "`tool_call_id`: write a text"),
+        ({"role": "assistant", "content": "x", "tool_calls": "y"}, "`tool_calls`: write a list"),
     ],
 )
-def test_read_message__what_is_wrong_is_said(data: Any, problem: str) -> None:
+def test_read_message__an_invalid_message_is_an_error(data: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_message(data)
 

@@ -219,9 +219,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": {"a": 1}}, "`output` is not a text or a list"),
     ({"text": ["a"]}, "`text` is not a text"),
     ({"messages": "a"}, "`messages` is not a list"),
-    ({"output": ["a"]}, r"`output\[0\]` is not valid: a message is an object"),
-    ({"output": [{"role": "robot", "content": "a"}]}, "a message is an object with a role"),
-    ({"output": [{"role": "assistant", "content": 5}]}, "content is a string or a list"),
+    ({"output": ["a"]}, r"`output\[0\]` is not valid: write a message"),
+    (
+        {"output": [{"role": "robot", "content": "a"}]},
+        r"`role`: write `system`, `user`, `assistant` or `tool`",
+    ),
+    (
+        {"output": [{"role": "assistant", "content": 5}]},
+        "`content`: write a text or a list of blocks",
+    ),
     (
         {"output": [{"role": "assistant", "content": "a", "tool_calls": {"a": 1}}]},
         "`tool_calls` is not a list",
@@ -244,7 +250,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
                 }
             ]
         },
-        "duration_ms is a number",
+        "`duration_ms`: write a number",
     ),
     ({"output": [], "messages": [{"role": "user", "content": "a"}]}, "two different lists"),
     ({"output": None, "text": None}, "has no answer"),

@@ -110,7 +110,7 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
         ({"pattern": "", "response": None}, "a response is a string"),
         ({"pattern": "", "response": []}, "a response is a string"),
         ({"pattern": "", "response": ["a", 5]}, "a response is a string"),
-        ({"pattern": "", "response": [{"role": "robot"}]}, "a message is an object with a role"),
+        ({"pattern": "", "response": [{"role": "robot"}]}, "`role`: write `system`"),
     ],
     ids=str,
 )
