@@ -250,7 +250,7 @@ function answers(test, details, chosen) {
   return section("Answers", sides(details, (name, side) => [
     element("h3", {}, sideHeading(name, test, side, chosen[name])),
     texts[name] ? element("pre", { tabindex: "0", "aria-label": `answer of ${name}` }, pairs ? marked(pairs[name === "base" ? 0 : 1]) : texts[name]) : element("p", { class: "muted" }, "(no answer)"),
-    chosen[name]?.error ?? side.error ? element("p", { class: "bad" }, chosen[name]?.error ? `${chosen[name].error.kind}: ${chosen[name].error.message}` : side.error) : null,
+    [chosen[name]?.error ?? side.error].filter(Boolean).map((error) => element("p", { class: "bad" }, `${error.kind}: ${error.message}`)),
   ]));
 }
 
@@ -261,9 +261,11 @@ function question(details) {
     const message = data.messages[number];
     return element("div", { class: "message" }, element("p", { class: "muted small" }, message.name ? `${message.role} ${message.name}` : message.role), content(message), (message.tool_calls ?? []).map((call) => callNode(call, call)));
   });
-  const differs = details.baseInput ?? details.baseQuestion;
-  return section(details.input ? "Messages" : "Question", details.input ? all(details.input) : text(details.question ?? ""),
-    differs ? element("p", {}, "On base:") : null, details.baseInput ? all(details.baseInput) : details.baseQuestion ? text(details.baseQuestion) : null);
+  const [base, head] = [details.base?.input ?? [], details.head?.input ?? []];
+  const input = head.length ? head : base;
+  const onBase = head.length ? (String(base) !== String(head) ? all(base) : []) : details.baseQuestion ? [text(details.baseQuestion)] : [];
+  return section(input.length ? "Messages" : "Question", input.length ? all(input) : text(details.question ?? ""),
+    onBase.length ? element("p", {}, "On base:") : null, onBase);
 }
 
 function evaluatorNode(result, side = "") {
@@ -376,9 +378,9 @@ function commandOf(test) {
 function sourceOf(test, name) {
   const side = test.details[name];
   if (!side || !data.links[name]) return null;
-  const path = side.path ?? data.suites[test.suite];
-  const url = `${data.links[name]}${path.split("/").map(encodeURIComponent).join("/")}#L${side.line}`;
-  return element("a", { href: url, rel: "noreferrer" }, `${path}:${side.line} on ${name}`);
+  const path = side.path || data.suites[test.suite];
+  const url = `${data.links[name]}${path.split("/").map(encodeURIComponent).join("/")}#L${side.line ?? 1}`;
+  return element("a", { href: url, rel: "noreferrer" }, `${path}:${side.line ?? 1} on ${name}`);
 }
 
 function command(text) {
@@ -424,7 +426,9 @@ function showTest(state) {
     article.replaceChildren(...top, element("p", {}, "This page has no details of this test. They are in results.jsonl of the report folder."));
     return;
   }
-  const pick = (name) => details[name]?.samples?.[(Number(state[name]) || (details[name].shown ?? 0) + 1) - 1];
+  // The sample that the verdict is shown by.
+  const shown = (name) => Math.max(0, (details[name].samples ?? []).findIndex((sample) => sample.verdict === test[name].verdict));
+  const pick = (name) => details[name]?.samples?.[Number(state[name]) ? Number(state[name]) - 1 : shown(name)];
   const chosen = { base: pick("base"), head: pick("head") };
   const gates = (test.failedGates ?? []).map((gate) => element("li", { class: "bad" }, `required gate ${gate} failed`));
   article.replaceChildren(...top,

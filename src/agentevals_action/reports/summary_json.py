@@ -14,81 +14,59 @@ from agentevals_action import __version__
 from agentevals_action.model.comparison import (
     BaseScoring,
     ChangeKind,
-    Difference,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.model.review import Decision, Review
 from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
+_DECISION = ("outcome", "exit_code", "reasons", "waived", "conclusion")
+_RUN = ("base_sha", "uncommitted", "test_globs", "samples", "duration_ms", "gone_suites")
 _BASELINE = ("source", "wanted", "commit", "commit_time", "reason", "problem")
 _SPENT = ("cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies")
+_ORIGIN = ("source", "commit", "is_ancestor", "time", "samples", "stale")
+#: Of head minus base, the mean per sample; `low` and `high` bound the 95 % interval.
+_DIFFERENCE = ("mean", "low", "high", "detectable", "pairs", "clusters", "is_change")
+_EVIDENCE = ("finding", "base", "head", "needed", "chance", "reason")
 _Json = dict[str, Any]
 
 
 def review_summary(view: ReportView) -> str:
     """The summary of a review."""
     review = view.review
-    base = review.run.baseline
+    run = review.run
+    tried = [_record(source, "source", "problem") for source in run.baseline.incomplete]
     document = {
-        **_decision(review.decision),
-        **_source(review),
-        "conclusion": review.decision.conclusion,
-        "baseSha": review.run.base_sha,
-        "baseline": {
-            **(_record(base, *_BASELINE) or {}),
-            "tried": [_record(source, "source", "problem") for source in base.incomplete],
-        },
-        "samples": review.run.samples,
-        "durationMs": review.run.duration_ms,
+        "schema": _SCHEMA,
+        "version": __version__,
+        **_record(review.decision, *_DECISION),
+        **_record(run, *_RUN),
+        "headSha": run.head_sha or None,
+        "baseline": {**_record(run.baseline, *_BASELINE), "tried": tried},
         "changes": _changes(test.comparison for test in view.tests),
         "groups": {key: len(tests) for key, tests in view.groups.items()},
         "suites": [_suite(suite) for suite in review.suites],
         "selections": [
-            _record(selection, "path", "reasons", "files") for selection in review.run.selections
+            _record(selection, "path", "reasons", "files") for selection in run.selections
         ],
-        "goneSuites": list(review.run.gone_suites),
-        "errors": [diagnostic.entry() for diagnostic in review.run.invalid],
-        "warnings": [diagnostic.entry() for diagnostic in review.run.warnings],
+        "errors": [diagnostic.entry() for diagnostic in run.invalid],
+        "warnings": [diagnostic.entry() for diagnostic in run.warnings],
         "spent": _record(view.spending, *_SPENT),
         "notices": list(view.notices),
     }
-    return _dump(document)
-
-
-def _dump(document: _Json) -> str:
     # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _decision(decision: Decision) -> _Json:
-    return {
-        "schema": _SCHEMA,
-        "version": __version__,
-        "outcome": decision.outcome,
-        "exitCode": int(decision.exit_code),
-        "reasons": list(decision.reasons),
-        "waived": list(decision.waived),
-    }
-
-
-def _source(review: Review) -> _Json:
-    """The commit of the results, what differed from it in the working tree, and the tests."""
-    return {
-        "headSha": review.run.head_sha or None,
-        "uncommitted": list(review.run.uncommitted),
-        "testGlobs": list(review.run.test_globs),
-    }
-
-
-def _record(data: object | None, *names: str) -> _Json | None:
-    """Some fields of an object, None of None."""
-    if data is None:
-        return None
+def _record(data: object, *names: str) -> _Json:
+    """Some fields of an object."""
     return {to_camel(name): to_jsonable_python(getattr(data, name)) for name in names}
+
+
+def _optional(data: object | None, *names: str) -> _Json | None:
+    return None if data is None else _record(data, *names)
 
 
 def _key(kind: ChangeKind | EditKind) -> str:
@@ -102,69 +80,48 @@ def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
 
 def _suite(suite: SuiteComparison) -> _Json:
     return {
-        "path": suite.path,
-        "basePath": suite.base_path,
-        "name": suite.name,
+        **_record(suite, "path", "base_path", "name", "problem", "note"),
         "head": _totals(suite.head),
         "base": _totals(suite.base),
-        "problem": suite.problem,
-        "note": suite.note,
-        "origin": _record(
-            suite.origin, "source", "commit", "is_ancestor", "time", "samples", "stale"
-        ),
-        "score": _difference(suite.score),
-        "costUsd": _difference(suite.cost),
-        "durationMs": _difference(suite.duration),
+        "origin": _optional(suite.origin, *_ORIGIN),
+        "score": _optional(suite.score, *_DIFFERENCE),
+        "costUsd": _optional(suite.cost, *_DIFFERENCE),
+        "durationMs": _optional(suite.duration, *_DIFFERENCE),
         "changes": _changes(suite.tests),
-        "tests": [
-            _test(test)
-            for test in suite.tests
-            if test.change is not ChangeKind.UNCHANGED
-            or test.gates_removed
-            or test.quarantine
-            or test.by_base
-        ],
+        "tests": [_test(test) for test in suite.tests if _is_listed(test)],
         "edits": [_edit(edit) for edit in suite.edits],
     }
 
 
 def _edit(edit: Edit) -> _Json:
-    return {
-        "kind": _key(edit.kind),
-        "name": edit.name,
-        "action": edit.action,
-        "path": edit.location.path,
-        "line": edit.location.line,
-        "tests": list(edit.tests),
-    }
-
-
-def _difference(found: Difference | None) -> _Json | None:
-    """Head minus base, the mean per sample; `low` and `high` bound the 95 % interval."""
-    names = ("mean", "low", "high", "detectable", "pairs", "clusters", "is_change")
-    return _record(found, *names)
+    place = _record(edit.location, "path", "line")
+    return {**_record(edit, "name", "action", "tests"), **place, "kind": _key(edit.kind)}
 
 
 def _totals(summary: SuiteSummary | None) -> _Json | None:
     if summary is None:
         return None
-    fields = to_jsonable_python(summary)
+    fields: _Json = to_jsonable_python(summary)
     own = {name: fields[name] for name in fields if name not in ("evalPath", "dataset")}
     return {**own, "costUsd": summary.spent.cost_usd}
+
+
+def _is_listed(test: TestComparison) -> bool:
+    is_changed = test.change is not ChangeKind.UNCHANGED
+    return bool(is_changed or test.gates_removed or test.quarantine or test.by_base)
 
 
 def _test(test: TestComparison) -> _Json:
     side = test.head or test.base
     return {
-        "id": test.id,
+        **_record(test, "id", "gates_lost", "gates_removed", "regraded", "reason"),
         "conversationId": side.conversation_id if side else None,
         "change": _key(test.change),
         "base": test.base.verdict if test.base else None,
         "head": test.head.verdict if test.head else None,
         "gatesFailed": list(test.head.gates_failed) if test.head else [],
-        **(_record(test, "gates_lost", "gates_removed", "regraded", "reason") or {}),
-        "evidence": _record(test.evidence, "finding", "base", "head", "needed", "chance", "reason"),
-        "quarantine": _record(test.quarantine, "owner", "reason", "expires"),
+        "evidence": _optional(test.evidence, *_EVIDENCE),
+        "quarantine": _optional(test.quarantine, "owner", "reason", "expires"),
         "acceptedBy": test.accepted_by or None,
         "byBaseEvaluators": _base_scoring(test.by_base),
     }
@@ -175,9 +132,7 @@ def _base_scoring(found: BaseScoring | None) -> _Json | None:
         return None
     result = found.result
     return {
-        **(_record(result, "verdict", "score") or {}),
-        "gatesFailed": list(result.gates_failed),
-        "failedOnBase": list(found.failed_on_base),
-        "isWorse": found.is_worse,
-        "error": _record(result.error, "kind", "message") if result.verdict is None else None,
+        **_record(result, "verdict", "score", "gates_failed"),
+        **_record(found, "failed_on_base", "is_worse"),
+        "error": _optional(result.error, "kind", "message") if result.verdict is None else None,
     }

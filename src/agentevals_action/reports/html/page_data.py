@@ -5,13 +5,14 @@ as the limits allow."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from agentevals_action.formatting import error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import TestResult
 from agentevals_action.reports.html.layout import json_in_html
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ListedTest, ReportView
@@ -22,41 +23,24 @@ MAX_ROWS = 20_000
 MAX_COMPLETE = 1_000
 MAX_DETAILS = 4_000_000
 
-_SAMPLE = TypeAdapter(SampleResult)
+_RESULT = TypeAdapter(TestResult)
 #: Changes that nobody has to look at.
 _QUIET = frozenset({ChangeKind.UNCHANGED, ChangeKind.NEW, ChangeKind.STILL_FAILING})
+
+
+#: What the page shows of a side besides its input; the names in it are those of `results.jsonl`.
+_SIDE = {"target", "path", "line", "confirming", "error", "samples"}
+_NOT_SHOWN: Any = {"samples": {"__all__": {"spent", "cached"}}}
 
 
 @dataclass(frozen=True)
 class PageData:
     """`json` is the data as JSON that can stand in HTML; `listed` are its tests, `left` counts the
-    tests that have no row, `without_details` those that have only a row."""
+    tests that have no row."""
 
     json: str
     listed: Sequence[ListedTest]
     left: int
-    without_details: int
-
-
-class _Messages:
-    """The messages of all inputs as JSON, each once: tests share system prompts."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, message: Mapping[str, Any]) -> int:
-        """The index of a message, which is added if it is new."""
-        text = json_in_html(message)
-        if text not in self._numbers:
-            self._numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return self._numbers[text]
-
-    def forget(self, count: int) -> None:
-        """Removes all messages after the first `count`."""
-        while len(self.texts) > count:
-            del self._numbers[self.texts.pop()]
 
 
 def page_data(view: ReportView) -> PageData:
@@ -68,33 +52,32 @@ def page_data(view: ReportView) -> PageData:
     suites = {path: number for number, path in enumerate(sorted({test.suite for test in listed}))}
     evaluators = _evaluators(listed)
     is_small = len(view.tests) <= MAX_COMPLETE
-    messages = _Messages()
-    rows, left_over, without = [], MAX_DETAILS, 0
+    messages: dict[str, int] = {}  # of all inputs, each once: tests share system prompts
+    rows, left_over = [], MAX_DETAILS
     for test in listed:
-        row = _row(test, suites, evaluators)
-        details = ""
-        if left_over and (is_small or not _is_quiet(test)):
-            known = len(messages.texts)
+        row = json_in_html(_row(test, suites, evaluators))
+        if left_over > 0 and (is_small or not _is_quiet(test)):
+            known = len(messages)
             details = json_in_html(_details(test, messages))
-            size = len(details) + sum(map(len, messages.texts[known:]))
-            if size > left_over:
-                messages.forget(known)
-                details = ""
-        if details:
-            left_over -= size
-            rows.append(f'{json_in_html(row)[:-1]},"details":{details}}}')
-        else:
-            without += 1
-            rows.append(json_in_html(row))
-    links = {"base": _folder(view.links.base_file("x")), "head": _folder(view.links.head_file("x"))}
-    groups = [{"key": group.key, "label": group.label} for group in GROUPS]
+            added = islice(reversed(messages), len(messages) - known)
+            left_over -= len(details) + sum(map(len, added))
+            if left_over >= 0:
+                row = f'{row[:-1]},"details":{details}}}'
+        rows.append(row)
     names = json_in_html(
-        {"suites": list(suites), "evaluators": list(evaluators), "links": links, "groups": groups}
+        {
+            "suites": list(suites),
+            "evaluators": list(evaluators),
+            "groups": [{"key": group.key, "label": group.label} for group in GROUPS],
+            "links": {
+                "base": _folder(view.links.base_file("x")),
+                "head": _folder(view.links.head_file("x")),
+            },
+        }
     )
-    shared = f'"messages":[{",".join(messages.texts)}]'
-    text = f'{names[:-1]},{shared},"tests":[{",".join(rows)}]}}'
+    text = f'{names[:-1]},"messages":[{",".join(messages)}],"tests":[{",".join(rows)}]}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
-    return PageData(text, listed, max(total, len(ordered)) - len(listed), without)
+    return PageData(text, listed, max(total, len(ordered)) - len(listed))
 
 
 def _folder(url: str | None) -> str | None:
@@ -171,28 +154,20 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def _details(listed: ListedTest, messages: _Messages) -> dict[str, Any]:
-    """The details of a test; `messages` gets those of its input."""
+def _details(listed: ListedTest, messages: dict[str, int]) -> dict[str, Any]:
+    """The details of a test; `messages` gets those of its input with their numbers."""
     test = listed.comparison
     head, base = test.head, test.base
-    shown = head or base
-    question = shown.question if shown else ""
-    inputs = {
-        name: [messages.number(message) for message in (side.input_messages if side else ())]
-        for name, side in (("base", base), ("head", head))
-    }
-    facts = [*describe_change(test)[1:], *([test.reason] if test.reason else [])]
+    question = listed.result.question if listed.result else ""
     details = {
         "question": question,
         "baseQuestion": base.question if base and base.question != question else "",
-        "input": inputs["head"] or inputs["base"],
-        "baseInput": inputs["base"] if inputs["head"] and inputs["base"] != inputs["head"] else [],
-        "facts": facts,
+        "facts": [*describe_change(test)[1:], *([test.reason] if test.reason else [])],
         "regraded": test.regraded,
         "gatesRemoved": list(test.gates_removed),
         "same": _same(base, head),
-        "base": _side(base, listed.suite),
-        "head": _side(head, listed.suite),
+        "base": _side(base, messages),
+        "head": _side(head, messages),
     }
     return {key: value for key, value in details.items() if value}
 
@@ -207,47 +182,27 @@ def _same(base: TestResult | None, head: TestResult | None) -> dict[str, bool] |
     }
 
 
-def _side(result: TestResult | None, suite: str) -> dict[str, Any] | None:
+def _side(result: TestResult | None, messages: dict[str, int]) -> dict[str, Any] | None:
     if result is None:
         return None
-    path = result.path or result.eval_path
-    side = {
-        "target": result.target,
-        "path": "" if path == suite else path,
-        "line": result.line,
-        "error": f"{result.error.kind}: {result.error.message}" if result.error else "",
-        "samples": [_sample(sample) for sample in result.samples],
-        "confirming": result.confirming,
-        "shown": _shown(result),
-    }
-    return {key: value for key, value in side.items() if value}
-
-
-def _shown(result: TestResult) -> int:
-    """The index of the sample that the verdict is shown by."""
-    verdicts = [sample.verdict for sample in result.samples]
-    return verdicts.index(result.verdict) if result.verdict in verdicts else 0
-
-
-def _sample(sample: SampleResult) -> dict[str, Any]:
-    data: dict[str, Any] = _SAMPLE.dump_python(
-        sample, mode="json", by_alias=True, exclude_defaults=True
+    side: dict[str, Any] = _RESULT.dump_python(
+        result,
+        mode="json",
+        by_alias=True,
+        exclude_defaults=True,
+        include=_SIDE,
+        exclude=_NOT_SHOWN,
     )
-    messages = [_message(message) for message in data.get("outputMessages", ())]
-    if messages:
-        data["outputMessages"] = messages
+    if result.input_messages:
+        inputs = map(json_in_html, result.input_messages)
+        side["input"] = [messages.setdefault(text, len(messages)) for text in inputs]
+    for sample in side.get("samples", ()):
+        shown = sample.get("outputMessages", ())
+        for call in (call for message in shown for call in message.get("tool_calls", ())):
+            if "tool" in call:  # the other fields are a second wire form
+                call.pop("type", None)
+                call.pop("function", None)
         # The script shows the last message where an answer is the same text.
-        if messages[-1].get("content") == data.get("candidateAnswer"):
-            del data["candidateAnswer"]
-    return data
-
-
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message without the second wire form of its tool calls."""
-    calls = [
-        {key: value for key, value in call.items() if key not in ("type", "function")}
-        if "tool" in call
-        else call
-        for call in message.get("tool_calls", ())
-    ]
-    return {**message, "tool_calls": calls} if calls else dict(message)
+        if shown and shown[-1].get("content") == sample.get("candidateAnswer"):
+            del sample["candidateAnswer"]
+    return side

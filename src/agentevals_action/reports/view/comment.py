@@ -4,6 +4,7 @@ Markdown, cut to limits. All untrusted text is escaped here."""
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agentevals_action import __version__
 from agentevals_action.escaping import code, prose
@@ -26,6 +27,7 @@ _ENTRIES = 5  # tests of a group that are shown in detail; of more there is a li
 _NOTICES = 5  # the others are folded
 #: Spaces at which a cell must not break: all but those before an arrow, a unit and a change.
 _NO_BREAK = re.compile(r" (?![→(]|per sample)")
+_FIGURES = ("pass_rate", "score", "regressed", "cost", "time")
 
 
 @dataclass(frozen=True)
@@ -128,17 +130,11 @@ class _Builder:
         rows = []
         for row in table.rows:
             linked_path = linked(code(row.path), self._view.links.head_file(row.path))
-            rows.append(
-                replace(
-                    row,
-                    name=linked_path if row.path else f"**{row.name}**",
-                    pass_rate=_cell(row.pass_rate),
-                    score=_cell(row.score),
-                    regressed=_cell(row.regressed),
-                    cost=_cell(row.cost),
-                    time=_cell(row.time),
-                )
-            )
+            name = linked_path if row.path else f"**{row.name}**"
+            cells: dict[str, Any] = {
+                cell: _NO_BREAK.sub("&nbsp;", getattr(row, cell)) for cell in _FIGURES
+            }
+            rows.append(replace(row, name=name, **cells))
         return replace(table, rows=tuple(rows))
 
     def _groups(self, place: str) -> tuple[Section, ...]:
@@ -260,10 +256,6 @@ class _Builder:
 def differences(view: ReportView, limits: Limits) -> Section | None:
     """The differences of the suites with their intervals, for the report page."""
     return _Builder(view, limits).differences()
-
-
-def _cell(figures: str) -> str:
-    return _NO_BREAK.sub("&nbsp;", figures)
 
 
 def _invalid_files(diagnostics: Sequence[Diagnostic]) -> str:

@@ -1,6 +1,5 @@
-"""Cost and tokens of agents against base, and the cost of the run itself."""
+"""The cost of agents against base, and the cost of the run itself."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentevals_action.formatting import NOISE, cost, plural, step
@@ -8,14 +7,13 @@ from agentevals_action.model.result import SampleResult, SuiteSummary, TestResul
 from agentevals_action.model.review import Review
 from agentevals_action.model.usage import Spending, total_spending
 
-Format = Callable[[float | None], str]
-
 
 @dataclass(frozen=True)
-class Amount:
-    """A sum over the samples that state their figure (`known` of `samples`), None if none does."""
+class AgentCost:
+    """What the agents of a suite cost in US dollars, as if the cache had been empty: the sum over
+    the samples that state it (`known` of `samples`), None if none does."""
 
-    total: float | None = None
+    usd: float | None = None
     known: int = 0
     samples: int = 0
     tests: int = 0
@@ -23,56 +21,43 @@ class Amount:
     @property
     def is_partial(self) -> bool:
         """Whether samples are missing in the sum, so that it is a lower bound."""
-        return self.total is not None and self.known < self.samples
+        return self.usd is not None and self.known < self.samples
 
     @property
     def per_sample(self) -> float | None:
         """The mean over the known samples."""
-        return None if self.total is None or not self.known else self.total / self.known
+        return None if self.usd is None or not self.known else self.usd / self.known
 
-    def format(self, words: Format) -> str:
-        """The sum in words; `≥` if it is a lower bound."""
-        return f"{'≥ ' if self.is_partial else ''}{words(self.total)}"
+    def __str__(self) -> str:
+        return f"{'≥ ' if self.is_partial else ''}{cost(self.usd)}"
 
 
-def agent_cost(summary: SuiteSummary | None) -> Amount:
-    """US dollars that the agents of a suite cost, as if the cache had been empty."""
+def agent_cost(summary: SuiteSummary | None) -> AgentCost:
+    """The cost of the agents of a suite."""
     if summary is None:
-        return Amount()
-    return Amount(summary.usage.cost_usd, summary.samples_with_cost, summary.samples, summary.total)
+        return AgentCost()
+    usage, known = summary.usage, summary.samples_with_cost
+    return AgentCost(usage.cost_usd, known, summary.samples, summary.total)
 
 
-def agent_tokens(summary: SuiteSummary | None) -> Amount:
-    """Tokens that the agents of a suite read and wrote; unknown if one of both is unknown."""
-    if summary is None:
-        return Amount()
-    total = summary.usage.total_tokens
-    return Amount(total, summary.samples_with_tokens, summary.samples, summary.total)
-
-
-def compare_amounts(
-    words: Format, base: Amount | None, head: Amount, is_noise: bool = False
-) -> str:
+def compare_costs(base: AgentCost | None, head: AgentCost, is_noise: bool = False) -> str:
     """`base → head (+12%)`, or head alone if there is no base or no visible difference.
 
-    The amounts are per sample if the two sides have different numbers of samples per test. A
+    The costs are per sample if the two sides have different numbers of samples per test. A
     partial sum has no percentage. `is_noise` applies to sums over equally many samples."""
     if base is None:
-        return head.format(words)
+        return str(head)
     same_samples = base.samples * head.tests == head.samples * base.tests
-    per_sample = not same_samples and None not in (base.per_sample, head.per_sample)
-    unit = " per sample" if per_sample else ""
-    if per_sample:
-        amounts = (base.per_sample, head.per_sample)
-        before, after = words(base.per_sample), words(head.per_sample)
+    if same_samples or None in (base.per_sample, head.per_sample):
+        figures, before, after, unit = (base.usd, head.usd), str(base), str(head), ""
     else:
-        amounts = (base.total, head.total)
-        before, after = base.format(words), head.format(words)
+        figures, unit = (base.per_sample, head.per_sample), " per sample"
+        before, after = map(cost, figures)
     is_complete = not (base.is_partial or head.is_partial)
-    change = step(*amounts) if is_complete else None
+    change = step(*figures) if is_complete else None
     if before == after or change == 0:
         return f"{after}{unit}"
-    if is_noise and is_complete and (per_sample or base.samples == head.samples):
+    if is_noise and is_complete and (unit or base.samples == head.samples):
         return f"{before} → {after}{unit} ({NOISE})"
     share = "" if change is None else f" ({change:+,}%)".replace("-", "−")
     return f"{before} → {after}{unit}{share}"

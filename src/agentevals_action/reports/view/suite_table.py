@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from agentevals_action.formatting import (
     NOISE,
     UNKNOWN,
-    cost,
     counted,
     delta,
     moved,
@@ -21,7 +20,7 @@ from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.usage import total
 from agentevals_action.reports.view.baseline import is_noise, pool_differences
 from agentevals_action.reports.view.build import rank, worst_first
-from agentevals_action.reports.view.cost import agent_cost, compare_amounts
+from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted
 from agentevals_action.results.rates import interval
 
@@ -71,7 +70,7 @@ def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | N
         rows=tuple(rows),
         left=f"… and {counted(left, 'more suite')}" if left > 0 else "",
         has_base=any(suite.base or suite.problem for suite in suites),
-        has_cost=any(agent_cost(side).total is not None for side in sides),
+        has_cost=any(agent_cost(side).usd is not None for side in sides),
     )
 
 
@@ -96,7 +95,7 @@ def _row(
         interval=_interval(head),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
         regressed=_regressed(suites),
-        cost=compare_amounts(cost, before, after, is_same_cost),
+        cost=compare_costs(before, after, is_same_cost),
         time=time(head.duration_ms if head else None),
     )
 

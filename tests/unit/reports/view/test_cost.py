@@ -4,23 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.formatting import cost, tokens
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.cost import (
-    Amount,
-    compare_amounts,
+    AgentCost,
+    compare_costs,
     spending_sentence,
     spent_by_review,
 )
 from tests.support import reviews
 
-UNKNOWN = Amount()
+UNKNOWN = AgentCost()
 
 
-def whole(total: float, tests: int = 4, samples: int = 1) -> Amount:
-    return Amount(total, tests * samples, tests * samples, tests)
+def whole(total: float, tests: int = 4, samples: int = 1) -> AgentCost:
+    return AgentCost(total, tests * samples, tests * samples, tests)
 
 
 @pytest.mark.parametrize(
@@ -41,35 +40,32 @@ def whole(total: float, tests: int = 4, samples: int = 1) -> Amount:
     ],
 )
 def test_against__unknown_is_a_dash_and_rounding_no_change(
-    base: Amount | None, head: Amount, words: str
+    base: AgentCost | None, head: AgentCost, words: str
 ) -> None:
-    assert compare_amounts(cost, base, head) == words
+    assert compare_costs(base, head) == words
 
 
 def test_against__another_number_of_samples_is_compared_by_the_sample() -> None:
-    assert (
-        compare_amounts(cost, whole(0.4), whole(1.5, samples=3))
-        == "$0.1000 → $0.1250 per sample (+25%)"
-    )
-    assert compare_amounts(tokens, whole(4000), whole(12_000, samples=3)) == "1k per sample"
-    assert compare_amounts(cost, whole(0.4), Amount(None, 0, 12, 4)) == "$0.4000 → –"
+    assert compare_costs(whole(0.4), whole(1.5, samples=3)) == "$0.1000 → $0.1250 per sample (+25%)"
+    assert compare_costs(whole(4.0), whole(12.0, samples=3)) == "$1.00 per sample"
+    assert compare_costs(whole(0.4), AgentCost(None, 0, 12, 4)) == "$0.4000 → –"
 
 
 def test_against__more_tests_of_as_many_samples_are_a_larger_suite() -> None:
     assert (
-        compare_amounts(cost, whole(0.4, tests=4, samples=2), whole(0.5, tests=5, samples=2))
+        compare_costs(whole(0.4, tests=4, samples=2), whole(0.5, tests=5, samples=2))
         == "$0.4000 → $0.5000 (+25%)"
     )
 
 
 def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anything() -> None:
-    half = Amount(0.2, 2, 4, 4)
-    assert compare_amounts(cost, None, half) == "≥ $0.2000"
-    assert compare_amounts(cost, whole(0.4), half) == "$0.4000 → ≥ $0.2000"
-    assert compare_amounts(cost, half, whole(0.4)) == "≥ $0.2000 → $0.4000"
-    assert compare_amounts(cost, half, Amount(0.2, 1, 4, 4)) == "≥ $0.2000"
+    half = AgentCost(0.2, 2, 4, 4)
+    assert compare_costs(None, half) == "≥ $0.2000"
+    assert compare_costs(whole(0.4), half) == "$0.4000 → ≥ $0.2000"
+    assert compare_costs(half, whole(0.4)) == "≥ $0.2000 → $0.4000"
+    assert compare_costs(half, AgentCost(0.2, 1, 4, 4)) == "≥ $0.2000"
     assert (
-        compare_amounts(cost, Amount(0.2, 2, 4, 4), whole(0.9, samples=3))
+        compare_costs(AgentCost(0.2, 2, 4, 4), whole(0.9, samples=3))
         == "$0.1000 → $0.0750 per sample"
     )
 
