@@ -408,15 +408,15 @@ def test_gate__a_full_disk_hides_no_failure(gate: Gate, wish: str) -> None:
     assert "results.jsonl cannot be written: File too large" in done.summary
 
 
-#: What an agent does to the report folder, and a part of the notice that follows.
+#: What an agent does to the report folder, and a part of the problem that follows.
 ATTACKS_ON_RESULTS = {
-    "rewritten": ("echo '{}' > agentevals-report/results.jsonl", "another program wrote `results"),
-    "a fifo": ("mkfifo agentevals-report/results.jsonl", "another program wrote `results"),
-    "a fifo for base": ("mkfifo agentevals-report/base.jsonl", "another program wrote `base"),
+    "rewritten": ("echo '{}' > agentevals-report/results.jsonl", ""),
+    "a fifo": ("rm -f $RESULTS; mkfifo $RESULTS", ""),
+    "a fifo for base": ("mkfifo agentevals-report/base.jsonl", ""),
     "a fifo for a report": ("mkfifo agentevals-report/comment.md", ""),
-    "a device": ("ln -s /dev/full agentevals-report/results.jsonl", "another program wrote"),
-    "a link": ("ln -s ../agent.sh agentevals-report/results.jsonl", "another program wrote"),
-    "a folder": ("mkdir agentevals-report/results.jsonl", "results.jsonl cannot be written"),
+    "a device": ("ln -sf /dev/full $RESULTS", ""),
+    "a link": ("ln -sf ../agent.sh $RESULTS", ""),
+    "a folder": ("rm -f $RESULTS; mkdir $RESULTS", "results.jsonl cannot be written"),
     "no folder": ("rm -rf agentevals-report", ""),
 }
 
@@ -426,6 +426,7 @@ def test_gate__an_agent_that_attacks_the_results_changes_no_failure(
     gate: Gate, attack: str
 ) -> None:
     action, notice = ATTACKS_ON_RESULTS[attack]
+    action = action.replace("$RESULTS", "agentevals-report/results.jsonl")
     gate.push({"agent.sh": f"{action}\n{NAMELESS}"})
     job = gate.job(inputs={"max-concurrency": "1", "on-inconclusive": "pass"})
     (job.workspace.parent / "outside").mkdir()

@@ -69,16 +69,6 @@ def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) 
     assert not (folder / "agentevals-report/results.jsonl").exists()
 
 
-def test_run__an_entry_that_covers_nothing_is_a_warning_where_all_suites_are_known(
-    folder: Path,
-) -> None:
-    (folder / ".agentevals.yaml").write_text(quarantine("gone", day(2)))
-    done = command.run(folder, "run", "--fail-on", "never")
-    assert done.code == 0
-    assert "warning: .agentevals.yaml:2:5: this quarantine covers no test" in done.err
-    assert "covers no test" not in command.run(folder, "run", "EVAL.yaml", "--fail-on", "never").err
-
-
 def test_validate__reads_it_too(folder: Path) -> None:
     (folder / ".agentevals.yaml").write_text(quarantine("broken", "soon"))
     done = command.run(folder, "validate")

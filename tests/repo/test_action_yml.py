@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agentevals_action.github.first_phase import ARTIFACT
-from agentevals_action.review.change.workspace import SHARDS
+from agentevals_action.review.request import SHARDS
 from agentevals_action.settings import INPUTS, OUTPUTS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -27,8 +27,7 @@ from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import build, scoring
-from agentevals_action.review import gate
-from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison import compare, gate
 from tests.support import results
 
 HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"

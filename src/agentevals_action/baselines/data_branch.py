@@ -4,7 +4,7 @@ repository of its own, so that the workspace's clone stays as it is."""
 import asyncio
 import random
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,7 +38,9 @@ class DataBranch:
                 self._files = (await self._fetched(clone))[1]
         return self._files
 
-    async def add(self, name: str, content: bytes, suites: Sequence[str], message: str) -> RunFiles:
+    async def add(
+        self, name: str, content: bytes, suites: Collection[str], message: str
+    ) -> RunFiles:
         """Adds the file of a run of these suites (paths) and removes files that nothing needs;
         gives the files that the branch has then. If another run writes at the same time, the branch
         is read again. It is never force-pushed."""

@@ -1,30 +1,43 @@
-"""Results of earlier runs: the newest run whose fingerprints are those of base."""
+"""Results of earlier runs as those of base: the newest run with base's fingerprints, with the
+samples of the other runs as its history."""
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
-from agentevals_action.baselines.base import Unavailable, is_stale, origin_of
 from agentevals_action.baselines.run_files import latest_answer, without_messages
-from agentevals_action.baselines.stored_run import complete_rows
-from agentevals_action.model.baseline import BaseSuite, StoredRun
+from agentevals_action.formatting import counted, plural
+from agentevals_action.model.baseline import (
+    BaselineOrigin,
+    BaseSuite,
+    IncompleteSource,
+    StoredRun,
+)
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.results import build, scoring
 from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
 SAMPLES = 50
+#: Suites whose reasons are listed one by one.
+_SHOWN = 3
+
+
+class Unavailable(Exception):
+    """The reason why a source has no results of a suite."""
 
 
 @dataclass(frozen=True)
 class StoredSource:
-    """The results in `runs`, newest first, which are `at` a branch or file (as messages show it).
-    `problem` is the reason why runs are missing. A stored result must have the fingerprint
-    `stored`, by base's rules of `watch`; `compared` is the one to compare it with head by. Results
-    are stale `days` before `now`. `is_ancestor` gives whether a commit is base or before it, None
-    if unknown."""
+    """The results in `runs`, newest first, which are `at` a branch or file (as messages show it);
+    `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
+    result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
+    compare it with head by. Results are stale `days` before `now`. `is_ancestor` gives whether a
+    commit is base or before it, None if unknown."""
 
     name: str
     at: str
@@ -41,57 +54,170 @@ class StoredSource:
         rows, run = await asyncio.to_thread(self._newest, suite)
         origin = origin_of(self.name, rows, run.commit)
         time = run.time or origin.time
-        return BaseSuite(
-            rows,
-            replace(
-                origin,
-                is_ancestor=await self.is_ancestor(run.commit) if run.commit else None,
-                time=time,
-                stale=is_stale(time, self.now, self.days),
-            ),
-        )
+        is_ancestor = await self.is_ancestor(run.commit) if run.commit else None
+        stale = _is_stale(time, self.now, self.days)
+        return BaseSuite(rows, replace(origin, is_ancestor=is_ancestor, time=time, stale=stale))
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
-        """The newest run with all tests of a suite as base has them, with the samples of the other
-        runs as its history. Unavailable states why the newest run is none."""
-        stored = {test.id: self.stored(suite, test) for test in suite.tests}
-        compared = {test.id: self.compared(suite, test) for test in suite.tests}
+        """The newest run with all tests of a suite as base has them. Unavailable states why the
+        newest run is none.
+
+        Every test must have one scored result with the three digests of the base's tree: a missing
+        test would count as new on head, and hide its regression. Only the samples of a result are
+        used (without those of a confirmation); everything else follows from them and the suite."""
+        expected = {test.id: self.stored(suite, test) for test in suite.tests}
         reason = ""
         for run in self.runs:
             rows = _rows_of(run, suite)
             if not rows:
                 continue
             try:
-                complete_rows(suite, rows, stored, compared)
-                rows = self._with_history(suite, rows, stored)
-                return complete_rows(suite, rows, stored, compared), run
+                _require_all(rows, expected)
+                return self._results(suite, rows, expected), run
             except Unavailable as unavailable:
                 of_run = f"the results of {run.commit[:12]}: " if run.commit else ""
                 reason = reason or f"{self.at}: {of_run}{unavailable}"
         known = "; ".join(filter(None, [self.problem, reason]))
         raise Unavailable(known or f"{self.at} has no results of it")
 
-    def _with_history(
-        self,
-        suite: Suite,
-        rows: Sequence[TestResult],
-        fingerprints: Mapping[str, Fingerprint],
-    ) -> Sequence[TestResult]:
-        """The rows of the newest run with the samples of all runs that have the same fingerprints,
-        oldest first."""
+    def _results(
+        self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]
+    ) -> tuple[TestResult, ...]:
+        """The results of the newest run, with the samples of all runs that have the same
+        fingerprints, oldest first."""
         history: defaultdict[str, list[SampleResult]] = defaultdict(list)
         for run in reversed(self.runs):
             for row in _rows_of(run, suite):
-                if row.fingerprint == fingerprints.get(row.eval_id):
-                    history[row.eval_id] += row.main_samples
-        return [
-            replace(row, samples=_latest(history[row.eval_id], row.main_samples), confirming=0)
-            for row in rows
-        ]
+                if row.fingerprint == expected.get(row.eval_id):
+                    history[row.eval_id] += _sound_samples(row)
+        by_id = {row.eval_id: row for row in rows}
+        results, errored = [], []
+        for test in suite.tests:
+            stored = by_id[test.id]
+            if samples := _latest(history[test.id], _sound_samples(stored)):
+                fingerprint = self.compared(suite, test)
+                results.append(_result(suite, test, stored, samples, fingerprint))
+            else:
+                errored.append(test.id)
+        if errored:
+            raise Unavailable(f"{_names(errored)} ended in an error there")
+        return tuple(results)
+
+
+async def find_stored(
+    sources: Sequence[StoredSource], suites: Mapping[str, Suite]
+) -> tuple[Mapping[str, BaseSuite], Sequence[IncompleteSource]]:
+    """The results of each suite (of base, by its path on head) from the first source that has them,
+    else with the last reason as its problem; and the sources that lack a suite."""
+    found = dict.fromkeys(suites, BaseSuite())
+    incomplete = []
+    for source in sources:
+        for path in [path for path, known in found.items() if known.origin is None]:
+            try:
+                found[path] = await source.find(suites[path])
+            except Unavailable as reason:
+                found[path] = BaseSuite(problem=str(reason))
+        problems = {path: known.problem for path, known in found.items() if known.problem}
+        if problems:
+            incomplete.append(IncompleteSource(source.name, _summary(problems)))
+    return found, incomplete
+
+
+def origin_of(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:
+    """The origin of a suite's results, with the time of the latest and the samples of the test
+    with the fewest."""
+    times = {moment: row.timestamp for row in rows if (moment := _parse_time(row.timestamp))}
+    time = times[max(times)] if times else None
+    return BaselineOrigin(
+        source, commit, time=time, samples=min((len(row.samples) for row in rows), default=0)
+    )
+
+
+def _is_stale(time: str | None, now: datetime, days: float) -> bool:
+    moment = _parse_time(time)
+    return moment is not None and (now - moment).total_seconds() > days * 86_400
+
+
+def _parse_time(text: str | None) -> datetime | None:
+    """A time (ISO 8601), in UTC where it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+
+
+def _summary(problems: Mapping[str, str]) -> str:
+    """The problem of all suites if they share one, else the problems of the first suites."""
+    different = list(dict.fromkeys(problems.values()))
+    if len(different) == 1:
+        return different[0]
+    parts = [f"`{path}`: {problem}" for path, problem in list(problems.items())[:_SHOWN]]
+    more = len(problems) - len(parts)
+    return "; ".join([*parts, *([f"and {counted(more, 'more suite')}"] if more else [])])
 
 
 def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
+
+
+def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]) -> None:
+    """Raises Unavailable unless each test has one row with its fingerprint."""
+    stored = {row.eval_id: row.fingerprint for row in rows}
+    if len(stored) != len(rows):
+        raise Unavailable("a test has more than one result there")
+    if missing := [name for name in expected if name not in stored]:
+        be = plural(len(missing), "is", "are")
+        raise Unavailable(f"{_names(missing)} of {len(expected)} {be} not in it")
+    if different := [name for name in expected if stored[name] != expected[name]]:
+        parts = [
+            part
+            for part in ("question", "grading", "agent")
+            if any(
+                getattr(stored[name], part, None) != getattr(expected[name], part)
+                for name in different
+            )
+        ]
+        were = plural(len(different), "was", "were")
+        parts_named = " and ".join(parts)
+        raise Unavailable(
+            f"{_names(different)} {were} run with another {parts_named} than the base has"
+        )
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"the test `{names[0]}`"
+    return f"{counted(len(names), 'test')} (the first is `{names[0]}`)"
+
+
+def _sound_samples(result: TestResult) -> list[SampleResult]:
+    """The scored samples of the run itself, without those of a confirmation, whose score and
+    verdict fit each other."""
+    return [
+        sample
+        for sample in result.main_samples
+        if sample.error is None
+        and (score := sample.score) is not None
+        and math.isfinite(score)
+        and 0 <= score <= 1
+        and sample.verdict == scoring.verdict_of(score, sample.gates_failed)
+    ]
+
+
+def _latest(
+    samples: Iterable[SampleResult], newest: Sequence[SampleResult]
+) -> tuple[SampleResult, ...]:
+    """The latest samples, of which the last that has an answer keeps it. A cached answer was given
+    before: cached samples count only if there is no other, and then only those of the newest run,
+    else one answer would look like many."""
+    fresh = [sample for sample in samples if not sample.cached]
+    kept = (fresh or list(newest))[-SAMPLES:]
+    answered = latest_answer(kept, _can_be_scored)
+    return tuple(
+        sample if index == answered else without_messages(sample)
+        for index, sample in enumerate(kept)
+    )
 
 
 def _can_be_scored(sample: SampleResult) -> bool:
@@ -102,16 +228,23 @@ def _can_be_scored(sample: SampleResult) -> bool:
     return True
 
 
-def _latest(
-    samples: Iterable[SampleResult], newest: Sequence[SampleResult]
-) -> tuple[SampleResult, ...]:
-    """The latest samples, of which the last that has an answer keeps it. A cached answer was given
-    before: cached samples count only if there is no other, and then only those of the newest run,
-    else one answer would look like many."""
-    fresh = [sample for sample in samples if not sample.cached and sample.error is None]
-    kept = (fresh or list(newest))[-SAMPLES:]
-    answered = latest_answer(kept, _can_be_scored)
-    return tuple(
-        sample if index == answered else without_messages(sample)
-        for index, sample in enumerate(kept)
+def _result(
+    suite: Suite,
+    test: Test,
+    stored: TestResult,
+    samples: tuple[SampleResult, ...],
+    fingerprint: Fingerprint,
+) -> TestResult:
+    """The result of a test by these samples, of which the one that has an answer is shown if it has
+    the verdict."""
+    result = replace(
+        build.test_result(suite, test, samples, stored.duration_ms or 0.0, fingerprint),
+        timestamp=stored.timestamp,
+        duration_ms=stored.duration_ms,
+        spent=stored.spent,
     )
+    for sample in samples:
+        if sample.output_messages and sample.verdict == result.verdict:
+            answer, trace = sample.candidate_answer, sample.trace_summary
+            return replace(result, candidate_answer=answer, trace_summary=trace)
+    return result

@@ -48,23 +48,16 @@ class Resampler:
         self._head_turns, self._base_turns = _turns(head, keys), _turns(base, keys)
         self._taken = Counter[tuple[str, Key]]()
 
-    @property
-    def on_base(self) -> frozenset[Key]:
-        """The tests that base has."""
-        return frozenset(self._base_turns)
-
-    async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
         """Fresh samples of head."""
-        key = (suite, test)
-        return await self._sample("head", self._head[suite], key, self._head_turns[key], count)
+        return await self._sample("head", self._head[key[0]], key, self._head_turns[key], count)
 
-    async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
         """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
         run."""
-        key = (suite, test)
         if key not in self._base_turns:
             raise AttemptError("configuration", "the test is not on base")
-        on_head, on_base = self._head[suite], self._base[suite]
+        on_head, on_base = self._head[key[0]], self._base[key[0]]
         await self._engine.prepare(on_base.root)
         samples = await self._sample("base", on_base, key, self._base_turns[key], count)
         head_test, base_test = self._head_turns[key][-1], self._base_turns[key][-1]

@@ -59,19 +59,19 @@ class BaselineOrigin:
 
 @dataclass(frozen=True)
 class BaseSuite:
-    """The results of a suite on base, and where they are from."""
+    """The results of a suite on base, and where they are from. Without results there is a reason:
+    `note` if there is nothing to compare with (the suite is new, or broken on base), else
+    `problem`."""
 
-    rows: tuple[TestResult, ...]
-    origin: BaselineOrigin
+    rows: tuple[TestResult, ...] = ()
+    origin: BaselineOrigin | None = None
+    note: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
 class BaseResults:
-    """Base's results by the suite's path on head. A suite without results has a reason, either in
-    `notes` (it is new, or broken on base: nothing to compare with) or in `problems` (they could not
-    be obtained)."""
+    """Base's results by the suite's path on head."""
 
     info: BaselineInfo
     suites: Mapping[str, BaseSuite] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)

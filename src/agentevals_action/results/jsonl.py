@@ -1,9 +1,10 @@
-"""Results files (JSON lines): written as tests finish, sorted at the end."""
+"""Results files (JSON lines)."""
 
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,36 +25,27 @@ RESULT = TypeAdapter(TestResult)
 
 
 class ResultsWriter:
-    """Adds to the results of a run, by their index in it (from 0), and to their file: each is
-    appended at once, so that a killed run keeps it; at the end the rows are sorted.
+    """Appends the results of a run to a file at once, so that a killed run keeps them.
 
-    The file begins with the given results alone. OutputError when it cannot be written."""
+    The file begins with the `kept` results alone. OutputError when it cannot be written."""
 
-    def __init__(self, path: Path, results: dict[int, TestResult]) -> None:
-        self._path, self._results = path, results
+    def __init__(self, path: Path, kept: Iterable[TestResult] = ()) -> None:
+        self._path = path
+        rows = [encode_row(result) + b"\n" for result in kept]
+        write_file(path, rows)
         with output_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if results:
-                self._write_sorted()
-            self._file = path.open("ab" if results else "wb")
+            self._file = path.open("ab")
 
-    def add(self, index: int, result: TestResult) -> None:
-        """Writes the row of the test with this index in the run."""
-        self._results[index] = result
+    def add(self, result: TestResult) -> None:
+        """Writes a row."""
         with output_errors(self._path):
             self._file.write(encode_row(result) + b"\n")
             self._file.flush()
 
     def close(self) -> None:
-        """Sorts the rows."""
-        with output_errors(self._path):
+        """Closes the file."""
+        with suppress(OSError):  # of a row that could not be written
             self._file.close()
-        if list(self._results) != sorted(self._results):
-            self._write_sorted()
-
-    def _write_sorted(self) -> None:
-        rows = (encode_row(result) + b"\n" for _, result in sorted(self._results.items()))
-        write_file(self._path, rows)
 
 
 def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:

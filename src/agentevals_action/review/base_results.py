@@ -1,12 +1,13 @@
 """The stored results of base: those of the sources that the input `baseline` names."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from agentevals_action.baselines.base import FoundSuites, Source, find_stored
-from agentevals_action.baselines.stored import StoredSource
+from agentevals_action.baselines.stored import StoredSource, find_stored
 from agentevals_action.errors import GitError
-from agentevals_action.model.baseline import BaselineInfo, BaseResults, StoredRun
+from agentevals_action.model.baseline import BaselineInfo, BaseResults, BaseSuite, StoredRun
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.review.inputs import ReviewInputs
 
@@ -14,9 +15,9 @@ from agentevals_action.review.inputs import ReviewInputs
 _FILE_BYTES = 64 * 1024 * 1024
 
 
-async def find_base(inputs: ReviewInputs) -> FoundSuites:
+async def find_base(inputs: ReviewInputs) -> BaseResults:
     """The stored results of the suites that run, read before a program of the change starts; what
-    is left has to run on base, if `baseline` allows that."""
+    has none has to run on base, if `baseline` allows that."""
     settings, base = inputs.request.settings, inputs.base
     name = settings.baseline
     wanted = name != "none" and bool(base.sha or base.problem)
@@ -30,14 +31,35 @@ async def find_base(inputs: ReviewInputs) -> FoundSuites:
         problem=base.problem if wanted else "",
     )
     if not wanted or base.root is None:
-        return FoundSuites(BaseResults(info), {}, {})
+        return BaseResults(info)
+    suites, missing = _suites_on_base(inputs)
     names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
     sources = [await _open(inputs, each) for each in names.get(name, [name])]
-    suites = {suite.path: suite for suite in base.suites}
-    return await find_stored(info, sources, suites, inputs.part.selections)
+    found, incomplete = await find_stored(sources, suites)
+    if name == "auto":
+        info = replace(info, incomplete=tuple(incomplete))
+    return BaseResults(info, {**found, **missing})
 
 
-async def _open(inputs: ReviewInputs, name: str) -> Source:
+def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, BaseSuite]]:
+    """Base's suites of those that run, and the reasons for those that it does not have; both by
+    path on head."""
+    on_base = {suite.path: suite for suite in inputs.base.suites}
+    suites: dict[str, Suite] = {}
+    missing: dict[str, BaseSuite] = {}
+    for selection in inputs.part.selections:
+        suite = on_base.get(selection.base_path or selection.path)
+        if isinstance(suite, Suite):
+            suites[selection.path] = suite
+            continue
+        note = "the suite is new"
+        if isinstance(suite, BrokenSuite):
+            note = f"the suite is broken on base ({suite.errors[0]}), so its tests count as new"
+        missing[selection.path] = BaseSuite(note=note)
+    return suites, missing
+
+
+async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
     settings = inputs.request.settings
     if name == "branch":
         at, (runs, problem) = f"`{settings.baseline_branch}`", await _read_branch(inputs)

@@ -2,13 +2,18 @@
 regression, is cleared, or stays undecided."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.result import Key, SampleResult
+from agentevals_action.execution.engine import Engine
+from agentevals_action.execution.resample import Resampler, is_deterministic
+from agentevals_action.model.comparison import Finding
+from agentevals_action.model.result import Key, SampleResult, TestResult
+from agentevals_action.reports.progress import Progress
+from agentevals_action.results.build import extended
 from agentevals_action.results.scoring import MIN_MAJORITY
+from agentevals_action.review.comparison.compare import as_head_scores, find_suspects
 from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
     MIN_HISTORY,
@@ -17,78 +22,173 @@ from agentevals_action.review.comparison.decision_rule import (
     Priors,
     Step,
     Suspect,
+    assess,
     next_step,
+    priors_of,
     samples_for_majority,
     weigh,
 )
+from agentevals_action.review.head_and_base import Rows
+from agentevals_action.review.inputs import ReviewInputs
 
 #: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
 _MAX_ERRORS = 2
 
-
-class Sampler(Protocol):
-    """Runs one test again. A sample that could not be scored is returned as an error."""
-
-    async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        """Fresh samples of head."""
-        ...
-
-    async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
-        run."""
-        ...
+#: Takes so many fresh samples of a test. One that could not be scored is returned as an error.
+TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
 
 
 async def confirm(
+    inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows, progress: Progress
+) -> tuple[Rows, Rows]:
+    """The results of both sides with the fresh samples of the confirmation: those of suspects, and
+    those of tests that block by themselves. A shard takes all samples that may be needed, because
+    it does not know the number of all suspects."""
+    settings, part = inputs.request.settings, inputs.part
+    if not settings.confirm:
+        return head, base
+    tests = {
+        (path, test.id): (suite, test) for path, suite in part.head.items() for test in suite.tests
+    }
+
+    def is_certain(key: Key) -> bool:
+        """Whether fresh samples of a test reveal nothing; in a replay, of all tests."""
+        return settings.cache == "replay" or is_deterministic(*tests[key])
+
+    on_base = _by_suite(base)
+    suspects = [
+        suspect
+        for path, rows in _by_suite(head).items()
+        for suspect in find_suspects(path, rows, on_base.get(path, ()))
+        if not is_certain(suspect.key)
+    ]
+    blocking = [
+        key for key in _blocking(head, inputs.request.policy.fail_on) if not is_certain(key)
+    ]
+    keys = {*blocking, *(suspect.key for suspect in suspects)}
+    if not keys:
+        return head, base
+    counts = {"settled": 0, "samples": 0}
+
+    def report(word: str, number: int) -> None:
+        counts[word] += number
+        progress.confirm(len(keys), counts["settled"], counts["samples"])
+
+    report("settled", 0)
+    resampler = Resampler(
+        engine,
+        keys,
+        part.head,
+        part.base,
+        settings.samples,
+        lambda number: report("samples", number),
+    )
+    level = None if settings.shard else settings.alpha / max(len(suspects), 1)
+    plan = ConfirmationPlan(settings.confirm, level)
+    priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
+    fresh = await sample_suspects(
+        suspects, plan, priors, resampler.head, resampler.base, lambda: report("settled", 1)
+    )
+    findings = {each.key: assess(each, fresh[each.key], plan, priors).finding for each in suspects}
+    undecided = {
+        key: fresh[key].head if key in fresh else ()
+        for key in blocking
+        if findings.get(key) not in (Finding.REGRESSED, Finding.ERROR)
+    }
+    failures = await sample_failures(
+        undecided, settings.confirm, resampler.head, lambda: report("settled", 1)
+    )
+    more = {
+        key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))
+        for key, taken in failures.items()
+    }
+    return _with_fresh(head, base, {**fresh, **more})
+
+
+def _by_suite(rows: Rows) -> Mapping[str, Sequence[TestResult]]:
+    found: dict[str, list[TestResult]] = {}
+    for (path, _), row in rows.items():
+        found.setdefault(path, []).append(row)
+    return found
+
+
+def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:
+    """The tests of head that block by themselves under `fail_on` (`gates`, `failures`) after fewer
+    samples than a majority needs."""
+    return [
+        key
+        for key, row in head.items()
+        if len(row.main_samples) < MIN_MAJORITY
+        and (
+            ("gates" in fail_on and row.gates_failed)
+            or ("failures" in fail_on and row.verdict == "fail")
+        )
+    ]
+
+
+def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tuple[Rows, Rows]:
+    """The results with fresh samples. Those of base are scored as on head, so they do not belong to
+    a result that base scored differently."""
+    on_head, on_base = dict(head), dict(base)
+    for key, samples in fresh.items():
+        on_head[key] = extended(head[key], samples.head, samples.problem)
+        if row := base.get(key):
+            scored = extended(as_head_scores(row), samples.base, samples.base_problem)
+            on_base[key] = replace(row, rescored=scored) if row.rescored else scored
+    return on_head, on_base
+
+
+async def sample_suspects(
     suspects: Sequence[Suspect],
     plan: ConfirmationPlan,
     priors: Priors,
-    sampler: Sampler,
-    on_base: Collection[Key],
+    sample_head: TakeSamples,
+    sample_base: TakeSamples,
     on_settled: Callable[[], None] = lambda: None,
 ) -> Mapping[Key, FreshSamples]:
-    """The fresh samples of each suspect, as many as the plan needs. `on_base` are the tests that
-    base can run again. `on_settled` is called when a suspect has all its samples."""
+    """The fresh samples of each suspect, as many as the plan needs. Those of base are scored by
+    head's evaluators; AttemptError if base cannot run. `on_settled` is called when a suspect has
+    all its samples."""
 
-    async def confirm_one(suspect: Suspect) -> FreshSamples:
-        fresh, base_open = FreshSamples(), suspect.key in on_base
+    async def sample_suspect(suspect: Suspect) -> FreshSamples:
+        fresh, base_open = FreshSamples(), True
         while not fresh.problem:
             kept, known = weigh(suspect, fresh, base_open)
             step = next_step(plan, priors(suspect.suite, kept.verdict), known)
             if step is Step.SAMPLE_BASE:
-                fresh, base_open = await _sample_base(suspect, fresh, sampler), False
+                fresh, base_open = await _add_base(suspect, fresh, sample_base), False
             elif step is Step.SAMPLE_HEAD:
                 wanted = plan.horizon
                 if plan.level is not None or known.head.trials < FIRST_SAMPLES:
                     wanted = max(min(FIRST_SAMPLES, plan.horizon), known.head.trials + 1)
-                fresh = await _sample_head(suspect, fresh, sampler, wanted - known.head.trials)
+                taken = await sample_head(suspect.key, wanted - known.head.trials)
+                fresh = _add_head(fresh, taken)
             else:
                 break
         on_settled()
         return fresh
 
     async with asyncio.TaskGroup() as tasks:
-        running = {suspect.key: tasks.create_task(confirm_one(suspect)) for suspect in suspects}
+        running = {each.key: tasks.create_task(sample_suspect(each)) for each in suspects}
     return {key: task.result() for key, task in running.items()}
 
 
-async def _sample_head(
-    suspect: Suspect, fresh: FreshSamples, sampler: Sampler, count: int
-) -> FreshSamples:
+def _add_head(fresh: FreshSamples, taken: Sequence[SampleResult]) -> FreshSamples:
     """With more samples of head, and the reason if too many could not be scored."""
-    taken = await sampler.head(*suspect.key, count)
-    failed = [sample for sample in (*fresh.head, *taken) if sample.verdict is None]
     fresh = replace(fresh, head=(*fresh.head, *taken))
+    failed = [sample for sample in fresh.head if sample.verdict is None]
     if len(failed) <= _MAX_ERRORS and any(sample.verdict for sample in taken):
         return fresh
     error = failed[-1].error if failed else None
     return replace(fresh, problem=error.message if error else "no sample could be scored")
 
 
-async def _sample_base(suspect: Suspect, fresh: FreshSamples, sampler: Sampler) -> FreshSamples:
+async def _add_base(
+    suspect: Suspect, fresh: FreshSamples, sample_base: TakeSamples
+) -> FreshSamples:
     """With samples of base, and the reason if some are missing."""
     try:
-        taken = tuple(await sampler.base(*suspect.key, MIN_HISTORY))
+        taken = tuple(await sample_base(suspect.key, MIN_HISTORY))
     except AttemptError as error:
         return replace(fresh, base_problem=f"base could not be sampled again: {error}")
     problems = [f"base: {sample.error.message}" for sample in taken if sample.error]
@@ -98,7 +198,7 @@ async def _sample_base(suspect: Suspect, fresh: FreshSamples, sampler: Sampler) 
 async def sample_failures(
     failing: Mapping[Key, Sequence[SampleResult]],
     horizon: int,
-    sampler: Sampler,
+    sample_head: TakeSamples,
     on_settled: Callable[[], None] = lambda: None,
 ) -> Mapping[Key, Sequence[SampleResult]]:
     """The fresh samples of tests of head that fail, until their majority is known. A test that is
@@ -108,11 +208,11 @@ async def sample_failures(
     with fewer than three that could be scored is left out: its failure stands. `on_settled` is
     called when a test is decided."""
 
-    async def sample_one(key: Key) -> Sequence[SampleResult]:
+    async def sample_test(key: Key) -> Sequence[SampleResult]:
         fresh = [sample for sample in failing[key] if sample.verdict]
         limit = horizon - len(failing[key]) + len(fresh)
         while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):
-            taken = await sampler.head(*key, count)
+            taken = await sample_head(key, count)
             scored = [sample for sample in taken if sample.verdict]
             limit -= len(taken) - len(scored)
             fresh += scored
@@ -120,7 +220,7 @@ async def sample_failures(
         return fresh
 
     async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(sample_one(key)) for key in failing}
+        running = {key: tasks.create_task(sample_test(key)) for key in failing}
     found = {key: task.result() for key, task in running.items()}
     return {key: fresh for key, fresh in found.items() if len(fresh) >= MIN_MAJORITY}
 

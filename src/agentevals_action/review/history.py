@@ -11,7 +11,7 @@ from agentevals_action.errors import GitError, InvalidInput, OutputError, Resour
 from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.history_page import PAGE, history_page
-from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.system.files.tree_files import write_file
 
 
@@ -31,12 +31,11 @@ async def store(
     results = [test.head for suite in review.suites for test in suite.tests if test.head]
     if not results:
         return ()
-    paths = list(dict.fromkeys(result.eval_path for result in results))
     name = file_name(datetime.now(UTC), job.head_sha, run_id)
     message = f"Results of {job.head_sha[:12]}\n\n[skip ci]"
     try:
         content = await asyncio.to_thread(write_run, results)
-        files = await branch.add(name, content, paths, message)
+        files = await branch.add(name, content, {row.eval_path for row in results}, message)
     except (GitError, ResourceError) as error:
         return (
             f"The results were not stored on `{branch.name}`: {error.sentence}. Add `contents: "

@@ -5,42 +5,57 @@ The command `run` is a run without a base, a shard runs a part of the tests, and
 the files of all shards."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from agentevals_action.errors import unwrapped
+from agentevals_action.model.baseline import BaseResults, BaseSuite
+from agentevals_action.model.run import Run
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.base_results import find_base
-from agentevals_action.review.head_and_base import HeadAndBase, base_rows
-from agentevals_action.review.inputs import engine_of, open_inputs
+from agentevals_action.review.confirmation import confirm
+from agentevals_action.review.head_and_base import base_rows, run_base, run_head
+from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
-from agentevals_action.review.run_facts import policy_of, run_facts
+from agentevals_action.review.run_engine import engine_of
 from agentevals_action.system.redaction import redact_reply
 
 
 async def run(request: ReviewRequest) -> RunResults:
     """Runs the suites that a change affects on head and base, or the part of a shard, and writes
     the files of the run, which contain no secrets. Raises AgentEvalsError when nothing can run."""
-    started, stream = datetime.now(UTC), request.run.output if request.run else None
     async with open_inputs(request) as inputs, engine_of(inputs) as engine:
-        part, workspace = inputs.part, inputs.request.workspace
-        with show_progress() as progress:
-            both = HeadAndBase(engine, workspace, progress, part.head, part.base)
-            try:
-                with unwrapped():
-                    stored = await find_base(inputs)
-                    async with asyncio.TaskGroup() as tasks:
-                        of_base = tasks.create_task(both.run_base(stored))
-                        of_head = tasks.create_task(both.run_head(inputs.kept, stream))
-                    head, base = of_head.result(), base_rows(of_base.result(), part.base)
-                    base = await rescore_base(engine, part.head, head, base)
-                    head = await rescore_head(engine, part.base, head, inputs.edits)
-                    head, base = await both.confirm(head, base, policy_of(inputs.request))
-            except asyncio.CancelledError:
-                await asyncio.to_thread(both.write_finished)
-                raise
-        facts = redact_reply(run_facts(inputs, of_base.result(), started, engine.notices))
+        with show_progress() as progress, unwrapped():
+            stored = await find_base(inputs)
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(run_head(inputs, engine, progress))
+                base_results = await run_base(inputs, engine, stored, progress)
+            head, base = running.result(), base_rows(base_results, inputs.part.base)
+            base = await rescore_base(inputs, engine, head, base)
+            head = await rescore_head(inputs, engine, head)
+            head, base = await confirm(inputs, engine, head, base, progress)
+        facts = redact_reply(_completed(inputs.facts, base_results, engine.notices))
     # No program is left that could change the files: those of a shard decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
-    return await asyncio.to_thread(workspace.write, results, streamed=bool(request.run))
+    return await asyncio.to_thread(inputs.request.write, results)
+
+
+def _completed(facts: Run, base: BaseResults, notices: Sequence[str]) -> Run:
+    """The facts of a run that is done, with its `notices`."""
+    unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
+    return facts.model_copy(
+        update={
+            "suites": tuple(
+                replace(suite, problem=known.problem, note=known.note, origin=known.origin)
+                for suite in facts.suites
+                for known in [base.suites.get(suite.path, unknown)]
+            ),
+            "baseline": base.info,
+            "notices": (*facts.notices, *notices),
+            "duration_ms": (datetime.now(UTC) - datetime.fromisoformat(facts.time)).total_seconds()
+            * 1000,
+        }
+    )

@@ -10,9 +10,9 @@ from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.run import Selection, Shard
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import part_of, reduce_suite
-from agentevals_action.review.change.base_tree import Base
-from agentevals_action.review.change.selection import SelectedSuites
+from agentevals_action.review.base_tree import Base
 from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
+from agentevals_action.review.selection import SelectedSuites
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.targets.calls.client import Variables
 

@@ -16,8 +16,8 @@ from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.outcome import compare
+from agentevals_action.review.comparison.outcome import compare
+from agentevals_action.review.request import ReviewWorkspace
 
 
 async def publish(

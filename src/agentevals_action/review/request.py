@@ -1,29 +1,122 @@
 """The request of a run: what runs, and where."""
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.baselines.data_branch import DataBranch
+from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.result import Fingerprint, Key, TestResult
+from agentevals_action.model.run import Policy
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.reports.registry import REPORTS
+from agentevals_action.results.run_folder import HEAD_RESULTS, RUN_FILES, RunResults
+from agentevals_action.results.shards import read_shards
 from agentevals_action.settings import Settings
+from agentevals_action.system.files.tree_files import WRITE_ADVICE, write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets.calls.reply_store import Mode
 
 Suites = Sequence[Suite | BrokenSuite]
+
+#: Folder in the report folder with those of the shards.
+SHARDS = "shards"
+#: Errors of the machine. Other errors are caused by the input `report-dir`.
+_DISK_ERRORS = frozenset(
+    {errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
+)
+_FOLDER_ADVICE = "name a folder of its own, which is not in the repository"
+
+
+@dataclass(frozen=True)
+class ReviewWorkspace:
+    """The checked out repository, the inputs of the workflow, and the environment variables."""
+
+    folder: Path
+    settings: Settings
+    environ: Mapping[str, str]
+
+    @property
+    def report(self) -> Path:
+        """The report folder, absolute."""
+        return self.folder / self.settings.report_dir
+
+    @cached_property
+    def output(self) -> Path:
+        """The report folder for writers, without links. Raises InvalidInput when the path leads out
+        of the workspace."""
+        root = self.folder.resolve()
+        try:
+            return root / self.report.resolve().relative_to(root)
+        except (OSError, RuntimeError, ValueError) as error:
+            problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error
+
+    def writes(self, file: Path) -> bool:
+        """Whether a file (absolute) is in a folder that the action writes, as its report."""
+        folders = self.settings.output_folders
+        return any(file.is_relative_to(self.folder / name) for name in folders)
+
+    @property
+    def in_actions(self) -> bool:
+        """Whether this process runs in a job of GitHub Actions."""
+        return self.environ.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the values of all secrets of the process and of the variables in `env`."""
+        return Redactor.from_environ(self.environ, self.settings.env)
+
+    def make_report_folder(self, *, keeps_results: bool = False) -> None:
+        """Makes the report folder and deletes the files of an earlier run, apart from the results
+        of head if it `keeps_results`.
+
+        Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
+        part of the change), and OutputError when the disk refuses it.
+        """
+        output = self.output
+        try:
+            names = {*RUN_FILES, *REPORTS} - ({HEAD_RESULTS} if keeps_results else set())
+            output.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                (output / name).unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                problem = f"{self.report} cannot be written: {error.strerror}"
+                raise OutputError(problem, WRITE_ADVICE) from error
+            problem = f"`report-dir` {self.settings.report_dir!r} cannot be used: {error.strerror}"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error
+
+    def write(self, results: RunResults) -> RunResults:
+        """Writes the files of a run. Nothing is read from them: what another program put there is
+        replaced. A file that cannot be written is a problem of the run."""
+        for name in RUN_FILES:
+            try:
+                write_file(self.output / name, results.content(name))
+            except OutputError as error:
+                results = results.adding(problems=[error.sentence])
+        return results
+
+    def merge_shards(self, head_sha: str) -> RunResults:
+        """The results of all shards of a commit, from their folders in the folder `shards` of the
+        report folder; they are written as those of one run. Raises InvalidInput without a shard."""
+        merged = read_shards(self.report / SHARDS, head_sha)
+        self.make_report_folder()
+        return self.write(merged)
 
 
 @dataclass(frozen=True)
 class LocalRun:
     """The command `run`: a review without a base, of which each suite must be valid. `paths` are
     the suites, or folders of suites, that run (empty: all); `globs` are those by which `select`
-    reduces suites to tests. `resume` gives the results of an earlier run that stay. Each result is
-    added to the file `output` at once. `keep` gets the workspaces of tests that did not pass, the
+    reduces suites to tests. `resume` gives the results of an earlier run that stay. The results are
+    written to the file `output`, too. `keep` gets the workspaces of tests that did not pass, the
     reply store each reply if the run `records`."""
 
     paths: tuple[Path, ...]
@@ -64,6 +157,29 @@ class ReviewRequest:
         return None if self.settings.cache == "off" else self.settings.cache
 
     @property
-    def fail_on(self) -> frozenset[str]:
-        """The conditions that block."""
-        return self.settings.fail_on or self.job.fail_on
+    def policy(self) -> Policy:
+        """The settings that decide."""
+        settings = self.settings
+        return Policy(
+            settings.fail_on or self.job.fail_on,
+            settings.min_pass_rate,
+            settings.on_inconclusive,
+            settings.accept_label,
+            settings.untouched,
+            settings.confirm,
+            settings.alpha,
+            asks_person=bool(self.job.without_secrets),
+        )
+
+    @property
+    def results_file(self) -> Path:
+        """The file that gets each result of head at once."""
+        return self.run.output if self.run else self.workspace.report / HEAD_RESULTS
+
+    def write(self, results: RunResults) -> RunResults:
+        """Writes the files of a run, which contain no secrets; gives the results with the problems
+        that this has."""
+        file = self.results_file
+        if file != self.workspace.report / HEAD_RESULTS:
+            write_file(file, results.content(HEAD_RESULTS))
+        return self.workspace.write(results)

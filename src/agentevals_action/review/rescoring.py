@@ -7,24 +7,22 @@ from dataclasses import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine
-from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Key, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import test_result, without_cost
 from agentevals_action.review.comparison.compare import had_workspace
+from agentevals_action.review.head_and_base import Rows
+from agentevals_action.review.inputs import ReviewInputs
 from agentevals_action.system.redaction import redact_reply
 
-#: Results by the suite's path on head and the test's id.
-Rows = Mapping[Key, TestResult]
 
-
-async def rescore_base(engine: Engine, suites: Mapping[str, Suite], head: Rows, base: Rows) -> Rows:
+async def rescore_base(inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows) -> Rows:
     """The results of base; where head scores the same question differently, with the result of
     base's answers by the evaluators of head's suites."""
     to_score = {
         key: row for key, row in base.items() if key in head and needs_head_scores(head[key], row)
     }
-    return _with_scores(base, await _rescore(engine, suites, to_score))
+    return _with_scores(base, await _rescore(engine, inputs.part.head, to_score))
 
 
 def needs_head_scores(head: TestResult, base: TestResult) -> bool:
@@ -46,12 +44,11 @@ def _is_program(result: EvaluatorResult) -> bool:
     return result.type == "code_judge" or any(map(_is_program, result.evaluator_results))
 
 
-async def rescore_head(
-    engine: Engine, suites: Mapping[str, Suite], head: Rows, edits: Mapping[str, SuiteEdits]
-) -> Rows:
+async def rescore_head(inputs: ReviewInputs, engine: Engine, head: Rows) -> Rows:
     """The results of head; where the change edits what scores the same question, with the result of
     head's answers by the evaluators of base's suites (by their path on head). That has the cost of
     the scoring alone, and is an error where the answer cannot be scored."""
+    suites, edits = inputs.part.base, inputs.edits
     to_score = {
         (path, name): row
         for (path, name), row in head.items()

@@ -1,4 +1,4 @@
-"""The newest stored run whose fingerprints are those of base, and its history."""
+"""Stored results as those of base: the newest run that fits, its history, the order of sources."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,26 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.baselines.base import Unavailable
-from agentevals_action.baselines.stored import SAMPLES, StoredSource
+from agentevals_action.baselines.stored import (
+    SAMPLES,
+    StoredSource,
+    Unavailable,
+    find_stored,
+    origin_of,
+)
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.baseline import BaselineOrigin, BaseSuite, StoredRun
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.baseline import (
+    BaselineOrigin,
+    BaseSuite,
+    IncompleteSource,
+    StoredRun,
+)
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results
+
+OTHER = results.fingerprint()
+PASS = SampleResult(score=1.0, verdict="pass")
 
 
 @pytest.fixture
@@ -30,89 +43,176 @@ def of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None) -> 
     return list(base_tree.results_of(suite, changes))
 
 
-def found(suite: Suite, *runs: StoredRun, problem: str = "") -> BaseSuite:
-    """What base takes of these runs, the newest of which is the last."""
+def source(*runs: StoredRun, name: str = "branch", problem: str = "") -> StoredSource:
+    """A source with these runs, the newest of which is the last."""
 
     async def is_ancestor(commit: str) -> bool:
         return int(commit, 16) < 5
 
     of = Fingerprints().of
-    source = StoredSource(
-        "branch", "`data`", runs[::-1], problem, of, of, base_tree.NOW, 14.0, is_ancestor
+    return StoredSource(
+        name, "`data`", runs[::-1], problem, of, of, base_tree.NOW, 14.0, is_ancestor
     )
-    return asyncio.run(source.find(suite))
+
+
+def found(suite: Suite, *runs: StoredRun) -> BaseSuite:
+    return asyncio.run(source(*runs).find(suite))
+
+
+def origin(suite: Suite, *runs: StoredRun) -> BaselineOrigin:
+    found_origin = found(suite, *runs).origin
+    assert found_origin
+    return found_origin
 
 
 def reason(suite: Suite, *runs: StoredRun, problem: str = "") -> str:
     with pytest.raises(Unavailable) as caught:
-        found(suite, *runs, problem=problem)
+        asyncio.run(source(*runs, problem=problem).find(suite))
     return str(caught.value)
 
 
-def test_stored__the_newest_run_that_fits_with_the_samples_of_the_others(suite: Suite) -> None:
-    other = results.fingerprint()
-    taken = found(
-        suite,
+def test_source__the_newest_run_that_fits_with_the_samples_of_the_others(suite: Suite) -> None:
+    runs = (
         run(1, of(suite, {"short": {"verdict": "fail"}})),
-        run(3, of(suite)),
-        run(6, of(suite, {"short": {"print": other}})),
+        run(3, [*of(suite)[::-1], results.result("gone", path=suite.path)]),
+        run(6, of(suite, {"short": {"print": OTHER}})),
         run(7, of(suite)[:1]),
     )
-    time = "2026-01-03T00:00:00.000+00:00"
-    assert taken.origin == BaselineOrigin("branch", f"{3:040x}", True, time, 2)
-    greets, short = taken.rows
+    greets, short = found(suite, *runs).rows
     assert [sample.verdict for sample in short.samples] == ["fail", "pass"]
     assert len(greets.samples) == 4
+    time = "2026-01-03T00:00:00.000+00:00"
+    assert origin(suite, *runs) == BaselineOrigin("branch", f"{3:040x}", True, time, 2)
 
 
-def test_stored__a_commit_after_base_and_an_old_run_are_marked(suite: Suite) -> None:
-    assert found(suite, run(6, of(suite))).origin.is_ancestor is False
-    old = replace(run(1, of(suite)), time="2025-12-01T00:00:00.000+00:00")
-    assert found(suite, old).origin.stale
+def test_source__rows_follow_from_the_samples_and_the_suite(suite: Suite) -> None:
+    forged = {"verdict": "fail", "failed": ("by-name",), "line": 99}
+    greets, _ = found(suite, run(1, of(suite, {"greets": forged}))).rows
+    assert (greets.verdict, greets.gates_failed) == ("fail", ("by-name",))
+    assert [gate.name for gate in greets.gates] == ["by-name"]
+    assert (greets.line, greets.question, greets.timestamp) == (3, "Ada", "2026-01-01T00:00:00Z")
 
 
-def test_stored__without_a_run_that_fits_the_newest_and_the_damage_are_named(suite: Suite) -> None:
-    other = results.fingerprint()
-    runs = (run(1, []), run(2, of(suite, {"short": {"print": other}})))
+def test_source__a_commit_after_base_and_an_old_run_are_marked(suite: Suite) -> None:
+    assert origin(suite, run(6, of(suite))).is_ancestor is False
+    times = {"2025-12-26": True, "2025-12-28": False, "2026-02-01": False}
+    for time, stale in times.items():
+        old = replace(run(1, of(suite)), time=f"{time}T00:00:00")
+        assert origin(suite, old).stale is stale
+
+
+def test_source__without_a_run_that_fits_the_newest_and_the_damage_are_named(suite: Suite) -> None:
+    runs = (run(1, []), run(2, of(suite, {"short": {"print": OTHER}})))
     assert reason(suite, *runs, problem="`x`") == (
-        f"`x`; `data`: the results of {2:012}: the test `short` was run with another question and "
-        "grading and agent than the base has"
-    ).replace(f"{2:012}", f"{2:040x}"[:12])
+        "`x`; `data`: the results of 000000000000: the test `short` was run with another question "
+        "and grading and agent than the base has"
+    )
     assert reason(suite, problem="no branch") == "no branch"
     assert reason(suite) == "`data` has no results of it"
 
 
-def test_stored__one_answer_and_the_latest_samples_count(suite: Suite) -> None:
-    def answered(text: str, **fields: Any) -> list[TestResult]:
-        message = {"role": "assistant", "content": text}
-        return [
-            replace(
-                row,
-                samples=tuple(
-                    replace(one, output_messages=(message,), candidate_answer=text, **fields)
-                    for one in row.samples
-                ),
-            )
-            for row in of(suite)
-        ]
+@pytest.mark.parametrize("part", ["question", "grading", "agent"])
+def test_source__another_digest(suite: Suite, part: str) -> None:
+    other = replace(base_tree.fingerprints(suite)["greets"], **{part: "0" * 64})
+    actual = reason(suite, run(1, of(suite, {"greets": {"print": other}})))
+    assert actual.endswith(f"the test `greets` was run with another {part} than the base has")
 
-    runs = [run(number % 28 + 1, answered(str(number))) for number in range(SAMPLES + 3)]
+
+def test_source__rows_that_are_not_those_of_base(suite: Suite) -> None:
+    """A missing test would count as new."""
+    rows = of(suite)
+    forged = replace(
+        rows[0],
+        samples=(
+            SampleResult(score=0.1, verdict="pass"),
+            SampleResult(score=7.0, verdict="pass"),
+            SampleResult(score=float("nan"), verdict="fail"),
+        ),
+    )
+    cases: dict[str, Sequence[TestResult]] = {
+        "the test `short` of 2 is not in it": rows[:1],
+        "a test has more than one result there": (*rows, rows[0]),
+        "2 tests (the first is `greets`) were run with another": [
+            replace(row, fingerprint=None) for row in rows
+        ],
+        "the test `short` ended in an error there": of(suite, {"short": {"verdict": None}}),
+        "the test `greets` ended in an error there": (forged, rows[1]),
+    }
+    for expected, stored in cases.items():
+        assert expected in reason(suite, run(1, stored))
+
+
+def test_source__samples_of_a_confirmation_do_not_count(suite: Suite) -> None:
+    rows = of(suite)
+    samples = (PASS, SampleResult(error=ErrorInfo(kind="target", message="down")), PASS)
+    confirmed = replace(rows[0], samples=samples, confirming=1)
+    (greets, _) = found(suite, run(1, (confirmed, rows[1]))).rows
+    assert greets.samples == (PASS,)
+
+
+def answered(suite: Suite, message: Mapping[str, Any], **fields: Any) -> list[TestResult]:
+    return [
+        replace(
+            row,
+            samples=tuple(
+                replace(
+                    sample,
+                    output_messages=(message,),
+                    candidate_answer=message.get("content", ""),
+                    **fields,
+                )
+                for sample in row.samples
+            ),
+        )
+        for row in of(suite)
+    ]
+
+
+def test_source__one_answer_and_the_latest_samples_count(suite: Suite) -> None:
+    def say(text: str, **fields: Any) -> list[TestResult]:
+        return answered(suite, {"role": "assistant", "content": text}, **fields)
+
+    runs = [run(number % 28 + 1, say(str(number))) for number in range(SAMPLES + 3)]
     (row, _) = found(suite, *runs).rows
     assert len(row.samples) == SAMPLES
-    assert [one.candidate_answer for one in row.samples if one.output_messages] == ["52"]
-    cached = answered("again", cached=True)
-    (row, _) = found(suite, run(1, answered("fresh")), run(2, cached)).rows
-    assert [one.candidate_answer for one in row.samples] == ["fresh"]
+    assert [each.candidate_answer for each in row.samples if each.output_messages] == ["52"]
+    cached = say("again", cached=True)
+    (row, _) = found(suite, run(1, say("fresh")), run(2, cached)).rows
+    assert [each.candidate_answer for each in row.samples] == ["fresh"]
     (row, _) = found(suite, run(1, cached), run(2, cached)).rows
     assert len(row.samples) == 1
 
 
-def test_stored__an_answer_that_cannot_be_scored_again_is_none(suite: Suite) -> None:
-    rows = [
-        replace(
-            row, samples=tuple(replace(one, output_messages=({"role": 3},)) for one in row.samples)
-        )
-        for row in of(suite)
-    ]
-    (row, _) = found(suite, run(1, rows)).rows
+def test_source__an_answer_that_cannot_be_scored_again_is_none(suite: Suite) -> None:
+    (row, _) = found(suite, run(1, answered(suite, {"role": 3}))).rows
     assert (row.verdict, row.samples[0].output_messages) == ("pass", ())
+
+
+def test_find_stored__the_first_source_that_has_a_suite(suite: Suite) -> None:
+    suites = {path: suite.model_copy(update={"path": path}) for path in "abcd"}
+    rows = {path: of(each) for path, each in suites.items()}
+    sources = (source(run(1, rows["a"])), source(run(2, [*rows["a"], *rows["b"]]), name="file"))
+    taken, incomplete = asyncio.run(find_stored(sources, suites))
+    assert {path: each.origin and each.origin.source for path, each in taken.items()} == {
+        "a": "branch",
+        "b": "file",
+        "c": None,
+        "d": None,
+    }
+    assert taken["c"].problem == "`data` has no results of it"
+    assert incomplete == [IncompleteSource(name, taken["c"].problem) for name in ("branch", "file")]
+
+
+def test_find_stored__different_reasons_are_bounded(suite: Suite) -> None:
+    suites = {path: suite.model_copy(update={"path": path}) for path in "abcd"}
+    rows = [row for each in suites.values() for row in of(each)[: "abcd".index(each.path) % 2]]
+    _, (incomplete,) = asyncio.run(find_stored([source(run(1, rows))], suites))
+    assert incomplete.problem.startswith("`a`: `data` has no results of it; `b`: `data`: the ")
+    assert incomplete.problem.endswith("; and 1 more suite")
+
+
+def test_origin__latest_time_and_fewest_samples() -> None:
+    early = replace(results.result("a"), timestamp="2026-01-01T23:00:00-02:00")
+    late = replace(early, timestamp="2026-01-01T23:30:00Z", samples=early.samples * 3)
+    actual = origin_of("file", [early, late, replace(late, timestamp="yesterday")], "c" * 40)
+    assert actual == BaselineOrigin("file", "c" * 40, time=early.timestamp, samples=1)

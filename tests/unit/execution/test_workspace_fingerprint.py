@@ -10,7 +10,7 @@ import pytest
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.review.change.selection import Change, select_suites
+from agentevals_action.review.selection import Change, select_suites
 from agentevals_action.system.git import ChangedFile
 from tests.support import suites
 

@@ -1,6 +1,7 @@
-"""Results files: written as tests finish, read back, AgentV's rows."""
+"""Results files: written as tests finish, and read back."""
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -21,23 +22,29 @@ def ids(path: Path) -> list[str]:
     return [json.loads(line)["evalId"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_writer__rows_are_there_at_once_and_in_order_at_the_end(tmp_path: Path) -> None:
+def test_writer__rows_are_there_at_once_after_those_that_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "new" / "results.jsonl"
-    writer = ResultsWriter(path, {})
-    for index in (2, 0, 3, 1):
-        writer.add(index, results.result(f"t{index}", answer="ünïcode\n漢"))
-        assert ids(path)[-1] == f"t{index}"
-    writer.close()
-    assert ids(path) == ["t0", "t1", "t2", "t3"]
-    assert [one.eval_id for one in read_results(path)] == ["t0", "t1", "t2", "t3"]
+    with closing(ResultsWriter(path)) as writer:
+        for name in ("b", "a"):
+            writer.add(results.result(name, answer="ünïcode\n漢"))
+            assert ids(path)[-1] == name
+    kept = list(read_results(path))
+    with closing(ResultsWriter(path, kept[:1])) as writer:
+        writer.add(results.result("c\udc00"))
+    assert ids(path) == ["b", "c?"]
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_row__has_the_specification_s_fields_and_nulls(tmp_path: Path) -> None:
+def test_writer__never_opens_a_file_of_another_program(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with closing(ResultsWriter(path, {})) as writer:
-        writer.add(0, results.result("a", None))
-    row = json.loads(path.read_text())
+    os.mkfifo(path)
+    with closing(ResultsWriter(path)) as writer:
+        writer.add(results.result("a"))
+    assert ids(path) == ["a"]
+
+
+def test_row__has_the_specification_s_fields_and_nulls() -> None:
+    row = json.loads(encode_row(results.result("a", None)))
     assert {
         "timestamp",
         "evalId",
@@ -77,10 +84,8 @@ def test_row__whatever_an_agent_or_judge_said_is_stored(tmp_path: Path) -> None:
             "ok": True,
         },
     )
-    with closing(ResultsWriter(path, {})) as writer:
-        writer.add(
-            0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,))
-        )
+    result = results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,))
+    path.write_bytes(encode_row(result))
     (read,) = read_results(path)
     assert read.candidate_answer == "lone ? surrogate"
     assert read.evaluator_results[0].details == {
@@ -101,8 +106,7 @@ def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
         misses=("m\u2028\x1b",),
         cost_usd=0.1,
     )
-    with closing(ResultsWriter(path, {})) as writer:
-        writer.add(0, result)
+    path.write_bytes(encode_row(result))
     assert list(read_results(path)) == [result]
 
 
@@ -149,31 +153,10 @@ def test_read__a_missing_file_is_stated(tmp_path: Path) -> None:
         list(read_results(tmp_path / "none.jsonl"))
 
 
-def test_writer__sorts_the_rows_that_are_kept_and_added(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    with closing(ResultsWriter(path, {})) as writer:
-        for index, name in ((4, "c"), (0, "a"), (2, "early"), (2, "b\udc00")):
-            writer.add(index, results.result(name))
-    assert ids(path) == ["a", "b?", "c"]
-    with closing(ResultsWriter(path, {5: results.result("a")})) as later:
-        later.add(1, results.result("new"))
-    assert ids(path) == ["new", "a"]
-
-
-def test_writer__sorts_its_own_rows_though_others_replaced_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    with closing(ResultsWriter(path, {})) as writer:
-        for index in (1, 0):
-            writer.add(index, results.result(f"t{index}"))
-        path.unlink()
-        path.write_text("nothing of ours\n")
-    assert ids(path) == ["t0", "t1"]
-
-
 def test_writer__what_cannot_be_written_is_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"r\.jsonl cannot be written: Not a directory") as caught:
-        ResultsWriter(tmp_path / "file" / "below" / "r.jsonl", {})
+        ResultsWriter(tmp_path / "file" / "below" / "r.jsonl")
     assert caught.value.exit_code == 3
     assert "free space" in caught.value.hint
 

@@ -2,7 +2,6 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from agentevals_action.review.comparison.decision_rule import (
     assess,
     priors_of,
 )
-from agentevals_action.review.confirmation import confirm, sample_failures
+from agentevals_action.review.confirmation import sample_failures, sample_suspects
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -62,13 +61,13 @@ class Agent:
     settled: list[int] = field(default_factory=list)
     rng: random.Random = field(default_factory=lambda: random.Random(5))
 
-    async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        return self._draw("head", test, count, self.head_rates[test])
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
+        return self._draw("head", key[1], count, self.head_rates[key[1]])
 
-    async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
         if "refused" in self.failing:
             raise AttemptError("prepare", "`prepare` failed")
-        return self._draw("base", test, count, self.base_rate)
+        return self._draw("base", key[1], count, self.base_rate)
 
     def count(self, side: str) -> int:
         return sum(count for where, _, count in self.asked if where == side)
@@ -87,15 +86,16 @@ def found(
     horizon: int = 6,
     alpha: float = 0.05,
     others: int = 30,
-    reruns: bool = True,
 ) -> Mapping[Key, Evidence]:
     """The evidence about suspects of a suite with `others` that always hold on base."""
     steady = [result(f"other-{number}", [PASS] * 20, "pass") for number in range(others)]
     priors = priors_of({SUITE: [*steady, *(each.base for each in suspects)]})
     plan = ConfirmationPlan(horizon, alpha / len(suspects))
-    on_base = {each.key for each in suspects} if reruns else set()
-    taken = confirm(suspects, plan, priors, agent, on_base, lambda: agent.settled.append(1))
-    fresh = asyncio.run(taken)
+    fresh = asyncio.run(
+        sample_suspects(
+            suspects, plan, priors, agent.head, agent.base, lambda: agent.settled.append(1)
+        )
+    )
     return {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
 
 
@@ -166,7 +166,7 @@ def test_confirm__a_shard_takes_all_samples_that_may_be_needed() -> None:
     suspects = (suspect("broken", [PASS]), suspect("slip", [PASS]))
     priors = priors_of({SUITE: [each.base for each in suspects]})
     plan = ConfirmationPlan(6, None)
-    asyncio.run(confirm(suspects, plan, priors, agent, {each.key for each in suspects}))
+    asyncio.run(sample_suspects(suspects, plan, priors, agent.head, agent.base))
     assert sorted(agent.asked) == [
         ("base", "broken", 5),
         ("head", "broken", 3),
@@ -207,12 +207,11 @@ def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> N
 
 def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
     """A flaky test that fails three times in a row must not make the outcome inconclusive."""
-    strict: Mapping[str, Any] = {"alpha": 1e-6, "others": 0, "reruns": False}
     agent = Agent({"a": 0.0})
-    evidence = found(agent, suspect("a", [PASS] * 5), **strict)[SUITE, "a"]
+    evidence = found(agent, suspect("a", [PASS] * 5), alpha=1e-6, others=0)[SUITE, "a"]
     assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, Counts(0, 6))
     mostly = Agent({"a": 0.3}, rng=random.Random(2))
-    evidence = found(mostly, suspect("a", [PASS] * 5), **strict)[SUITE, "a"]
+    evidence = found(mostly, suspect("a", [PASS] * 5), alpha=1e-6, others=0)[SUITE, "a"]
     assert evidence.head.successes == 1
 
 
@@ -236,7 +235,9 @@ def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
 def sampled(
     agent: Agent, failing: Mapping[tuple[str, str], Sequence[SampleResult]], horizon: int = 6
 ) -> Mapping[tuple[str, str], Sequence[SampleResult]]:
-    return asyncio.run(sample_failures(failing, horizon, agent, lambda: agent.settled.append(1)))
+    return asyncio.run(
+        sample_failures(failing, horizon, agent.head, lambda: agent.settled.append(1))
+    )
 
 
 def test_sample_failures__a_broken_test_fails_in_more_than_half_of_the_limit() -> None:

@@ -8,7 +8,7 @@ from agentevals_action.evaluators.composite import Composite
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.suite import Evaluator, Test
-from agentevals_action.review.change.selection import Change, select_suites
+from agentevals_action.review.selection import Change, select_suites
 from agentevals_action.system.git import ChangedFile
 from tests.support import suites
 

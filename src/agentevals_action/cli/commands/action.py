@@ -42,8 +42,7 @@ from agentevals_action.results.run_folder import (
     not_run,
 )
 from agentevals_action.review import history, pipeline, publish
-from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (

@@ -13,7 +13,7 @@ from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.results.stored_results import read_files
-from agentevals_action.review import outcome
+from agentevals_action.review.comparison import outcome
 
 _CONDITIONS = ("gates", "regressions", "failures", "never")
 

@@ -12,9 +12,9 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, json_optio
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.change import base_tree
-from agentevals_action.review.change.changed_files import imported_by_judges, linked_files
-from agentevals_action.review.change.selection import Change, select_suites
+from agentevals_action.review import base_tree
+from agentevals_action.review.changed_files import describe_change
+from agentevals_action.review.selection import select_suites
 from agentevals_action.system.git import GitRepository
 
 
@@ -47,11 +47,11 @@ async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str,
     job = events.local_job(await repository.head(), revision, loaded.settings)
     base = await base_tree.resolve_base(repository, job, job.head_sha)
     files = await repository.changed_files(base.sha) if base.sha else None
-    rules = loaded.settings.watch_rules
-    imported = imported_by_judges(loaded.suites)
-    links = linked_files(files or (), [repository.root])
-    change = Change(files, everything=job.select == "all", imported=imported, links=links)
-    found = select_suites(loaded.suites, change, rules)
+    suites, everything = loaded.suites, job.select == "all"
+    change = describe_change(
+        files, base, repository.root, suites, loaded.settings, everything=everything
+    )
+    found = select_suites(suites, change)
     affected = {selection.path: selection.reasons for selection in found.selections}
     return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
 

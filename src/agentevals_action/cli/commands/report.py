@@ -9,7 +9,7 @@ from agentevals_action.model.run import Policy
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.stored_results import read_files
-from agentevals_action.review.outcome import compare
+from agentevals_action.review.comparison.outcome import compare
 
 
 @click.command("report")

@@ -24,8 +24,7 @@ from agentevals_action.reports.view.build import build_view
 from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review import pipeline, publish
-from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

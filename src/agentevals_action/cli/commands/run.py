@@ -37,8 +37,7 @@ from agentevals_action.results import shards
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline, publish
-from agentevals_action.review.change.workspace import ReviewWorkspace
-from agentevals_action.review.request import LocalRun, ReviewRequest
+from agentevals_action.review.request import LocalRun, ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository

@@ -21,17 +21,17 @@ from agentevals_action.formatting import UNKNOWN, counted
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.results.run_folder import HEAD_RESULTS
-from agentevals_action.review import pipeline, selftest
+from agentevals_action.review import pipeline
+from agentevals_action.review.comparison import selftest
+from agentevals_action.review.comparison.selftest import Flakiness
 from agentevals_action.review.request import LocalRun
-from agentevals_action.review.selftest import SAMPLE_COUNTS, Flakiness
 from agentevals_action.settings import Settings
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
-_TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked", "samples enough")
+_TITLES = ("test", "passed", "not scored", "flake rate", "pairs blocked")
 _LEGEND = (
     "flake rate: samples that differ from the most frequent result of their test",
     "pairs blocked: pairs of single runs of this commit in which the second is worse",
-    "samples enough: samples per side from which at most 5 % of such pairs are worse",
 )
 
 
@@ -110,7 +110,6 @@ def _print(found: Sequence[Flakiness], steady: int) -> None:
 
 def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:
     rates = [test.flake_rate for test in tests if test.flake_rate is not None]
-    needed = selftest.samples_needed(tests)
     scored = sum(test.scored for test in tests)
     return (
         name,
@@ -118,7 +117,6 @@ def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:
         str(sum(test.errors for test in tests)),
         f"{sum(rates) / len(rates):.0%}" if rates else UNKNOWN,
         f"{selftest.blocked_together(tests):.0%}" if rates else UNKNOWN,
-        UNKNOWN if not rates else f"over {SAMPLE_COUNTS[-1]}" if needed is None else str(needed),
     )
 
 
@@ -127,6 +125,5 @@ def _document(found: Sequence[Flakiness], steady: int) -> dict[str, object]:
     return {
         "steady": steady,
         "blocked": selftest.blocked_together(found),
-        "samplesNeeded": selftest.samples_needed(found),
         "tests": [test.model_dump(mode="json") for test in found],
     }

@@ -1,1 +1,1 @@
-"""The comparison of head and base: falls, confirmation by fresh samples, the state of each test."""
+"""From the files of a run to its review: suspects, evidence, each test's state, the outcome."""

@@ -1,5 +1,6 @@
 """Which suites a change touches, and through which files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.change.selection import (
+from agentevals_action.review.selection import (
     Change,
     SelectedSuites,
     describe_uncovered,
@@ -24,12 +25,8 @@ def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:
     return Suite(path=path, name="suite", root=root, folder=root / "evals", files=files)
 
 
-def broken(
-    path: str = "evals/EVAL.yaml", problem: str = "bad", at: str | None = None
-) -> BrokenSuite:
-    return BrokenSuite(
-        path, (Diagnostic(Location(at or path, 3), problem),), (NamedFile(path, "suite"),)
-    )
+def broken(path: str) -> BrokenSuite:
+    return BrokenSuite(path, (Diagnostic(Location(path, 3), "bad"),), (NamedFile(path, "suite"),))
 
 
 def modified(*paths: str) -> tuple[ChangedFile, ...]:
@@ -72,25 +69,15 @@ CASES: dict[str, tuple[list[Suite], Change, dict[str, tuple[str, ...]]]] = {
         Change([ChangedFile("lib/a.py", "renamed", "src/a.py")]),
         {A.path: ("watch: lib/a.py",)},
     ),
-    "a removed file beside a judge": (
-        [suite("EVAL.yaml", ("judges/check.py", "judge script"))],
-        Change([ChangedFile("judges/rules.py", "removed")]),
-        {"EVAL.yaml": ("removed: judges/rules.py (beside a judge)",)},
-    ),
-    "a removed targets file": (
-        [suite("evals/a/EVAL.yaml"), B],
-        Change([ChangedFile("evals/.agentv/targets.yaml", "removed")]),
-        {"evals/a/EVAL.yaml": ("removed: evals/.agentv/targets.yaml (targets file)",)},
-    ),
     "named on base": (
         [A],
-        Change([REMOVED_PROMPT], base_files={A.path: [NamedFile("prompts/old.md", "prompt")]}),
+        Change([REMOVED_PROMPT], named={A.path: [NamedFile("prompts/old.md", "prompt")]}),
         {A.path: ("removed: prompts/old.md (prompt)",)},
     ),
     "imported by a judge": (
         [A, B],
         Change(
-            modified("lib/x.py"), imported={A.path: [NamedFile("lib/x.py", "imported by a judge")]}
+            modified("lib/x.py"), named={A.path: [NamedFile("lib/x.py", "imported by a judge")]}
         ),
         {A.path: ("changed: lib/x.py (imported by a judge)",)},
     ),
@@ -118,7 +105,7 @@ CASES: dict[str, tuple[list[Suite], Change, dict[str, tuple[str, ...]]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_select_suites__with_the_reasons(name: str) -> None:
     suites, change, expected = CASES[name]
-    found = select_suites(suites, change, [*map(read_rule, RULES)])
+    found = select_suites(suites, replace(change, watch=[[*map(read_rule, RULES)]]))
     assert reasons(found) == expected
     assert found.is_empty == (not expected)
 
@@ -157,32 +144,15 @@ def test_select_suites__broken_and_touched_or_not() -> None:
     found = select_suites(
         [broken("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(modified("a/EVAL.yaml"))
     )
-    assert [one.path for one in found.broken] == ["a/EVAL.yaml"]
-    assert [one.path for one in found.unaffected] == ["b/EVAL.yaml"]
+    assert [suite.path for suite in found.broken] == ["a/EVAL.yaml"]
+    assert [suite.path for suite in found.unaffected] == ["b/EVAL.yaml"]
     assert found.selections == ()
-
-
-def test_select_suites__a_suite_that_the_change_broke_by_taking_a_file_away() -> None:
-    misses = broken(
-        "EVAL.yaml", "there is no file 'prompts/judge.md' (looked for prompts/judge.md)"
-    )
-    for change in (
-        ChangedFile("prompts/judge.md", "removed"),
-        ChangedFile("prompts/new.md", "renamed", "prompts/judge.md"),
-    ):
-        assert select_suites([misses], Change([change])).broken == (misses,)
-
-
-def test_select_suites__a_suite_that_an_imported_file_broke() -> None:
-    invalid = broken("EVAL.yaml", at="tests/more.yaml")
-    assert select_suites([invalid], Change(modified("tests/more.yaml"))).broken == (invalid,)
 
 
 def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
     paths = [f"src/{number}.py" for number in range(50)]
-    [selection] = select_suites(
-        [suite()], Change(modified(*paths)), [read_rule("src/**")]
-    ).selections
+    change = Change(modified(*paths), watch=[[read_rule("src/**")]])
+    [selection] = select_suites([suite()], change).selections
     assert len(selection.reasons) == 21
     assert selection.reasons[-1] == "and 30 more files"
     assert selection.files == tuple(paths)
@@ -192,7 +162,6 @@ def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
     ("rule", "words"),
     [
         ("src/**", ""),
-        ("gone/**", ""),
         ("vendor/lib/**", ""),
         ("vendor/lib/x.py", "the rule `vendor/lib/x.py` of `watch` matches no file"),
         ("!src/a.py", ""),
@@ -202,33 +171,32 @@ def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
         ("src/** => eval/**", "the rule `src/** => eval/**` of `watch` matches no suite"),
     ],
 )
-def test_useless_rules__match_no_file_of_head_and_the_change_or_no_suite(
-    rule: str, words: str
+def test_useless_rules__match_no_file_or_no_suite(rule: str, words: str) -> None:
+    found = useless_rules([read_rule(rule)], ["src/a.py", "vendor/lib"], ["evals/EVAL.yaml"])
+    assert [words in sentence for sentence in found] == ([True] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("paths", "sentence"),
+    [
+        (
+            ("src/kb.py", "src/deep/x.py", "agent.py", "README.md", "docs/a.py", "lib/a", "b"),
+            "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`: "
+            "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and `b` to `watch`",
+        ),
+        (
+            ("src/kb.py",),
+            "no suite and no rule of `watch` covers `src/kb.py`: "
+            "if it belongs to the agent, add `src/**` to `watch`",
+        ),
+        (("README.md", "docs/how/to.py", "LICENSE", "a/notes.txt"), ""),
+        (("gone/EVAL.yaml",), ""),
+    ],
+)
+def test_describe_uncovered__names_the_rules_that_would_cover_the_files(
+    paths: tuple[str, ...], sentence: str
 ) -> None:
-    change = Change([ChangedFile("gone/a.py", "removed")])
-    files = ["src/a.py", "vendor/lib"]
-    found = useless_rules([read_rule(rule)], files, change, ["evals/EVAL.yaml"])
-    assert [words in one for one in found] == ([True] if words else [])
-
-
-def test_describe_uncovered__names_the_rules_that_would_cover_the_files() -> None:
-    files = modified(
-        "src/kb.py", "src/deep/x.py", "agent.py", "README.md", "docs/a.py", "lib/a", "b"
+    """Neither documentation nor a deleted suite needs a rule."""
+    assert (
+        describe_uncovered(modified(*paths), SelectedSuites(gone=("gone/EVAL.yaml",))) == sentence
     )
-    assert describe_uncovered(files, SelectedSuites()) == (
-        "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`: "
-        "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and `b` to `watch`"
-    )
-    assert describe_uncovered(modified("src/kb.py"), SelectedSuites()) == (
-        "no suite and no rule of `watch` covers `src/kb.py`: "
-        "if it belongs to the agent, add `src/**` to `watch`"
-    )
-
-
-@pytest.mark.parametrize("path", ["README.md", "docs/how/to.py", "LICENSE", "a/notes.txt"])
-def test_describe_uncovered__documentation_needs_no_suite(path: str) -> None:
-    assert describe_uncovered(modified(path), SelectedSuites()) == ""
-
-
-def test_describe_uncovered__a_deleted_suite_is_listed_as_gone() -> None:
-    assert describe_uncovered(modified("a/EVAL.yaml"), SelectedSuites(gone=("a/EVAL.yaml",))) == ""

@@ -10,7 +10,7 @@ from agentevals_action.model.result import ErrorInfo, Key, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.run import Run, RunSuite
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review import gate, waivers
+from agentevals_action.review.comparison import gate, waivers
 from agentevals_action.review.comparison.compare import (
     as_head_scores,
     compare_suite,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.review.change.base_tree import Base
+from agentevals_action.review.base_tree import Base
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import NAME, read_targets

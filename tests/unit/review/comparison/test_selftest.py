@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.model.result import ErrorInfo, SampleResult
-from agentevals_action.review.selftest import (
+from agentevals_action.review.comparison.selftest import (
     Flakiness,
     blocked_together,
     measure,
-    samples_needed,
 )
 from tests.support import results
 
@@ -48,11 +47,3 @@ def test_measure__rates(
 def test_blocked_together__one_worse_test_is_enough() -> None:
     assert blocked_together([of(HOLDS, FAILS), of(HOLDS, FAILS), of(HOLDS, HOLDS)]) == 0.75
     assert blocked_together([]) == 0
-
-
-def test_samples_needed__fewer_the_further_a_test_is_from_another_verdict() -> None:
-    mostly, near = of(*[HOLDS] * 12, FAILS), of(*[HOLDS] * 4, FAILS)
-    assert samples_needed([of(HOLDS, HOLDS)]) == 1
-    assert samples_needed([mostly]) in (5, 7, 10, 15, 20)
-    assert samples_needed([near]) is None
-    assert samples_needed([mostly, near]) is None

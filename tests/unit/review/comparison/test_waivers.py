@@ -22,8 +22,7 @@ from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Qua
 from agentevals_action.model.result import TestResult, Verdict
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Policy, RunSuite, Selection
-from agentevals_action.review import gate, waivers
-from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison import compare, gate, waivers
 from tests.support import results
 
 PATH = "evals/EVAL.yaml"
@@ -134,19 +133,6 @@ def test_pending__what_head_has_and_base_has_not_like_that() -> None:
         ),
     )
     assert waivers.not_on_base(Quarantines((kept, longer))) == ()
-
-
-def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
-    entries = (entry("a*"), entry("gone", line=5), entry("*", suites=("old/**",), line=8))
-    actual = waivers.without_tests(
-        entries, [("evals/EVAL.yaml", ["b"]), ("more/EVAL.yaml", ["ab"])]
-    )
-    assert [(diagnostic.location.line, diagnostic.problem) for diagnostic in actual] == [
-        (5, "this quarantine covers no test"),
-        (8, "this quarantine covers no test"),
-    ]
-    unread = waivers.without_tests(entries, [("more/EVAL.yaml", ["ab"])], unread=["old/EVAL.yaml"])
-    assert unread == ()  # a suite that could not be read may have the tests
 
 
 def test_accepting__is_no_matter_where_nothing_regressed() -> None:

@@ -2,17 +2,20 @@
 the worktree of that commit."""
 
 import asyncio
-import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.review.request import ReviewRequest
+from agentevals_action.settings import Settings
+from agentevals_action.suites.checkout import Checkout, load_all, suite_paths
+from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, ChildUser
@@ -144,15 +147,54 @@ async def _fork_point(
 
 
 @asynccontextmanager
+async def open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> AsyncIterator[Base]:
+    """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
+    failure is the base's problem and does not end the review."""
+    repository, job = request.repository, request.job
+    base = Base(reason=job.base.reason)
+    if repository and job.base.kind != "none":
+        base = await resolve_base(repository, job, head_sha, request.host.merge_base)
+    async with AsyncExitStack() as opened:
+        if repository and base.sha is not None:
+            try:
+                worktree = base_worktree(repository, base.sha, user=request.isolation.base)
+                base = replace(base, root=await opened.enter_async_context(worktree))
+                base = await _with_suites(request, inputs, base)
+            except GitError as error:
+                base = replace(base, problem=error.sentence)
+            except InvalidInput as error:
+                # With no suites on base, every regression would be a new test.
+                base = replace(base, problem="; ".join((*error.errors, str(error))))
+        yield base
+
+
+async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> Base:
+    """Base with all its suites, none if the working directory is new. Raises InvalidInput.
+
+    Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
+    decides which suites base has, and its rules of `watch` hold, too."""
+    settings, environ, root = request.settings, request.workspace.environ, base.root
+    if root is None:
+        return base
+    with suppress(InvalidInput):  # head's corrects it
+        settings = await asyncio.to_thread(with_configuration, inputs, root)
+    repository = GitRepository(root, environ=environ)
+    if not (root / settings.working_directory).is_dir():
+        return replace(base, tracked=(await repository.listing()).tracked)
+    checkout = await Checkout.at(root, settings, repository, is_commit=True)
+    paths = await asyncio.to_thread(suite_paths, checkout, settings)
+    suites = await asyncio.to_thread(load_all, checkout, settings, paths, root, environ)
+    return replace(base, suites=suites, tracked=checkout.tracked, watch=settings.watch_rules)
+
+
+@asynccontextmanager
 async def base_worktree(
     repository: GitRepository, sha: str, temp: Path | None = None, user: ChildUser | None = None
 ) -> AsyncIterator[Path]:
     """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
-    `temp` is the folder for temporary files, by default
-    that of the system, or the private one if the tree belongs to `user`, the user of base's
-    programs.
-    """
+    `temp` is the folder for temporary files, by default that of the system, or the private one if
+    the tree belongs to `user`, the user of base's programs."""
     temp = (temp or (PRIVATE_TEMP if user else Path(tempfile.gettempdir()))).resolve()
     if temp.is_relative_to(repository.root):
         raise GitError(
@@ -183,7 +225,7 @@ def _forget(records: Path, name: str) -> None:
     """Removes git's record of one worktree. `git worktree prune` would also remove those of
     others that are not mounted at the moment."""
     temp_dirs.remove_folder(records / name)
-    with contextlib.suppress(OSError):  # the folder is removed only if it is empty
+    with suppress(OSError):  # the folder is removed only if it is empty
         records.rmdir()
 
 

@@ -127,25 +127,6 @@ def not_on_base(quarantines: Quarantines) -> tuple[Diagnostic, ...]:
     )
 
 
-def without_tests(
-    entries: Sequence[Quarantine],
-    suites: Iterable[tuple[str, Iterable[str]]],
-    unread: Sequence[str] = (),
-) -> tuple[Diagnostic, ...]:
-    """A warning for each entry that covers no test. `suites` are the paths of all suites with the
-    ids of their tests, `unread` the paths of suites whose tests are unknown."""
-    left = [entry for entry in entries if not any(_covers_suite(entry, path) for path in unread)]
-    for path, tests in suites:
-        unmatched = _of_suite(left, path)
-        for test in tests if unmatched else ():
-            unmatched = [entry for entry in unmatched if not _covers(entry, test)]
-        left = [each for each in left if each in unmatched or not _covers_suite(each, path)]
-    advice = "fix `tests` and `suites`, or remove it"
-    return tuple(
-        Diagnostic(entry.location, "this quarantine covers no test", advice) for entry in left
-    )
-
-
 def _of_suite(entries: Iterable[Quarantine], path: str) -> list[Quarantine]:
     return [entry for entry in entries if _covers_suite(entry, path)]
 

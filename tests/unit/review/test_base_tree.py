@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action.errors import ExitCode, GitError, InvalidInput
 from agentevals_action.github.events import Event, Job, job_for, local_job
-from agentevals_action.review.change import base_tree
+from agentevals_action.review import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import PullRequest, Repository, pull_request

@@ -17,7 +17,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Policy
-from agentevals_action.review import waivers
+from agentevals_action.review.comparison import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
 ACTION_REQUIRED = "action_required"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
-from agentevals_action.review.change.workspace import ReviewWorkspace
+from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 
 _NOBODY = 65_534

@@ -11,8 +11,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Policy, RunSuite, Selection
-from agentevals_action.review import gate
-from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison import compare, gate
 from tests.support import results
 
 ON_PULL_REQUEST = frozenset({"gates", "regressions"})

@@ -1,0 +1,69 @@
+"""The change between base and head: the files that git lists, and what both sides know about
+them."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from agentevals_action.execution.edits import imported_files
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.review.base_tree import Base
+from agentevals_action.review.selection import Change
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import ChangedFile
+
+
+def describe_change(
+    files: Sequence[ChangedFile] | None,
+    base: Base,
+    root: Path,
+    suites: Sequence[Suite | BrokenSuite],
+    settings: Settings,
+    *,
+    everything: bool,
+) -> Change:
+    """The change of these files, with what base knows about them: a file that only base's suites
+    reference affects them, too. `root` and `suites` are those of head. Blocks: the imports of
+    judges are read from the disk."""
+    paths = [path for file in files or () for path in file.paths]
+    renamed = {old: file.path for file in files or () for old in file.paths[1:]}
+    replies = [NamedFile(path, "stored reply") for path in edited_replies(paths, settings)]
+    named: defaultdict[str, list[NamedFile]] = defaultdict(list)
+    for suite in suites if files else ():
+        named[suite.path] += [*replies, *imported_by_judges(suite)]
+    for suite in base.suites if files else ():
+        path = renamed.get(suite.path, suite.path)
+        named[path] += [*imported_by_judges(suite), *suite.files]
+    return Change(
+        files,
+        everything=everything,
+        base_suites=tuple(suite.path for suite in base.suites),
+        named=named,
+        watch=(settings.watch_rules, base.watch),
+        links=linked_files(paths, [root, *([base.root] if base.root else [])]),
+    )
+
+
+def linked_files(paths: Iterable[str], roots: Sequence[Path]) -> Mapping[str, Sequence[str]]:
+    """The files that changed symbolic links lead to in the trees, by the link's path."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        for root in roots:
+            if (root / path).is_symlink():
+                target = Path(os.path.realpath(root / path))  # a circle of links ends in itself
+                if target.is_relative_to(root):
+                    found[path].append(target.relative_to(root).as_posix())
+    return found
+
+
+def imported_by_judges(suite: Suite | BrokenSuite) -> Sequence[NamedFile]:
+    """The files that the judges of a suite import: a change of one affects the suite."""
+    return imported_files(suite) if isinstance(suite, Suite) else ()
+
+
+def edited_replies(paths: Iterable[str], settings: Settings) -> Sequence[str]:
+    """The changed paths that are stored replies, if these answer."""
+    folder = f"{settings.cache_dir}/"
+    return [path for path in paths if settings.cache == "replay" and path.startswith(folder)]

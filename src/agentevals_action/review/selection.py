@@ -1,0 +1,176 @@
+"""The selection of suites: which suites a change affects and why, and which are gone. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from agentevals_action.formatting import joined, list_paths, printable_path
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.path_patterns import WatchRule, rule_for
+from agentevals_action.model.run import Selection
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.system.git import ChangedFile
+
+#: Reasons for one suite that are listed; the others are counted.
+_MAX_REASONS = 20
+#: Files that no agent runs, so that no suite needs to cover them.
+_DOCUMENTATION = re.compile(
+    r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change: `files` is None if they are unknown, `everything` if all suites run anyway.
+
+    `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
+    suite besides those that it names itself, by its path on head: those that it names on base, and
+    those that its judges import on either side. `watch` are the rules of head and those of base,
+    because a change cannot uncover its own files. `links` are the changed paths that are symbolic
+    links on either side, with the files that they lead to: suites reference these."""
+
+    files: Sequence[ChangedFile] | None = None
+    everything: bool = False
+    base_suites: Sequence[str] | None = None
+    named: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
+    watch: Sequence[Sequence[WatchRule]] = ()
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SelectedSuites:
+    """The suites that run and why; the `broken` ones that make the outcome invalid; the broken ones
+    that the change does not affect (`unaffected`); the paths that only base has (`gone`)."""
+
+    selections: tuple[Selection, ...] = ()
+    broken: tuple[BrokenSuite, ...] = ()
+    unaffected: tuple[BrokenSuite, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the change affects no suite."""
+        return not self.selections and not self.broken
+
+
+def select_suites(suites: Sequence[Suite | BrokenSuite], change: Change) -> SelectedSuites:
+    """The suites that the change affects, in the order given, with the reasons."""
+    selections: list[Selection] = []
+    broken: list[BrokenSuite] = []
+    unaffected: list[BrokenSuite] = []
+    renamed = {file.path: old for file in change.files or () for old in file.paths[1:]}
+    for suite in suites:
+        reasons = _reasons(suite, change)
+        affected = bool(reasons) or change.everything or change.files is None
+        if isinstance(suite, BrokenSuite):
+            (broken if affected else unaffected).append(suite)
+        elif affected:
+            selections.append(_selection(suite, reasons, change, renamed.get(suite.path)))
+    paths = {suite.path for suite in suites}
+    moved = {old for path, old in renamed.items() if path in paths}
+    gone = (path for path in change.base_suites or () if path not in paths | moved)
+    return SelectedSuites(tuple(selections), tuple(broken), tuple(unaffected), tuple(gone))
+
+
+def _selection(
+    suite: Suite, reasons: Mapping[str, str], change: Change, base_path: str | None
+) -> Selection:
+    words = list(dict.fromkeys(reasons.values()))
+    if len(words) > _MAX_REASONS:
+        words = [*words[:_MAX_REASONS], f"and {len(words) - _MAX_REASONS} more files"]
+    if change.everything:
+        words.insert(0, "all suites run, whatever changed")
+    elif change.files is None:
+        words.insert(0, "the changed files are unknown, so all suites run")
+    return Selection(suite.path, tuple(words), tuple(map(printable_path, reasons)), base_path)
+
+
+def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
+    """Why each changed file affects the suite, by the file's path."""
+    named = (*change.named.get(suite.path, ()), *suite.files)
+    roles = {file.path: file.role for file in named}
+    reasons = {}
+    for file in change.files or ():
+        reason = _referenced(suite, file, roles, change.links) or _watched(suite, file, change)
+        if reason is not None:
+            reasons[file.path] = reason
+    return reasons
+
+
+def _referenced(
+    suite: Suite | BrokenSuite,
+    file: ChangedFile,
+    roles: Mapping[str, str],
+    links: Mapping[str, Sequence[str]],
+) -> str | None:
+    """The suite references the file, where the link leads, or a file below it: git lists a
+    submodule, or a link to a folder, as one entry."""
+    targets = (target for name in file.paths for target in links.get(name, ()))
+    for path in (*file.paths, *targets):
+        if path == suite.path:
+            return _describe(file)
+        below = (role for name, role in roles.items() if name.startswith(f"{path}/"))
+        if role := roles.get(path) or next(below, None):
+            return f"{_describe(file)} ({role})"
+    return None
+
+
+def _watched(suite: Suite | BrokenSuite, file: ChangedFile, change: Change) -> str | None:
+    for path in file.paths:
+        if any(rule_for(rules, path, suite.path) for rules in change.watch):
+            return f"watch: {printable_path(file.path)}"
+    return None
+
+
+def _describe(file: ChangedFile) -> str:
+    if old := file.paths[1:]:
+        return f"renamed: {printable_path(old[0])} → {printable_path(file.path)}"
+    verb = file.status if file.status in ("added", "removed") else "changed"
+    return f"{verb}: {printable_path(file.path)}"
+
+
+def describe_uncovered(files: Iterable[ChangedFile], selected: SelectedSuites) -> str:
+    """The sentence about the changed files of a change that affects no suite, with the lines of
+    `watch` that would cover them; empty if they are all documentation or deleted suites."""
+    paths = [
+        file.path
+        for file in files
+        if file.path not in selected.gone and not _DOCUMENTATION.fullmatch(file.path)
+    ]
+    if not paths:
+        return ""
+    folders = (PurePosixPath(path).parts for path in paths)
+    globs = dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders)
+    which = "it belongs" if len(paths) == 1 else "they belong"
+    return (
+        f"no suite and no rule of `watch` covers {list_paths(paths)}: "
+        f"if {which} to the agent, add {list_paths(list(globs))} to `watch`"
+    )
+
+
+def describe_removed(watch: Sequence[WatchRule], base_watch: Sequence[WatchRule]) -> str:
+    """The sentence about rules of base's `watch` that head lacks, and exclusions that it adds;
+    empty if there are none."""
+    removed = [str(rule) for rule in base_watch if rule not in watch and not rule.excludes]
+    added = [str(rule) for rule in watch if rule not in base_watch and rule.excludes]
+    edits = [f"removes {list_paths(removed)}"] if removed else []
+    edits += [f"adds {list_paths(added)}"] if added else []
+    return f"the change edits `watch`: it {joined(edits)}; base's rules hold, too" if edits else ""
+
+
+def useless_rules(
+    watch: Sequence[WatchRule], files: Sequence[str], suites: Sequence[str]
+) -> tuple[str, ...]:
+    """A sentence for each rule that can have no effect. `files` and `suites` are all paths of both
+    sides."""
+    found = []
+    for rule in watch:
+        missing = "suite" if any(map(rule.covers, files)) else "file"
+        if missing == "file" or not any(map(rule.affects, suites)):
+            found.append(
+                f"the rule `{rule}` of `watch` matches no {missing} of the repository, "
+                "so it has no effect: fix it or remove it"
+            )
+    return tuple(found)
