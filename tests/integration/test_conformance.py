@@ -10,7 +10,6 @@ import pytest
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
-from agentevals_action.targets import providers
 from tests.support import command
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"
@@ -34,7 +33,7 @@ def suites() -> list[str]:
 
 
 def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
-    return load_suite(copy / path, copy, Catalog(providers.PROVIDERS))
+    return load_suite(copy / path, copy, Catalog())
 
 
 @pytest.mark.parametrize("path", suites())

@@ -103,7 +103,7 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
     suite = load_suite(
         tmp_path / "EVAL.yaml",
         tmp_path,
-        Catalog(providers.PROVIDERS),
+        Catalog(),
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
@@ -196,7 +196,7 @@ def check_suite(root: Path) -> None:
     if not (root / ".agentv").exists():
         (root / ".agentv").mkdir()
         (root / ".agentv/targets.yaml").write_text(TARGETS)
-    suite = load_suite(root / "EVAL.yaml", root, Catalog(providers.PROVIDERS))
+    suite = load_suite(root / "EVAL.yaml", root, Catalog())
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
-from agentevals_action.targets import providers
 
 #: Seconds of processor time, and bytes of address space, after which the system ends a reading: a
 #: bomb must not take the machine along.
@@ -29,7 +28,7 @@ def read(root: Path) -> dict[str, object]:
     suite = load_suite(
         root / "EVAL.yaml",
         root,
-        Catalog(providers=providers.PROVIDERS),
+        Catalog(),
     )
     diagnostics = [
         str(diagnostic)

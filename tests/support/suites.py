@@ -1,62 +1,18 @@
-"""Suites in temporary repositories: written from texts, read with the real evaluator types."""
+"""Suites in temporary repositories: written from texts, read as the program reads them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any
 
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
-from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets import base
 
 TARGETS = """\
 targets:
   - {name: default, provider: cli, command: [cat], judge_target: judge}
-  - {name: judge, provider: mock, responses: []}
+  - {name: judge, provider: mock, response: ok}
 """
-
-
-class CliTarget(base.ProviderOptions):
-    """A command, with the fields that suites read."""
-
-    provider: ClassVar[str] = "cli"
-
-    command: Annotated[str | ListOf[str], Field(description="The command.")]
-    timeout_seconds: Annotated[
-        Annotated[float, Field(gt=0)] | None, Field(description="Seconds.")
-    ] = None
-
-    def connect(self, context: base.ProviderContext) -> base.Provider:
-        raise NotImplementedError
-
-    def files(self, folder: Folder) -> Sequence[str]:
-        words = self.command.split() if isinstance(self.command, str) else self.command
-        return tuple(
-            folder.relative(path) for word in words if (path := folder.resolve(word)).is_file()
-        )
-
-
-class MockTarget(base.ProviderOptions):
-    """A model that answers from a list, with the fields that suites read."""
-
-    provider: ClassVar[str] = "mock"
-    is_model: ClassVar[bool] = True
-
-    responses: Annotated[ListOf[dict[str, str]], Field(description="The answers.")]
-
-    def connect(self, context: base.ProviderContext) -> base.Provider:
-        raise NotImplementedError
-
-    def variables(self) -> Sequence[str]:
-        return ("MOCK_KEY",)
-
-
-CATALOG = Catalog(providers={"cli": CliTarget, "mock": MockTarget})
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -70,7 +26,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenSuite:
     """Reads the suite at `path`; `changes` are fields of the catalog."""
-    return load_suite(root / path, root, replace(CATALOG, targets_files={}, **changes))
+    return load_suite(root / path, root, Catalog(**changes))
 
 
 def load_valid(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:

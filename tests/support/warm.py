@@ -263,7 +263,6 @@ def _build_what_all_use() -> None:
     from agentevals_action.suites.catalog import Catalog
     from agentevals_action.suites.find import find_suites
     from agentevals_action.suites.load import load_suite
-    from agentevals_action.targets import providers
     from agentevals_action.targets.http import client as http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
@@ -285,7 +284,7 @@ def _build_what_all_use() -> None:
         report(view)
     console.print_suites(view, io.StringIO())
     example = templating.packaged_folder("examples") / "first-suite"
-    load_suite(example / "EVAL.yaml", example, Catalog(providers.PROVIDERS))
+    load_suite(example / "EVAL.yaml", example, Catalog())
     find_suites(Path("/"), Path("/"), (), ["EVAL.yaml"])
     http_client._tls_context(ssl.get_default_verify_paths())
 

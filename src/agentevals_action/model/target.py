@@ -109,7 +109,7 @@ class Target(TargetModel):
 
     name: NonEmpty
     provider: NonEmpty
-    extends: NonEmpty | None = None
+    extends: NonEmpty | None = spelled("extends", "use_target", default=None)
     judge_target: NonEmpty | None = spelled("judge_target", "grader_target", default=None)
     max_concurrency: Annotated[int, Field(ge=1)] | None = spelled(
         "max_concurrency", "workers", default=None

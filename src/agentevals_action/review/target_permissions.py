@@ -7,10 +7,15 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.review.base_tree import Base
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import FOLDER
-from agentevals_action.suites.targets_file import NAME, read_targets
+from agentevals_action.suites.targets_file import (
+    NAME,
+    TargetsFile,
+    read_targets,
+    read_targets_above,
+)
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.calls.client import resolve_options
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
-from agentevals_action.targets.providers import PROVIDERS_BY_NAME
 from agentevals_action.targets.variables import read_variables
 
 
@@ -20,20 +25,23 @@ def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str])
     root, named = base.root, frozenset(settings.env)
     if root is None:
         return Permissions(named=named)
-    known = f"/{FOLDER}/{NAME}"
-    files = [path for path in sorted(base.tracked) if f"/{path}".endswith(known)]
-    files += [settings.targets] if settings.targets else []
-    used = {pair for file in files for pair in _used_by(root / file, root, environ)}
+    suffix, known = f"{FOLDER}/{NAME}", dict[Path, TargetsFile]()
+    for path in base.tracked:
+        if f"/{path}".endswith(f"/{suffix}"):
+            read_targets_above(Folder(root, root / path.removesuffix(suffix)), environ, known)
+    if settings.targets and (file := root / settings.targets).is_file():
+        known[file] = read_targets(file, root, environ)
+    used = {pair for file, read in known.items() for pair in _used_by(file, read, root, environ)}
     return Permissions(root, named, frozenset(used))
 
 
-def _used_by(file: Path, root: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _used_by(
+    file: Path, targets: TargetsFile, root: Path, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """The variables of the targets in a file, with their destinations."""
-    if not file.is_file():
-        return
     folder = file.parent.parent if file.parent.name == FOLDER else file.parent
-    entries = read_targets(file, root, PROVIDERS_BY_NAME).entries.values()
-    for target in (entry.target for entry in entries if entry.target is not None):
+    found = (entry.target for entry in targets.entries.values() if entry.target is not None)
+    for target in found:
         try:
             variables = read_variables(environ, root, folder)
             options = resolve_options(target, variables)

@@ -1,23 +1,19 @@
-"""What the loader of suites needs beside the file: providers, variables, the user's overrides."""
+"""The settings of a user that decide how suites are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.suites.targets_file import TargetsFile
-from agentevals_action.targets.base import ProviderOptions
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """`providers` by name, with `_` for `-`.
-
-    `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
+    """`targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
     names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
-    those that were read: suites share them."""
+    those that were read: all suites of a checkout share them."""
 
-    providers: Mapping[str, type[ProviderOptions]]
     targets_file: Path | None = None
     target: str | None = None
     judge_target: str | None = None

@@ -14,7 +14,6 @@ from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.find import find_suites, hidden_configurations
 from agentevals_action.suites.load import load_suite
 from agentevals_action.system.git import GitRepository
-from agentevals_action.targets import providers
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,9 @@ class Checkout:
 
 
 def catalog(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Catalog:
-    """The providers of this version, the user's targets file, overrides and
-    variables."""
+    """The user's targets file, overrides and variables."""
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
-        providers=providers.PROVIDERS_BY_NAME,
         targets_file=targets,
         target=settings.target,
         judge_target=settings.judge_target,

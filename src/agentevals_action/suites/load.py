@@ -20,7 +20,7 @@ from agentevals_action.suites.evaluators import EvaluatorReader, declared_evalua
 from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.suites.reading import DOCUMENTATION, FileReader, tests_key, words
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
-from agentevals_action.suites.target_use import find_targets
+from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.tests import TestReader
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
@@ -153,11 +153,8 @@ class _Loader:
         fields = {**data, key: written[key]} if key else data
         reader.positions.copy(written, fields)
         suite = self._validate(fields)
-        wanted = self._wanted_target(suite, data)
-        start = reader.positions.of(data)
-        targets = find_targets(reader, self._catalog, wanted, start, diagnostics)
-        self._add_files(targets.files)
-        targets.check_default(diagnostics)
+        start, named = reader.positions.of(data), self._target_location(suite, data)
+        targets = TargetUse(reader, self._catalog, start, suite.default_target, named)
         workspaces = WorkspaceReader()
         self._add_files(workspaces.read_suite(data, reader))
         evaluators = EvaluatorReader(reader, "suite").read(declared_evaluators(data, reader))
@@ -170,7 +167,7 @@ class _Loader:
         tests = self._read_tests(
             written, key, TestReader(reader, data, suite, environment, targets, workspaces)
         )
-        self._add_files(targets.target_files())
+        self._add_files(targets.files())
         if self._catalog.strict:
             for warning in diagnostics.warnings:
                 diagnostics.error(warning.location, warning.problem, warning.advice)
@@ -218,15 +215,15 @@ class _Loader:
             reader.warn(reader.positions.value(data, "name"), problem, "write single hyphens")
         return suite
 
-    def _wanted_target(self, suite: Suite, data: dict[str, Any]) -> tuple[str, Location] | None:
-        """The target that the suite names, with the location of its name."""
+    def _target_location(self, suite: Suite, data: dict[str, Any]) -> Location | None:
+        """Where the suite names its target."""
         positions, named = self._reader.positions, suite.execution.target
         if suite.target and named not in (None, suite.target):
             problem = "`target` and `execution.target` are the same field and differ"
             self._reader.error(positions.key(data, "target"), problem, "keep one of them")
         if named:
-            return named, positions.value(data["execution"], "target")
-        return (suite.target, positions.value(data, "target")) if suite.target else None
+            return positions.value(data["execution"], "target")
+        return positions.value(data, "target") if suite.target else None
 
     def _default_name(self) -> str:
         """The name of the folder, or at the repository's root of the file: the name of the root

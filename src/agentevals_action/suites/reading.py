@@ -168,6 +168,10 @@ class FileReader(Folder):
         self.positions.copy(data, copy)
         return copy
 
+    def only(self, data: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
+        """A copy with some of the keys, with the same positions."""
+        return self.without(data, *(key for key in data if key not in keys))
+
     def validate(
         self, model: type[AModel], data: dict[str, Any], skipped: str = ""
     ) -> AModel | None:

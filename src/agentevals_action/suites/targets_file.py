@@ -1,21 +1,25 @@
-"""Reads `.agentv/targets.yaml`, with `extends` applied and `${{ }}` unresolved."""
+"""Reads `.agentv/targets.yaml`: every target with what it inherits, `${{ }}` unresolved."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Target
 from agentevals_action.model.validation.field_errors import describe_value, did_you_mean
 from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.diagnostics import DiagnosticCollector
-from agentevals_action.suites.reading import DOCUMENTATION, FileReader, is_exempt, type_key, words
+from agentevals_action.suites.find import FOLDER
+from agentevals_action.suites.reading import DOCUMENTATION, FileReader, type_key, words
 from agentevals_action.suites.yaml_reader import read_settings_file
+from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
-from agentevals_action.targets import base, variables
+from agentevals_action.targets import variables
+from agentevals_action.targets.providers import PROVIDERS, PROVIDERS_BY_NAME
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20
@@ -26,87 +30,74 @@ UNSUPPORTED_PROVIDERS = words(
     "pi_coding_agent transcript"
 )
 _DESKTOP_PROVIDERS = ("vscode", "vscode_insiders")
+_PARENTS = ("extends", "use_target")
 
-Providers = Mapping[str, type[base.ProviderOptions]]
-_Entries = Mapping[str, tuple[dict[str, Any], FileReader]]
-
-
-@dataclass(frozen=True)
-class Alias:
-    """A target that is another one: `use_target`, as it is written."""
-
-    definition: Mapping[str, Any]
-    location: Location
-    #: Where the other's name is.
-    name_location: Location
+#: The entries of a file as written, by name, each with the reader of its file.
+_Written = Mapping[str, tuple[dict[str, Any], FileReader]]
 
 
 @dataclass(frozen=True)
 class TargetEntry:
-    """One target of a file. Its errors and warnings are reported where a test uses it; with errors
-    it has no `target`. `judge_location` is where it names its judge."""
+    """One target. Its errors and warnings are reported where a test uses it; with errors it has no
+    `target`. `judge_location` is where it names its judge."""
 
     diagnostics: DiagnosticCollector
     target: Target | None = None
-    alias: Alias | None = None
     judge_location: Location | None = None
 
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """The content of a targets file by name. `is_complete` is false when the list could not be
-    read; `diagnostics` concern no single target."""
+    """The targets of a file, and those of files farther up that it does not replace, by name.
+
+    `is_complete` is false when a list could not be read; `diagnostics` concern no single target."""
 
     path: str
     entries: Mapping[str, TargetEntry] = field(default_factory=dict)
     is_complete: bool = True
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
+    written: _Written = field(default_factory=dict)
 
 
-def read_targets(file: Path, root: Path, providers: Providers) -> TargetsFile:
-    """Reads a targets file."""
+def read_targets_above(
+    folder: Folder, environ: Mapping[str, str], known: dict[Path, TargetsFile]
+) -> TargetsFile | None:
+    """The targets for the suites in a folder: of the files in it and above it up to the root, the
+    nearest with precedence. `known` are the files that were read, and gets the others."""
+    found: TargetsFile | None = None
+    for above in reversed((folder.path, *folder.path.parents)):
+        file = above / FOLDER / NAME
+        if above.is_relative_to(folder.root) and is_present(file):
+            if file not in known:
+                known[file] = read_targets(file, folder.root, environ, found)
+            found = known[file]
+    return found
+
+
+def read_targets(
+    file: Path, root: Path, environ: Mapping[str, str], above: TargetsFile | None = None
+) -> TargetsFile:
+    """Reads a targets file. `environ` are the variables of the names in `use_target`, `above` the
+    targets of files farther up."""
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     diagnostics = DiagnosticCollector()
-    entries = _read_entries(file, path, root, diagnostics)
-    if entries is None:
-        return TargetsFile(path, is_complete=False, diagnostics=diagnostics)
-    read: dict[str, TargetEntry] = {}
-    for name, (entry, reader) in entries.items():
-        if "use_target" in entry:
-            alias = _read_alias(entry, reader)
-            read[name] = TargetEntry(reader.diagnostics, alias=alias)
-            continue
-        merged = _inherit(name, entries)
-        if merged is None:
-            read[name] = TargetEntry(reader.diagnostics)
-            continue
-        target = _read_target(merged, entry, providers, reader)
-        key = "judge_target" if "judge_target" in merged else "grader_target"
-        read[name] = TargetEntry(
-            reader.diagnostics,
-            None if reader.diagnostics.errors else target,
-            judge_location=reader.positions.value(merged, key),
-        )
-    return TargetsFile(path, read, diagnostics=diagnostics)
-
-
-def _read_alias(entry: dict[str, Any], reader: FileReader) -> Alias | None:
-    for key in entry:
-        if key not in ("name", "use_target") and not is_exempt(key):
-            problem = f"`{key}` has no effect beside `use_target`"
-            reader.error(reader.positions.key(entry, key), problem, "remove one of them")
-    wanted, location = entry["use_target"], reader.positions.value(entry, "use_target")
-    if isinstance(wanted, str) and wanted:
-        return Alias(entry, reader.positions.of(entry), location)
-    problem = f"`use_target` is {describe_value(wanted)}"
-    reader.error(location, problem, "write the name of a target")
-    return None
+    if above is not None:
+        diagnostics.add(above.diagnostics)
+    own = _read_entries(file, path, root, diagnostics)
+    written = {**(above.written if above else {}), **(own or {})}
+    return TargetsFile(
+        path,
+        {name: _read_entry(name, written, environ) for name in written},
+        own is not None and (above is None or above.is_complete),
+        diagnostics,
+        written,
+    )
 
 
 def _read_entries(
     file: Path, path: str, root: Path, diagnostics: DiagnosticCollector
-) -> _Entries | None:
-    """The entries by name, each with a reader of its own diagnostics."""
+) -> _Written | None:
+    """The entries of a file by name; None if the list could not be read."""
     if not is_present(file):
         problem = "there is no such targets file"
         diagnostics.error(Location(path), problem, "correct the input `targets`")
@@ -125,118 +116,125 @@ def _read_entries(
     reader = FileReader(root, file.parent.resolve(), positions, diagnostics)
     entries: dict[str, tuple[dict[str, Any], FileReader]] = {}
     for index, value in enumerate(listed):
-        if not isinstance(value, dict):
-            advice = "write an object with `name` and `provider`"
-            problem = f"a target is {describe_value(value)}"
-            reader.error(positions.value(listed, index), problem, advice)
-            continue
-        name, location = value.get("name"), positions.value(value, "name")
+        name = value.get("name") if isinstance(value, dict) else None
         if not isinstance(name, str) or not name:
-            problem = "this target has no `name`"
-            if "name" in value:
-                problem = f"`name` is {describe_value(name)}"
-            reader.error(location, problem, "write the name by which suites refer to it")
+            problem = f"a target is {describe_value(value)}"
+            if isinstance(value, dict):
+                problem = "this target has no `name`"
+            advice = "write an object with `name` and `provider`"
+            reader.error(positions.value(listed, index), problem, advice)
         elif name in entries:
             problem = f"there is a second target `{name}`"
-            entries[name][1].error(location, problem, "give each its own name")
+            reader.error(positions.value(value, "name"), problem, "give each its own name")
         else:
-            entries[name] = (value, reader.of(document, reader.path, DiagnosticCollector()))
+            entries[name] = (value, reader)
     return entries
 
 
-def _inherit(name: str, entries: _Entries) -> dict[str, Any] | None:
-    """The entry with the fields of the targets that it extends; None, with an error, when one of
-    them does not exist or the chain is a circle."""
-    own, reader = entries[name]
-    chain, merged = [name], dict(own)
-    positions = reader.positions.keys(own)
-    entry = own
-    while isinstance(parent := entry.get("extends"), str):
-        problem = advice = ""
-        if parent not in entries:
-            problem = f"there is no target `{parent}` to extend"
-            advice = advise_target(parent, entries)
-        elif parent in chain:
-            problem = f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}"
-            advice = "break the circle"
-        elif len(chain) > _MOST_PARENTS:
-            problem = f"the target `{name}` extends more than {_MOST_PARENTS} others in turn"
+def _read_entry(name: str, written: _Written, environ: Mapping[str, str]) -> TargetEntry:
+    """The target of this name with what it inherits, or its errors."""
+    own, of_file = written[name]
+    reader = replace(of_file, diagnostics=DiagnosticCollector())
+    data: dict[str, Any] = {}
+    positions: dict[str, Any] = {}
+    for ancestor in reversed(list(_ancestry(name, written, environ, reader))):
+        entry, other = written[ancestor]
+        inherits = [key for key in _PARENTS if isinstance(entry.get(key), str)]
+        data |= {key: value for key, value in entry.items() if key not in inherits}
+        # An error in what another file declares is reported at the target that extends it.
+        positions |= other.positions.keys(entry) if other is of_file else {}
+    start = reader.positions.of(own)
+    reader.positions.add(data, (start.line, start.column), positions)
+    target = None if reader.diagnostics.errors else _read_target(data, own, reader)
+    judge = "judge_target" if "judge_target" in data else "grader_target"
+    return TargetEntry(
+        reader.diagnostics,
+        None if reader.diagnostics.errors else target,
+        reader.positions.value(data, judge),
+    )
+
+
+def _ancestry(
+    name: str, written: _Written, environ: Mapping[str, str], reader: FileReader
+) -> Iterator[str]:
+    """The names of a target and of those that it extends, in turn; an error where one of them does
+    not exist, or the chain is a circle. `use_target` is the same as `extends`, and both may name a
+    variable."""
+    names = [name]
+    while True:
+        yield names[-1]
+        entry, of_file = written[names[-1]]
+        key = next((key for key in _PARENTS if isinstance(entry.get(key), str)), None)
+        if key is None:
+            return
+        parent = text = entry[key]
+        problem, advice = "", ""
+        if has_variable := bool(variables.names_in(text)):
+            folder = of_file.path.parent if of_file.path.name == FOLDER else of_file.path
+            try:
+                values = variables.read_variables(environ, of_file.root, folder)
+                parent = str(variables.resolve(text, values)).strip()
+            except AttemptError as error:
+                problem, advice = str(error), error.hint
+        if not problem and parent not in written:
+            # The value of a variable may be a secret, and is not shown.
+            problem = f"there is no target `{text}` to extend"
+            advice = f"write one of {one_of(sorted(written))}"
+            advice = advice if has_variable else did_you_mean(parent, written, advice)
+        elif not problem and (parent in names or len(names) > _MOST_PARENTS):
+            problem = f"the target `{name}` extends itself, or more than {_MOST_PARENTS} others"
             advice = "make the chain shorter"
         if problem:
-            reader.error(reader.positions.value(entry, "extends"), problem, advice)
-            return None
-        chain.append(parent)
-        entry = entries[parent][0]
-        merged = {**{key: entry[key] for key in entry if key != "extends"}, **merged}
-        positions = {**reader.positions.keys(entry), **positions}
-    merged = {**{key: merged[key] for key in own}, **merged}
-    start = reader.positions.of(own)
-    reader.positions.add(merged, (start.line, start.column), positions)
-    return merged
+            location = of_file.positions.value(entry, key)
+            reader.error(location, problem, advice)
+            return
+        names.append(parent)
 
 
-def advise_target(name: str, known: Iterable[str]) -> str:
-    """The advice for a name that is not one of the known ones."""
-    return did_you_mean(name, known, f"write one of {one_of(sorted(known))}")
-
-
-def _read_target(
-    merged: dict[str, Any], own: dict[str, Any], providers: Providers, reader: FileReader
-) -> Target | None:
-    provider = merged.get("provider")
-    options = providers.get(type_key(provider)) if isinstance(provider, str) else None
+def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
+    """The target of an entry; `own` are the fields that are not inherited."""
+    provider = data.get("provider")
+    options = PROVIDERS_BY_NAME.get(type_key(provider)) if isinstance(provider, str) else None
     if isinstance(provider, str) and provider and options is None:
-        _report_provider(provider, providers, reader.positions.value(merged, "provider"), reader)
+        _report_provider(provider, reader.positions.value(data, "provider"), reader)
         return None
     own_names = spellings_of(options) if options else {}
     names = {**spellings_of(Target), **own_names}
     reader.known_fields(own, names, "target")
     overridden = {names[key] for key in own if key in names}
-    data = reader.without(
-        merged,
-        *(
-            key
-            for key in merged
-            if key not in names or (key not in own and names[key] in overridden)
-        ),
-    )
-    common = reader.validate(
-        Target, reader.without(data, *(key for key in data if key not in spellings_of(Target)))
-    )
-    for key in merged:
-        _check_references(merged, key, reader)
+    read = {key for key in data if key in own or names.get(key) not in overridden}
+    common = reader.validate(Target, reader.only(data, read & spellings_of(Target).keys()))
+    for key in data:
+        _check_references(data, key, reader)
     if options is None:
         return None
-    valid = reader.validate(
-        options, reader.without(data, *(key for key in data if key not in own_names))
-    )
+    valid = reader.validate(options, reader.only(data, read & own_names.keys()))
     if common is None or valid is None:
         return None
     for name, problem, advice in valid.warnings():
-        key = next((key for key in data if names[key] == name), name)
+        key = next((key for key in data if names.get(key) == name), name)
         reader.warn(reader.positions.value(data, key), problem, advice)
     return common.model_copy(
         update={
             "provider": options.provider,
             "options": valid,
-            "definition": merged,
-            "location": reader.positions.of(merged),
+            "definition": data,
+            "location": reader.positions.of(data),
             "is_model": options.is_model,
-            "variables": tuple(dict.fromkeys((*variables.names_in(merged), *valid.variables()))),
+            "variables": tuple(dict.fromkeys((*variables.names_in(data), *valid.variables()))),
         }
     )
 
 
-def _report_provider(
-    provider: str, providers: Providers, location: Location, reader: FileReader
-) -> None:
-    known = one_of(sorted({options.provider for options in providers.values()}))
+def _report_provider(provider: str, location: Location, reader: FileReader) -> None:
+    key = type_key(provider)
+    known = one_of(sorted(options.provider for options in PROVIDERS.values()))
     problem = f"the provider `{provider}` is unknown"
-    advice = did_you_mean(type_key(provider), providers, f"write one of {known}")
-    if type_key(provider) in UNSUPPORTED_PROVIDERS:
+    advice = did_you_mean(key, PROVIDERS_BY_NAME, f"write one of {known}")
+    if key in UNSUPPORTED_PROVIDERS:
         problem = f"the provider `{provider}` of AgentV is not supported"
         advice = f"see {DOCUMENTATION}"
-    if type_key(provider) in _DESKTOP_PROVIDERS:
+    if key in _DESKTOP_PROVIDERS:
         problem = f"the provider `{provider}` needs a desktop, which a runner has not"
         advice = "use a `cli` target"
     reader.error(location, problem, advice)

@@ -143,12 +143,12 @@ class TestReader:
         self, test: Test, data: dict[str, Any], groups: Groups, reader: FileReader
     ) -> None:
         location = reader.positions.value(data["execution"], "target") if test.target else None
-        agent = self.targets.agent(test.target, location, reader.diagnostics)
+        agent = self.targets.agent(test.target, location)
         for evaluator in (
             inside for _, group in groups for each in group for inside in each.walk()
         ):
             if evaluator.needs_judge():
-                self.targets.judge(evaluator, agent, reader.diagnostics)
+                self.targets.judge(evaluator, agent)
 
 
 def _check_options(test: Test, reader: FileReader) -> None:

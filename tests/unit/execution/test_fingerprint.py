@@ -44,7 +44,7 @@ tests:
     "judge.py": "print('{}')\n",
     ".agentv/targets.yaml": """\
 targets:
-  - {name: default, provider: cli, command: [python3, /agent/run.py], judge_target: judge}
+  - {name: default, provider: cli, command: [python3, ../agent/run.py], judge_target: judge}
   - {name: other, provider: cli, command: [python3, -V], judge_target: judge}
   - {name: judge, provider: mock, responses: [{pattern: a, response: b}]}
 """,
@@ -104,7 +104,7 @@ def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
         ({"agent/run.py": "print('60 days')\n"}, "agent"),
         (
             edited(
-                "[python3, /agent/run.py]", "[python3, -u, /agent/run.py]", ".agentv/targets.yaml"
+                "[python3, ../agent/run.py]", "[python3, -u, /agent/run.py]", ".agentv/targets.yaml"
             ),
             "agent",
         ),

@@ -183,7 +183,7 @@ def test_fingerprint__sees_what_is_inside(root: Path, old: str, new: str) -> Non
         root,
         {
             ".agentv/targets.yaml": suites.TARGETS
-            + "  - {name: other, provider: mock, responses: [{pattern: a}]}\n"
+            + "  - {name: other, provider: mock, response: other}\n"
         },
     )
     assert text.count(old) == 1

@@ -10,7 +10,6 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.yaml_writer import write_yaml
-from agentevals_action.targets.providers import PROVIDERS
 from tests.conftest import Golden
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,7 +22,7 @@ EXAMPLES = {
 
 
 def effective_suite(path: Path, root: Path) -> str:
-    suite = load_suite(path, root, Catalog(PROVIDERS))
+    suite = load_suite(path, root, Catalog())
     assert isinstance(suite, Suite), suite
     warnings = [str(warning) for warning in suite.warnings]
     tests = [effective_test(suite, test, 300) for test in suite.tests]

@@ -10,7 +10,6 @@ import pytest
 
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
-from agentevals_action.targets.providers import PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[2] / "data/invalid"
 EXPECTED = ROOT / "expected.txt"
@@ -22,7 +21,7 @@ def error_lines(case: str) -> list[str]:
     path = ROOT / case
     root, prefix = (path, f"{case}/") if path.is_dir() else (ROOT, "")
     file = sorted(path.rglob("suite.*"))[0] if path.is_dir() else path
-    suite = load_suite(file, root, Catalog(PROVIDERS))
+    suite = load_suite(file, root, Catalog())
     return [f"{prefix}{error}" for error in getattr(suite, "errors", ())]
 
 

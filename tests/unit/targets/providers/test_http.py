@@ -314,9 +314,8 @@ def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> Non
     text = "targets:\n  - name: default\n    provider: http\n    url: http://agent.test\n    body:\n      question: '{{ promt }}'\n"
     suite = "name: suite\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"
     suites.write(tmp_path, {".agentv/targets.yaml": text, "EVAL.yaml": suite})
-    from agentevals_action.targets import providers
 
-    (diagnostic,) = suites.errors(tmp_path, providers=providers.PROVIDERS)
+    (diagnostic,) = suites.errors(tmp_path)
     assert diagnostic.startswith(
         ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which does not exist; write any of `prompt`"
     )
