@@ -101,9 +101,6 @@ class AgentOptions(CommandOptions):
         description="More words for the command line. What the agent may do is its own default; "
         "what widens that stands here.",
     )
-    system_prompt: NonEmpty | None = Field(
-        None, description="A system message before those of each test."
-    )
 
     @abstractmethod
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
@@ -117,11 +114,6 @@ class AgentOptions(CommandOptions):
     @abstractmethod
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
         """The error with which the run ended, if the events report one."""
-
-    @property
-    def first_message(self) -> str | None:
-        """The system message before those of each test."""
-        return self.system_prompt
 
     def priced_model(self) -> str | None:
         """The model, if it is named."""
@@ -222,8 +214,6 @@ class _Agent(Provider):
         """The text for the agent's system prompt, and the prompt with the other messages: with all
         of them if there is no such text, or if no argument can carry it."""
         options = self._options
-        if text := options.first_message:
-            messages = (Message("system", text), *messages)
         asked = tuple(dropwhile(lambda message: message.role == "system", messages))
         system = "\n\n".join(map(content_text, messages[: len(messages) - len(asked)]))
         # https://man7.org/linux/man-pages/man2/execve.2.html

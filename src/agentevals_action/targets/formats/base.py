@@ -180,14 +180,7 @@ def read_usage(data: Any) -> Usage:
         counts["input_tokens"] += more_input
     if more_output:
         counts["output_tokens"] = (counts["output_tokens"] or 0) + sum(filter(None, more_output))
-    return Usage(**counts, cost_usd=_router_cost(data))
-
-
-def _router_cost(usage: Item) -> float | None:
-    """The cost that OpenRouter states. With a key of the user's own, `cost` is the fee of the
-    router alone: https://openrouter.ai/docs/use-cases/usage-accounting"""
-    fee = amount(usage.get("cost"))
-    if fee is None or usage.get("is_byok") is not True:
-        return fee
-    model = amount(look_up(usage, ("cost_details", "upstream_inference_cost")))
-    return None if model is None else fee + model
+    # OpenRouter's: with a key of the user's own it is the fee of the router alone.
+    # https://openrouter.ai/docs/use-cases/usage-accounting
+    cost = None if data.get("is_byok") is True else amount(data.get("cost"))
+    return Usage(**counts, cost_usd=cost)

@@ -2,7 +2,6 @@
 pictures."""
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -139,34 +138,20 @@ def text_or_parts(
 
 def picture(block: Block) -> Picture:
     """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
-    that is not that of the bytes, so the bytes decide."""
-    name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
-    declared, data = (None, block.data) if block.path is not None else _inline(str(block.value))
+    that is not that of the bytes, so the bytes decide, not the `data:` URI."""
+    name, data = f"the picture {block.value}", block.data
+    if block.path is None:
+        name = "an image block's picture"
+        encoded = "".join(str(block.value).split()).rpartition(",")[2]  # base64 is often wrapped
+        try:
+            data = base64.b64decode(encoded, validate=True)
+        except ValueError as error:
+            raise ValueError(f"{name} is neither a file nor base64 ({error})") from None
     if len(data) > SIZE_LIMIT:
         raise ValueError(f"{name} is over 20 MB")
-    found = _media_type(data) or declared
+    known = (media_type for magic, media_type in _KNOWN if data.startswith(magic))
+    is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+    found = "image/webp" if is_webp else next(known, None)
     if found is None:
         raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
     return Picture(found, base64.b64encode(data).decode())
-
-
-def _media_type(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((name for magic, name in _KNOWN if data.startswith(magic)), None)
-
-
-def _inline(value: str) -> tuple[str | None, bytes]:
-    """The declared type and the bytes of base64, or of a `data:` URI with it."""
-    text = "".join(value.split())  # base64 is often wrapped
-    declared = None
-    if text[:5].lower() == "data:":
-        head, comma, text = text[5:].partition(",")
-        declared, *parameters = head.lower().split(";")
-        is_image = declared.startswith("image/") and declared != "image/"
-        if not (comma and is_image and "base64" in parameters):
-            raise ValueError("an image block's `data:` URI must be `data:image/…;base64,…`")
-    try:
-        return declared, base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:  # ValueError: characters beyond ASCII
-        raise ValueError(f"an image block's value is neither a file nor base64 ({error})") from None

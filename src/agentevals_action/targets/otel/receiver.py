@@ -24,7 +24,7 @@ MAX_BODY, MAX_TOTAL = 20 * 1024 * 1024, 64 * 1024 * 1024
 #: Seconds to wait, after the end of the child, for the requests that it has sent.
 _SETTLE = 1.0
 _HEADER = "x-agentevals-token"
-_TRACES, _IGNORED = "/v1/traces", ("/v1/metrics", "/v1/logs")
+_TRACES = "/v1/traces"
 _TYPES = {"application/x-protobuf": True, "application/json": False}
 _MEGABYTE = 1024**2
 
@@ -96,17 +96,15 @@ class SpanReceiver:
 
     def _refuse(self, error: RefusedRequest) -> HttpAnswer:
         """The answer to a refused request. Spans that are refused are missing in the trace."""
-        if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND):
+        if error.status != HTTPStatus.UNAUTHORIZED:
             self.problem = self.problem or str(error)
         return HttpAnswer(str(error).encode("ascii", "replace"), "text/plain", error.status)
 
     async def _answer(self, request: HttpRequest) -> HttpAnswer:
-        """Keeps the body of a request with spans. It is read after the end of the child: reading
-        does not delay the exporter, for which the child may wait."""
+        """Keeps the body of a request with spans; metrics and logs are not read. It is read after
+        the end of the child: reading does not delay the exporter, for which the child may wait."""
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_protobuf = _TYPES.get(content_type)
-        if request.path not in (_TRACES, *_IGNORED):
-            raise RefusedRequest(HTTPStatus.NOT_FOUND, f"there is only {_TRACES}")
         if request.path == _TRACES:
             if is_protobuf is None:
                 message = f"a request has the content type {content_type[:100]!r}"

@@ -10,15 +10,12 @@ of a sub-agent is not in the stream, only its usage."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
-from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentOptions, Command
@@ -64,34 +61,12 @@ class ClaudeCli(AgentOptions):
     system_option: ClassVar[str] = "--append-system-prompt"
 
     command: Command = "claude"
-    system_prompt: NonEmpty | None = Field(
-        None, description="Replaces the agent's own system prompt."
-    )
-    append_system_prompt: str | None = Field(
-        None, description="Appended to the agent's own system prompt."
-    )
-    max_turns: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Turns after which it stops, which is an error."
-    )
-
-    @property
-    def first_message(self) -> None:
-        """None: `system_prompt` is an option of its own."""
 
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
         """The words after the program; it refuses the stream without `--verbose`."""
-        appended = "\n\n".join(filter(None, (self.append_system_prompt, system)))
-        options = {
-            "--max-turns": str(self.max_turns) if self.max_turns else None,
-            "--system-prompt": self.system_prompt,
-            "--append-system-prompt": appended,
-        }
-        return (
-            *("-p", "--output-format", "stream-json", "--verbose"),
-            *self.model_arguments(),
-            *(word for name, value in options.items() if value for word in (name, value)),
-            *args,
-        )
+        appended = ("--append-system-prompt", system) if system else ()
+        own = ("-p", "--output-format", "stream-json", "--verbose")
+        return (*own, *self.model_arguments(), *appended, *args)
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run; ValueError for a message of another form."""

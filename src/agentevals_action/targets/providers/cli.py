@@ -8,7 +8,6 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -113,16 +112,6 @@ class Cli(CommandOptions):
         return ()
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A command to run, `folder` has its files."""
-
-    words: tuple[str, ...]
-    stdin: str
-    variables: Mapping[str, str]
-    folder: Path
-
-
 class _Connected(Provider):
     def __init__(self, options: Cli, context: ProviderContext) -> None:
         self._options, self._workers = options, context.workers
@@ -143,10 +132,9 @@ class _Connected(Provider):
         if self._options.serve:
             return await self._ask_worker(request)
         with self._call_folder() as folder:
-            call = self._call(request, folder)
             if self._options.trace is None:
-                return await self._answer(call, request)
-            return await self._traced_answer(call, request)
+                return await self._answer(request, folder, {})
+            return await self._traced_answer(request, folder)
 
     async def check(self, request: Request) -> str:
         """Runs the healthcheck."""
@@ -171,7 +159,11 @@ class _Connected(Provider):
         ) as name:
             yield Path(name).resolve()
 
-    def _call(self, request: Request, folder: Path) -> _Call:
+    def _command(
+        self, request: Request, folder: Path
+    ) -> tuple[Sequence[str], str, Mapping[str, str]]:
+        """The words to run, the standard input and the variables of a call, whose files are in the
+        folder."""
         options, used = self._options, self._placeholders
         paths = {name: folder / file for name, file in placeholders.FILES.items()}
         attached: Sequence[str] = ()
@@ -193,18 +185,13 @@ class _Connected(Provider):
         words, variables = placeholders.fill(
             command, values, placeholders.file_words(options.files_format, attached)
         )
-        return _Call(words, "" if used & _PROMPTS else prompt, variables, folder)
+        return words, "" if used & _PROMPTS else prompt, variables
 
-    async def _answer(
-        self, call: _Call, request: Request, variables: Mapping[str, str] | None = None
-    ) -> Trace:
+    async def _answer(self, request: Request, folder: Path, variables: Mapping[str, str]) -> Trace:
+        words, stdin, own = self._command(request, folder)
         try:
             done = await self._runner.run(
-                "the command",
-                call.words,
-                request,
-                stdin=call.stdin,
-                variables={**(variables or {}), **call.variables},
+                "the command", words, request, stdin=stdin, variables={**variables, **own}
             )
         except AttemptError as error:
             if "PROMPT" in self._placeholders and "Argument list too long" in str(error):
@@ -212,7 +199,7 @@ class _Connected(Provider):
             raise
         text = done.stdout
         if "OUTPUT_FILE" in self._placeholders:
-            text = _read_output(call.folder / placeholders.FILES["OUTPUT_FILE"])
+            text = _read_output(folder / placeholders.FILES["OUTPUT_FILE"])
         if not text.strip():
             raise self._runner.error("the command succeeded without an answer", done.stderr)
         try:
@@ -220,13 +207,13 @@ class _Connected(Provider):
         except ValueError as error:
             raise self._runner.error(str(error), done.stderr) from None
 
-    async def _traced_answer(self, call: _Call, request: Request) -> Trace:
+    async def _traced_answer(self, request: Request, folder: Path) -> Trace:
         """The answer with the trace of the agent's spans. A failed call is paid for, too."""
         receiver = SpanReceiver()
         try:
             async with receiver.listen():
                 variables = {**self._content_variables, **receiver.environment}
-                reply = await self._answer(call, request, variables)
+                reply = await self._answer(request, folder, variables)
         except OSError as error:
             problem = f"the receiver of its spans cannot listen: {error.strerror}"
             raise AttemptError("target", problem) from None

@@ -18,7 +18,6 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
@@ -54,28 +53,14 @@ class CodexCli(AgentOptions):
     command: Command = Field(
         "codex", description="The program, with words before `exec` if it needs any."
     )
-    model_reasoning_effort: NonEmpty | None = Field(
-        None, description="How long the model thinks, as `low`, `medium` or `high`."
-    )
 
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
         """The words after the program. A workspace need not be a git repository. The sandbox is the
         agent's default, read-only, unless `args` says otherwise."""
-        settings = {
-            "model_reasoning_effort": self.model_reasoning_effort,
-            "developer_instructions": system,  # added to its own
-        }
-        effort, instructions = (
-            ("-c", f"{name}={_toml(value)}") if value else () for name, value in settings.items()
-        )
-        return (
-            *("exec", "--json", "--color", "never", "--skip-git-repo-check"),
-            *self.model_arguments(),
-            *effort,
-            *args,
-            *instructions,
-            "-",
-        )
+        own = ("exec", "--json", "--color", "never", "--skip-git-repo-check")
+        # They are added to its own.
+        instructions = ("-c", f"developer_instructions={_toml(system)}") if system else ()
+        return (*own, *self.model_arguments(), *args, *instructions, "-")
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run. Durations are the times between the lines of the stream."""

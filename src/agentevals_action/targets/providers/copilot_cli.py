@@ -43,9 +43,8 @@ _ERRORS: Mapping[str, Callable[[str], AttemptError]] = {
     "rate_limit": agent_events.rate_limit,
 }
 _REFUSAL_CODES = ("denied", "rejected")
-#: Tokens in, out and cached, in an event and in a span.
-_USAGE_FIELDS = ("inputTokens", "outputTokens", "cacheReadTokens")
-_SPAN_FIELDS = (
+#: Tokens in, out and cached in a span.
+_TOKENS = (
     "gen_ai.usage.input_tokens",
     "gen_ai.usage.output_tokens",
     "gen_ai.usage.cache_read.input_tokens",
@@ -87,7 +86,7 @@ class CopilotCli(AgentOptions):
         return Trace(
             messages=messages,
             tool_calls=calls_of(messages),
-            llm_call_count=answered if finished else len(_data(events, "assistant.usage")) or None,
+            llm_call_count=answered if finished else None,
             usage=_usage(events),
             duration_ms=ended.object("usage").amount("sessionDurationMs"),
         )
@@ -173,17 +172,14 @@ def _is_refusal(error: Event) -> bool:
 
 
 def _usage(events: Sequence[Event]) -> Usage:
-    """The tokens of all model calls, sub-agents' included: as the stream of some versions reports
-    them, else of the spans. Unknown if one of the calls lacks them."""
-    calls, fields = _data(events, "assistant.usage"), _USAGE_FIELDS
-    if not calls:
-        spans = [event for event in events if event.type == "span"]
-        fields = _SPAN_FIELDS
-        calls = [
-            span.object("attributes")
-            for span in spans
-            if span.object("attributes").text("gen_ai.operation.name") == "chat"
-            and span.object("status").count("code") != _FAILED_SPAN
-        ]
-    usage = total(Usage(*map(call.count, fields)) for call in calls)
+    """The tokens of all model calls, sub-agents' included, by its spans. Unknown if one of the
+    calls lacks them."""
+    calls = [
+        span.object("attributes")
+        for span in events
+        if span.type == "span"
+        and span.object("attributes").text("gen_ai.operation.name") == "chat"
+        and span.object("status").count("code") != _FAILED_SPAN
+    ]
+    usage = total(Usage(*map(call.count, _TOKENS)) for call in calls)
     return Usage() if usage.total_tokens is None else usage

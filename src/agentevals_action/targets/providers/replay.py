@@ -1,7 +1,6 @@
 """`replay`: the outputs of an earlier run from its results file, to develop evaluators at no
 cost."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +52,6 @@ class Replay(ProviderOptions):
 class _Connected(Provider):
     def __init__(self, options: Replay) -> None:
         self._options = options
-        self._lock = asyncio.Lock()
         self._files: dict[Path, _Rows] = {}
 
     def load(self, folder: Folder) -> None:
@@ -65,10 +63,8 @@ class _Connected(Provider):
     async def complete(self, request: Request) -> Trace:
         """The answer of the stored result."""
         path, name = self._path(Folder(request.root, request.suite_folder)), self._options.path
-        async with self._lock:
-            if path not in self._files:
-                # A thread: a large file takes seconds, and other targets answer meanwhile.
-                self._files[path] = await asyncio.to_thread(_read_rows, path, name)
+        if path not in self._files:
+            self._files[path] = _read_rows(path, name)
         result = self._find_row(self._files[path], request)
         of_test = f"the result of the test `{request.eval_id}` in {name}"
         if not result.fingerprint or request.question not in ("", result.fingerprint.question):

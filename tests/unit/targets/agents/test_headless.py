@@ -23,7 +23,6 @@ TITLES = {
     "gemini": "Gemini CLI",
 }
 SYSTEM = Message("system", "be brief"), Message("system", "and kind")
-EFFORT = 'model_reasoning_effort="high"'
 INSTRUCTIONS = 'developer_instructions="be brief\\n\\nand kind"'
 CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
 CODEX = ["exec", "--json", "--color", "never", "--skip-git-repo-check"]
@@ -39,31 +38,23 @@ each = pytest.mark.parametrize("name", TITLES)
         ("claude", {}, (), CLAUDE),
         (
             "claude",
-            {"model": "m", "max_turns": 3, "system_prompt": "own", "args": ["--x"]},
+            {"model": "m", "args": ["--x"]},
             SYSTEM,
             [
                 *CLAUDE,
-                *("--model", "m", "--max-turns", "3", "--system-prompt", "own"),
-                *("--append-system-prompt", "be brief\n\nand kind", "--x"),
+                *("--model", "m", "--append-system-prompt", "be brief\n\nand kind", "--x"),
             ],
-        ),
-        (
-            "claude",
-            {"append_system_prompt": "be exact"},
-            SYSTEM[:1],
-            [*CLAUDE, "--append-system-prompt", "be exact\n\nbe brief"],
         ),
         ("codex", {}, (), [*CODEX, "-"]),
         (
             "codex",
-            {"model": "m", "model_reasoning_effort": "high", "args": ["--sandbox", "read-only"]},
+            {"model": "m", "args": ["--sandbox", "read-only"]},
             SYSTEM,
             [
                 *CODEX,
-                *("--model", "m", "-c", EFFORT, "--sandbox", "read-only", "-c", INSTRUCTIONS, "-"),
+                *("--model", "m", "--sandbox", "read-only", "-c", INSTRUCTIONS, "-"),
             ],
         ),
-        ("codex", {"system_prompt": "be brief"}, SYSTEM[1:], [*CODEX, "-c", INSTRUCTIONS, "-"]),
         ("copilot", {"model": "m", "args": ["--x"]}, SYSTEM, [*COPILOT, "--model", "m", "--x"]),
         ("gemini", {"model": "m", "args": ["--x"]}, SYSTEM, [*GEMINI, "--model", "m", "--x"]),
     ],

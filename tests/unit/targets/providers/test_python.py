@@ -439,19 +439,11 @@ def test_close__ends_the_workers(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "advice"),
-    [
-        ("agent.py:answer", "write `agent:answer`"),
-        ("src/agent.py:answer", "write `src.agent:answer`"),
-        ("agent", "write `agent:function`"),
-        (":answer", "write `package.module:answer`"),
-        ("agent; rm:answer", "write `module:function`"),
-    ],
+    "target", ["agent.py:answer", "src/agent.py:answer", "agent", ":answer", "agent; rm:answer"]
 )
-def test_target__must_name_a_function(target: str, advice: str) -> None:
-    with pytest.raises(ValueError, match="does not name a function of a module") as caught:
+def test_target__must_name_a_function(target: str) -> None:
+    with pytest.raises(ValueError, match=r"write `package\.module:function`"):
         targets.options({"provider": "python", "target": target})
-    assert advice in str(caught.value)
 
 
 def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
