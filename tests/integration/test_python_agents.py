@@ -116,5 +116,5 @@ def test_validate__a_misspelled_field_and_a_wrong_target_are_errors(tmp_path: Pa
     suites.write(tmp_path, {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": wrong})
     done = command.run(tmp_path, "validate")
     assert done.code == 2
-    assert "write `shop.agent:function`" in done.out
+    assert "write `package.module:function`" in done.out
     assert "the field `pyton` of this target is unknown; did you mean `python`?" in done.out
