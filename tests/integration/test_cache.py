@@ -104,20 +104,6 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
     assert len(files(folder)) == 4
 
 
-def test_cache__the_temperature_of_a_judge_is_part_of_its_request(
-    folder: Path, server: OpenAIServer
-) -> None:
-    for temperature, requests in ((0.3, 4), (0.3, 0), (0.4, 1)):
-        judge = f"type: llm_judge, temperature: {temperature}"
-        (folder / "EVAL.yaml").write_text(SUITE.replace("type: llm_judge", judge))
-        done = run(folder)
-        assert done.code == 0, done.err
-        sent = [received.body.get("temperature") for received in server.requests]
-        assert sent.count(temperature) == min(requests, 1)
-        assert sent.count(None) == max(requests - 1, 0)
-        server.requests.clear()
-
-
 def test_cache__when_only_evaluators_changed_the_agent_is_not_called_again(
     folder: Path, server: OpenAIServer
 ) -> None:
@@ -162,19 +148,6 @@ def test_cache__errors_are_asked_for_again(tmp_path: Path) -> None:
         assert run(place).code == 3
         assert run(place).code == 0
         assert asked(server) == 2
-
-
-def test_cache__a_damaged_reply_is_asked_for_again(folder: Path, server: OpenAIServer) -> None:
-    run(folder)
-    asked(server)
-    damaged = next((folder / ".cache").rglob("*.json"))
-    damaged.write_bytes(damaged.read_bytes()[:100])
-    done = run(folder)
-    assert done.code == 0, done.err
-    assert f"The stored reply {damaged.name} is damaged and is not used." in done.err
-    assert asked(server) == 1
-    assert run(folder).code == 0
-    assert asked(server) == 0
 
 
 def test_cache__a_run_that_is_stopped_keeps_what_it_paid_for(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from agentevals_action.results.jsonl import encode_row
 from tests.support import command
 from tests.support.results import result
 
-AGENTV = '{"test_id": "one", "suite": "greeter", "score": 1.0, "target": "agent"}\n'
-
 
 def write(path: Path, *rows: TestResult) -> None:
     path.write_bytes(b"".join(encode_row(row) + b"\n" for row in rows))
@@ -54,12 +52,3 @@ def test_compare__rows_of_two_targets_are_refused(tmp_path: Path) -> None:
 
     assert code == 2
     assert "contains the test `one` of `evals/EVAL.yaml` twice" in lines[0]
-
-
-def test_compare__rows_of_agentv_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "base.jsonl").write_text(AGENTV)
-
-    code, lines = compare(tmp_path)
-
-    assert code == 2
-    assert "base.jsonl:1: not a valid result: " in lines[0]

@@ -96,20 +96,6 @@ def test_targets__of_the_file_are_used_from_every_folder(tmp_path: Path) -> None
     assert command.run(repository.path, "run", "--targets", ".agentv/targets.yaml").code == 0
 
 
-def test_cache_dir__of_the_file_is_checked_like_the_input(tmp_path: Path) -> None:
-    repository = repository_with(tmp_path, "cache-dir: .cache/replies\n")
-    assert command.run(repository.path, "run", "--cache", "read").code == 0
-    inside = command.run(repository.path, "run", "--report-dir", ".cache")
-    assert inside.code == 2
-    assert "write another folder than `.cache/replies`" in inside.err
-
-
-def test_cache__that_has_no_folder_is_an_error(tmp_path: Path) -> None:
-    done = command.run(repository_with(tmp_path, "").path, "run", "--cache", "read")
-    assert done.code == 2
-    assert "input `cache`: `read` needs a folder" in done.err
-
-
 @pytest.mark.parametrize(
     ("configuration", "error"),
     [
@@ -140,23 +126,6 @@ def test_errors__of_the_file_have_a_location(
         done = command.run(repository.path, *arguments)
         assert done.code == 2
         assert error in done.err
-
-
-def test_errors__of_inputs_and_quarantine_are_reported_together(tmp_path: Path) -> None:
-    repository = repository_with(
-        tmp_path, "watsch: a\nquarantine: [{tests: a, expires: 2020-01-01}]\nwatch: 1\nsuites: {}\n"
-    )
-
-    done = command.run(repository.path, "validate")
-
-    assert [line.split(" ")[0] for line in done.err.splitlines()[:-1]] == [
-        ".agentevals.yaml:1:1:",
-        ".agentevals.yaml:2:14:",
-        ".agentevals.yaml:2:14:",
-        ".agentevals.yaml:3:8:",
-        ".agentevals.yaml:4:9:",
-    ]
-    assert "5 errors in .agentevals.yaml, nothing was run" in done.err
 
 
 @pytest.mark.parametrize("name", [("validate",), ("review", "--base", "HEAD")])

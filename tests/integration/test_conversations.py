@@ -59,25 +59,6 @@ def test_conversation__its_turns_go_one_after_another(tmp_path: Path) -> None:
     ] * 6
 
 
-def test_conversation__each_sample_is_one_of_its_own(tmp_path: Path) -> None:
-    prepared(tmp_path, turns=3, alone=1)
-    assert command.run(tmp_path, "run", "--samples", "2").code == 0
-    for sample in "01":
-        turns = [
-            (word, name)
-            for word, name, number in noted(tmp_path)
-            if number == sample and name.startswith("turn")
-        ]
-        assert turns == [(word, f"turn-{turn}") for turn in range(3) for word in ("begin", "end")]
-
-
-def test_conversation__a_long_one_does_not_hold_up_a_pool_of_one(tmp_path: Path) -> None:
-    prepared(tmp_path, turns=4, alone=4)
-    done = command.run(tmp_path, "run", "--max-concurrency", "1", "--samples", "2")
-    assert done.code == 0, done.err
-    assert len(noted(tmp_path)) == 32
-
-
 def test_conversation__a_turn_that_ends_in_an_error_does_not_stop_the_others(
     tmp_path: Path,
 ) -> None:

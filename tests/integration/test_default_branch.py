@@ -15,10 +15,11 @@ from agentevals_action.baselines.run_files import file_name, write_run
 from agentevals_action.errors import GitError
 from agentevals_action.system.git import GitRepository
 from tests.support import payloads, results
+from tests.support.gate import Gate
 from tests.support.git_http import served
 from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
-from tests.support.repositories import ENVIRONMENT, Files, PullRequest, Repository, pull_request
+from tests.support.job import Finished
+from tests.support.repositories import ENVIRONMENT, Files, Repository, pull_request
 from tests.support.trends import BRANCH, START
 
 SUITE = """\
@@ -33,7 +34,7 @@ BASE: Files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS, "agent
 RUDE = GOOD.replace("Good day", "Hey")
 
 
-class Workflow:
+class Workflow(Gate):
     """A repository whose workflow runs on pushes and on pull requests. `calls` notes where each
     call of the agent was made."""
 
@@ -45,45 +46,25 @@ class Workflow:
         meanwhile: Files | None = None,
         base: Files = BASE,
     ) -> None:
-        self.folder, self.server, self.runs = folder, server, 1000
-        self.pull: PullRequest = pull_request(folder / "origin", base, change, meanwhile)
+        pull = pull_request(folder / "origin", base, change, meanwhile)
+        super().__init__(folder, server, pull, {"env": "CALLS", "watch": "agent.sh"})
         self.calls = folder / "calls"
-        server.add_pull(7, self.pull.head, self.pull.main)
 
-    def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
-        self.runs += 1
-        folder = self.folder / str(self.runs)
-        workspace = self.pull.checkout(folder / "workspace", sha, 2)
-        env = {"CALLS": str(self.calls)}
-        given = {
-            "env": "CALLS",
-            "watch": "agent.sh",
-            **{name.replace("_", "-"): value for name, value in inputs.items()},
-        }
+    def finish(self, name: str, event: Mapping[str, Any], sha: str, **inputs: str) -> Finished:
+        """A run whose calls of the agent are noted."""
         self.calls.write_text("")
-        return Job(
-            workspace.path,
-            self.server,
-            event,
-            sha,
-            folder / "runner",
-            name,
-            self.runs,
-            inputs=given,
-            env=env,
-        ).finish()
+        given = {name.replace("_", "-"): value for name, value in inputs.items()}
+        return self.job(name, event, sha, inputs=given, env={"CALLS": str(self.calls)}).finish()
 
-    def push(self, **inputs: str) -> Finished:
-        return self.job(
-            "push", self.pull.main, payloads.push_event("0" * 40, self.pull.main), **inputs
-        )
+    def pushed(self, **inputs: str) -> Finished:
+        """A push to main, of which nothing was there before."""
+        main = self.pull.main
+        return self.finish("push", payloads.push_event("0" * 40, main), main, **inputs)
 
-    def schedule(self, **inputs: str) -> Finished:
-        return self.job("schedule", self.pull.main, payloads.schedule_event(), **inputs)
-
-    def review(self, **inputs: str) -> Finished:
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, 7)
-        return self.job("pull_request", self.pull.merge, event, **inputs)
+    def reviewed(self, **inputs: str) -> Finished:
+        """A review of the pull request."""
+        event = payloads.pull_request_event(self.pull.head, self.pull.main)
+        return self.finish("pull_request", event, self.pull.merge, **inputs)
 
     def stored(self) -> list[str]:
         """The names of the files on the data branch."""
@@ -115,15 +96,15 @@ def test_push__its_results_spare_the_pull_request_the_base(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
-    assert flow.push().code == 0
-    done = flow.review()
+    assert flow.pushed().code == 0
+    done = flow.reviewed()
     assert done.code == 0, done.log
     assert flow.called() == (2, 0), done.summary
 
 
 def test_push__its_file_has_a_row_of_each_test(tmp_path: Path, server: GitHubServer) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
-    assert flow.push().code == 0
+    assert flow.pushed().code == 0
     (name,) = flow.stored()
     assert name.endswith(f"-{flow.pull.main}-{flow.runs}.jsonl.gz")
     origin = flow.pull.origin
@@ -137,21 +118,11 @@ def test_push__a_token_that_may_not_write_is_a_notice_and_no_failure(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
-    workspace = flow.pull.checkout(tmp_path / "workspace", flow.pull.main)
+    event = payloads.push_event("0" * 40, flow.pull.main)
+    job = flow.job("push", event, flow.pull.main, env={"CALLS": str(flow.calls)})
     with served(flow.pull.origin) as url:  # it gives files, and takes none
-        workspace.git("remote", "set-url", "origin", url)
-        event = payloads.push_event("0" * 40, flow.pull.main)
-        folder, env = tmp_path / "runner", {"CALLS": str(flow.calls)}
-        done = Job(
-            workspace.path,
-            server,
-            event,
-            flow.pull.main,
-            folder,
-            "push",
-            inputs={"env": "CALLS"},
-            env=env,
-        ).finish()
+        Repository(job.workspace).git("remote", "set-url", "origin", url)
+        done = job.finish()
     assert done.code == 0, done.log
     assert "Add `contents: write`" in done.log
 
@@ -160,9 +131,9 @@ def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
-    assert flow.push(samples="3").code == 0
-    assert flow.schedule(samples="3").code == 0
-    done = flow.review()
+    assert flow.pushed(samples="3").code == 0
+    assert flow.finish("schedule", payloads.schedule_event(), flow.pull.main, samples="3").code == 0
+    done = flow.reviewed()
     assert done.code == 1, done.log
     assert done.outputs["regressions"] == "1"
     head, base = flow.called()
@@ -173,7 +144,7 @@ def test_review__without_stored_results_the_base_is_run_and_the_report_states_it
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
-    done = flow.review()
+    done = flow.reviewed()
     assert done.code == 0, done.log
     assert flow.called() == (2, 2)
 
@@ -182,16 +153,9 @@ def test_review__a_named_branch_that_has_nothing_is_no_pass(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
-    done = flow.review(baseline="branch")
+    done = flow.reviewed(baseline="branch")
     assert done.code == 3, done.log
     assert "could not be obtained" in done.summary
-
-
-def test_review__with_another_watch_runs_base(tmp_path: Path, server: GitHubServer) -> None:
-    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
-    assert flow.push().code == 0
-    assert flow.review(watch="agent.*").code == 0
-    assert flow.called() == (2, 2)
 
 
 @pytest.mark.parametrize("source", ["auto", "branch"])
@@ -199,13 +163,13 @@ def test_review__a_damaged_file_is_named_and_never_makes_green(
     tmp_path: Path, server: GitHubServer, source: str
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
-    assert flow.push().code == 0
+    assert flow.pushed().code == 0
     origin = flow.pull.origin
     origin.git("checkout", "--quiet", BRANCH)
     (name,) = flow.stored()
     origin.commit("damage", {name: b"\x1f\x8b damaged"})
     origin.git("checkout", "--quiet", "main")
-    done = flow.review(baseline=source)
+    done = flow.reviewed(baseline=source)
     assert done.code == (1 if source == "auto" else 3), done.log
     assert bool(flow.called()[1]) is (source == "auto")
     assert f"`{name}` is damaged and does not count" in done.summary
@@ -213,15 +177,15 @@ def test_review__a_damaged_file_is_named_and_never_makes_green(
 
 def test_history__is_in_the_folder_of_a_push(tmp_path: Path, server: GitHubServer) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
-    flow.push()
+    flow.pushed()
     head = flow.pull.head
-    pushed = flow.job("push", head, payloads.push_event(flow.pull.main, head))
+    pushed = flow.finish("push", payloads.push_event(flow.pull.main, head), head)
     assert pushed.code == 0, pushed.log
     report = tmp_path / str(flow.runs) / "workspace" / "agentevals-report"
     page = (report / "history.html").read_text(encoding="utf-8")
     for words in ("evals/EVAL.yaml", flow.pull.main[:12], head[:12]):
         assert words in page
-    done = flow.review()
+    done = flow.reviewed()
     assert done.code == 0, done.log
     assert not (tmp_path / str(flow.runs) / "workspace/agentevals-report/history.html").exists()
 
@@ -230,8 +194,8 @@ def test_review__by_the_watch_rules_of_base(tmp_path: Path, server: GitHubServer
     rules = {".agentevals.yaml": "watch: [agent.sh]\n"}
     change = {**rules, "agent.sh": RUDE, ".agentevals.yaml": "suites: [evals/**]\n"}
     flow = Workflow(tmp_path, server, change, base={**BASE, **rules})
-    assert flow.push(watch="").code == 0
-    assert flow.review(watch="", confirm="0").code == 1
+    assert flow.pushed(watch="").code == 0
+    assert flow.reviewed(watch="", confirm="0").code == 1
     assert flow.called() == (2, 0)
 
 
@@ -240,12 +204,12 @@ def test_review__a_committed_results_file_spares_base(
     tmp_path: Path, server: GitHubServer, is_damaged: bool
 ) -> None:
     first = Workflow(tmp_path / "first", server, {"docs.md": "x"})
-    assert first.push(baseline="none").code == 0
+    assert first.pushed(baseline="none").code == 0
     report = tmp_path / "first" / str(first.runs) / "workspace" / "agentevals-report"
     rows = (report / "results.jsonl").read_text() + ("{" if is_damaged else "")
     change = {"agent.sh": GOOD + "# tidied\n"}
     flow = Workflow(tmp_path / "second", server, change, base={**BASE, "base.jsonl": rows})
-    done = flow.review(baseline="file", baseline_file="base.jsonl")
+    done = flow.reviewed(baseline="file", baseline_file="base.jsonl")
     assert done.code == (3 if is_damaged else 0), done.log
     assert flow.called() == (2, 0)
     words = "`base.jsonl` on base is not a results file: line 3" if is_damaged else "baseline file"

@@ -175,23 +175,6 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
 
 
-@pytest.mark.slow
-def test_review__equal_edits_of_many_tests_are_one_line(repository: Repository) -> None:
-    head, _, test = SUITE.partition("  - id: greets\n")
-
-    def suite(value: str) -> str:
-        tests = (f"  - id: greets-{number}\n{test}" for number in range(12))
-        return head + "".join(tests).replace("value: Ada", f"value: {value}")
-
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("more", {"evals/EVAL.yaml": suite("Ada")})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("relaxed", {"evals/EVAL.yaml": suite("Good"), **NAMELESS})
-    out, _ = review(repository)
-    assert "12 tests pass only with the changed evaluators; 1 required gate was changed." in out
-    assert "- required gate `by-name` of 12 tests changed at `evals/EVAL.yaml:7`" in out
-
-
 def test_review__base_s_evaluators_need_base_prepared(repository: Repository) -> None:
     """A baseline from a file does not prepare base; the programs of base's judges need it."""
     rules = repository.path / "evals/lib/rules.py"
@@ -206,17 +189,6 @@ def test_review__base_s_evaluators_need_base_prepared(repository: Repository) ->
     )
     out, _ = review(repository, "--baseline", "none", "--prepare", build)
     assert "required gate `check` would fail" in out
-
-
-def test_review__an_edit_that_changes_no_score_needs_no_attention_beyond_its_line(
-    repository: Repository,
-) -> None:
-    repository.commit("stricter", edited("value: Ada", "value: 'day, Ada'"))
-    out, suite = review(repository)
-    assert "required gate `by-name`" in out
-    assert "pass only" not in out
-    assert "passes only" not in out
-    assert suite["tests"][0]["byBaseEvaluators"]["isWorse"] is False
 
 
 def test_review__a_changed_agent_is_no_edit(repository: Repository) -> None:

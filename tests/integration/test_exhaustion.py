@@ -11,11 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.test_pull_request import TARGETS, Gate, gate, many, nameless
+from tests.integration.test_pull_request import TARGETS, gate, many
 from tests.support import command
+from tests.support.gate import Gate
 from tests.support.job import Job
 
-__all__ = ["gate", "nameless"]
+__all__ = ["gate"]
 CGROUPS = Path("/sys/fs/cgroup")
 #: The folder and the file of a limit, in the first and the second version of control groups.
 PIDS = (("pids", "pids.max"), ("", "pids.max"))
@@ -75,7 +76,7 @@ def test_gate__without_a_free_process_is_a_failure_that_names_the_cause(
     (check,) = gate.server.check_runs
     assert (check.status, check.conclusion) == ("completed", "failure")
     assert "the machine has no process or thread left for the run" in (check.summary or "")
-    assert "no process or thread left" in gate.shown()[0]
+    assert "no process or thread left" in gate.comments()[0]
     assert "Traceback" not in log
 
 
@@ -107,8 +108,7 @@ def test_gate__agents_that_fill_the_memory_are_ended_and_not_the_action(
     gate: Gate, limited_group: LimitedGroup
 ) -> None:
     targets = TARGETS.replace("[sh, agent.sh]", "[python3, agent.py]")
-    files = {"evals/EVAL.yaml": many(3), "agent.py": EATER, ".agentv/targets.yaml": targets}
-    gate.push(files)
+    gate.push({**many(3), "agent.py": EATER, ".agentv/targets.yaml": targets})
     job = gate.job(inputs={"baseline": "none", "max-concurrency": "1"})
     code, log, outputs = run_in(limited_group(MEMORY, "300M"), job)
     assert code in (0, 3), log

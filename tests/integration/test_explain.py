@@ -83,21 +83,6 @@ def test_explain__inputs_choose_target_and_judge(folder: Path) -> None:
     assert (first["timeout_seconds"], second["timeout_seconds"]) == (60, 7)
 
 
-def test_explain__an_exact_id_wins_over_a_glob(folder: Path) -> None:
-    text = "name: suite\ntests:\n" + "".join(
-        f"  - {{id: '{name}', input: q, criteria: c}}\n" for name in ("a[1]", "a1")
-    )
-    suites.write(folder, {"EVAL.yaml": text})
-
-    found = {
-        wanted: [
-            test["id"] for test in json.loads(command.run(folder, "explain", wanted, "--json").out)
-        ]
-        for wanted in ("a[1]", "a*")
-    }
-    assert found == {"a[1]": ["a[1]"], "a*": ["a[1]", "a1"]}
-
-
 def test_explain__an_unknown_id_is_exit_code_2_with_the_nearest(folder: Path) -> None:
     done = command.run(folder, "explain", "refund-windw")
 

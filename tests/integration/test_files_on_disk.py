@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tests.support import command, payloads
-from tests.support.github_server import GitHubServer
-from tests.support.job import Job
-from tests.support.repositories import Files, Repository, pull_request
+from tests.support import command
+from tests.support.gate import opened
+from tests.support.repositories import Files, Repository
 
 JUDGE = "import json, sys\nprint(json.dumps({'score': float('good' in json.load(sys.stdin)['answer'])}))\n"
 GATE = "{type: code_judge, name: check, script: [python3, judges/check.py], required: true}"
@@ -78,23 +77,15 @@ def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
 
 
 def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) -> None:
-    with GitHubServer() as server:
-        pull = pull_request(tmp_path / "origin", FILES, {"agent.py": "print('good!')\n"})
-        server.add_pull(7, pull.head, pull.main)
-        workspace = pull.checkout(tmp_path / "workspace", pull.merge, 1).path
-        suite = workspace / "evals/EVAL.yaml"
+    change = {"agent.py": "print('good!')\n"}
+    with opened(tmp_path, FILES, change, inputs={"baseline": "rerun"}) as gate:
+        job = gate.job(depth=1)
+        suite = job.workspace / "evals/EVAL.yaml"
         suite.write_text(suite.read_text() + "# generated\n")
-        (workspace / "agent.py").write_text("print('good!!')\n")
-        done = Job(
-            workspace,
-            server,
-            payloads.pull_request_event(pull.head, pull.main, 7),
-            pull.merge,
-            tmp_path / "runner",
-            run=5,
-            inputs={"baseline": "rerun"},
-        ).finish()
+        (job.workspace / "agent.py").write_text("print('good!!')\n")
+        done = job.finish()
+        (comment,) = gate.comments()
     assert done.code == 0, done.log
     expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
     assert expected in done.summary
-    assert expected in server.world.comments[0].body
+    assert expected in comment

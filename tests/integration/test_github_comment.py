@@ -63,12 +63,6 @@ def test_comment__begins_with_a_hidden_marker(server: GitHubServer) -> None:
     assert rest == "A gate failed."
 
 
-def test_comment__outside_a_pull_request_is_none(server: GitHubServer) -> None:
-    gate = github_jobs.host(server, no_wait, job=pull_job(pull=None))
-    assert gate.publish_comment(FAILED) is None
-    assert server.requests == []
-
-
 def test_comment__that_did_not_get_worse_is_updated_in_place(server: GitHubServer) -> None:
     first = host(server).publish_comment(FAILED)
     push(server)
@@ -108,27 +102,6 @@ def test_comment__that_got_worse_is_replaced(
     assert [comment.minimised for comment in server.comments] == (
         ["OUTDATED", None] if replaced else [None]
     )
-
-
-def test_comment__of_an_earlier_replacement_stays_hidden_and_unwritten(
-    server: GitHubServer,
-) -> None:
-    host(server).publish_comment(PASSED)
-    host(server, 51).publish_comment(FAILED)
-    host(server, 52).publish_comment(PASSED)
-    host(server, 53).publish_comment(FAILED)
-    host(server, 54).publish_comment(PASSED)
-    assert [text(comment) for comment in server.comments] == [
-        "All is well.",
-        "All is well.",
-        "All is well.",
-    ]
-    assert [comment.minimised for comment in server.comments] == ["OUTDATED", "OUTDATED", None]
-    assert len([body for body in queries(server) if "minimizeComment" in body]) == 2
-
-
-def queries(server: GitHubServer) -> list[str]:
-    return [request.body["query"] for request in server.requests if request.path == "/graphql"]
 
 
 @pytest.mark.parametrize(
@@ -178,15 +151,6 @@ def test_comment__of_a_stranger_with_our_marker_is_not_ours(server: GitHubServer
     assert (forged.edits, forged.minimised) == (0, None)
 
 
-def test_comment__that_quotes_our_marker_is_not_ours(server: GitHubServer) -> None:
-    host(server).publish_comment(FAILED)
-    quoted = server.add_comment(
-        7, ACTIONS, f"> {server.comments[0].body}\n\n{server.comments[0].body}"
-    )
-    host(server, 51).publish_comment(PASSED)
-    assert quoted.edits == 0
-
-
 def test_comment__of_another_gate_is_left_alone(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
     host(server, comment_id="nightly").publish_comment(PASSED)
@@ -222,14 +186,6 @@ def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     assert gate.notices == (
         "The comment was not changed: the pull request has a newer commit than the reviewed one.",
     )
-
-
-def test_newer_head__is_not_overwritten_by_a_rerun_either(server: GitHubServer) -> None:
-    host(server).publish_comment(FAILED)
-    push(server)
-    host(server, 51, head=NEXT).publish_comment(PASSED)
-    assert host(server, 50, attempt=2).publish_comment(FAILED) is None
-    assert [text(comment) for comment in server.comments] == ["All is well."]
 
 
 def test_head__that_came_back_is_reported_again(server: GitHubServer) -> None:
@@ -278,21 +234,6 @@ def test_hiding__that_is_refused_stops_nothing(server: GitHubServer) -> None:
     assert gate.notices == (
         "An outdated comment could not be hidden: the token lacks `pull-requests: write` "
         "(GitHub replied 403: Resource not accessible by integration). Add `pull-requests: write` to the `permissions:` of the job.",
-    )
-
-
-@pytest.mark.parametrize(
-    "body", ["line\n" * 20_000, "😀" * 60_000, "x" * 70_000], ids=["lines", "emoji", "one line"]
-)
-def test_body__that_is_too_long_is_cut_where_a_reader_sees_it(
-    server: GitHubServer, body: str
-) -> None:
-    assert host(server).publish_comment(replace(FAILED, body=body)) is not None
-    (comment,) = server.comments
-    assert len(comment.body.encode("utf-16-le")) // 2 <= 65_536
-    assert text(comment).startswith(
-        "**This text is longer than GitHub's limit of 65,536 characters: its end is cut off.**\n\n"
-        + body[:10]
     )
 
 

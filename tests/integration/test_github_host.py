@@ -80,11 +80,6 @@ def test_check__is_written_once_with_its_annotations(server: GitHubServer, waits
     assert waits == []
 
 
-def test_check__is_not_written_without_a_name(server: GitHubServer, waits: Waits) -> None:
-    assert host(server, waits, check_run=False).write_check(GREEN) is None
-    assert server.requests == []
-
-
 def test_check__of_a_run_that_crashes_after_it_is_replaced(
     server: GitHubServer, waits: Waits
 ) -> None:
@@ -135,19 +130,6 @@ def test_annotations__are_made_fit(server: GitHubServer, waits: Waits) -> None:
         255,
         32_768,
     )
-
-
-def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Waits) -> None:
-    gate = host(server, waits)
-    gate.write_check(replace(GREEN, title="t" * 300, summary="word 😀\n" * 12_000))
-    (check,) = server.check_runs
-    assert check.conclusion == "success"
-    summary = check.summary or ""
-    assert summary.startswith(
-        "**This text is longer than GitHub's limit of 65,535 characters: its end is cut off.**\n\nword 😀\n"
-    )
-    assert len(summary.encode("utf-16-le")) // 2 <= 65_535
-    assert len(check.title or "") == 255
 
 
 def test_conclusion__survives_a_rejected_summary(server: GitHubServer, waits: Waits) -> None:

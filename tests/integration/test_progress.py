@@ -1,6 +1,5 @@
 """The bars that `run` and `review` show on a terminal while they work."""
 
-import re
 import signal
 from pathlib import Path
 
@@ -85,13 +84,6 @@ def test_terminal_without_cursor_movement__gets_lines(repository: Repository) ->
         shown = terminal.read_to_end()
     assert "tests: 3 of 3 tests" in shown
     assert b"\x1b" not in terminal.written
-
-
-def test_no_color__has_no_colour(repository: Repository) -> None:
-    (repository.path / "go").touch()
-    with Terminal(repository.path, "run", env={"NO_COLOR": "1"}) as terminal:
-        terminal.read_to_end()
-    assert not re.search(rb"\x1b\[(?:\d+;)*[349][0-7]m", terminal.written)
 
 
 def test_hostile_names__move_no_cursor_and_are_no_markup(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """Agents that are Python functions, in runs and reviews through the command line."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support import command, suites
+from tests.support import command
 from tests.support.processes import gone
 from tests.support.repositories import Repository
 
@@ -98,23 +97,3 @@ def test_review__an_agent_that_cannot_be_imported_is_no_pass(
     done = review(repository)
     assert done.code == 3, done.err
     assert "shop.agent:answer cannot be imported: ModuleNotFoundError" in done.out
-
-
-def test_review__a_change_can_repair_an_import(repository: Repository, log: Path) -> None:
-    """The error of base's workers is not that of head's."""
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("broken", {"shop/agent.py": "import nothing_like_it\n"})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("repaired", agent(log, "head"))
-    done = review(repository)
-    results = (repository.path / "agentevals-report/results.jsonl").read_text().splitlines()
-    assert {json.loads(row)["verdict"] for row in results} == {"pass"}, done.err
-
-
-def test_validate__a_misspelled_field_and_a_wrong_target_are_errors(tmp_path: Path) -> None:
-    wrong = TARGETS.replace("shop.agent:answer", "shop/agent.py") + "    pyton: python3\n"
-    suites.write(tmp_path, {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": wrong})
-    done = command.run(tmp_path, "validate")
-    assert done.code == 2
-    assert "write `package.module:function`" in done.out
-    assert "the field `pyton` of this target is unknown; did you mean `python`?" in done.out

@@ -2,7 +2,6 @@
 else does."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support import command
-from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
+from tests.support.gate import opened
+from tests.support.job import Finished
 from tests.support.openai_server import OpenAIServer
 from tests.support.payloads import pull_request_event
-from tests.support.repositories import Files, Repository, pull_request
+from tests.support.repositories import Files, Repository
 
 KEY = "sk-not-for-anybody-123456"
 FOLDER = "evals/replies"
@@ -112,24 +111,6 @@ def test_replay__gives_the_same_scores_without_a_key(
     assert "This run cost nothing; 6 of 6 replies came from the cache." in done.out
 
 
-def test_record__again_changes_nothing_but_durations(
-    recorded: Repository, server: OpenAIServer
-) -> None:
-    def timeless() -> list[str]:
-        return [
-            re.sub(r'"duration_ms": .*|"MODEL_URL": .*', "", text) for text in texts(recorded.path)
-        ]
-
-    before = timeless()
-    environ = {"MODEL_KEY": KEY, "MODEL_URL": server.url}
-    for file in (recorded.path / FOLDER).rglob("*.json"):
-        file.unlink()
-    options = ("--record", FOLDER, "--samples", "2")
-    assert command.run(recorded.path, "run", *options, env=environ).code == 0
-    assert sorted(timeless()) == sorted(before)
-    assert len(server.requests) == 6
-
-
 def test_record__a_secret_is_not_written_and_the_judge_is_replayed(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "work", FILES)
     with model(f"Good day, {KEY}") as server:
@@ -169,11 +150,6 @@ def test_replay__a_request_that_is_not_stored_is_an_error_with_the_difference(
     assert done.code == 3, done.out
     expected = f"a request to `default` is not stored in {FOLDER}: {difference}"
     assert expected in message(recorded.path, test)
-
-
-def test_replay__more_samples_than_stored_are_an_error(recorded: Repository) -> None:
-    assert replay(recorded.path, "--samples", "3").code == 3
-    assert "`sample` is 3 instead of" in message(recorded.path, "short")
 
 
 def test_replay__a_damaged_reply_is_an_error_of_its_test(recorded: Repository) -> None:
@@ -248,42 +224,6 @@ def test_replay__an_agent_does_not_run_and_a_change_of_its_code_is_an_error(
     assert "`behind.files.agent/words.sh` is " in message(repository.path, "one")
 
 
-@pytest.mark.slow
-def test_record__an_agent_without_cache_key_is_named_and_never_replayed(tmp_path: Path) -> None:
-    repository = agent(tmp_path, "")
-    done = command.run(repository.path, "run", "--record", FOLDER)
-    assert done.code == 0, done.err
-    advice = "its definition does not contain its code; name it in `cache_key`"
-    assert f"Replies of the target `default` are not stored: {advice}." in done.err
-    assert replay(repository.path).code == 3
-    assert f"cannot be replayed: {advice}" in message(repository.path, "one")
-
-
-@pytest.mark.slow
-def test_replay__a_turn_depends_on_the_turns_before_it(tmp_path: Path) -> None:
-    suite = "name: greeter\ntests:\n" + "".join(
-        f"  - {{id: {name}, conversation_id: c, input: {text}, assert: [{{type: contains, value: Good day}}]}}\n"
-        for name, text in (("first", "Ada"), ("second", "Bob"))
-    )
-    repository = agent(tmp_path, ", cache_key: [agent/**]", suite)
-    assert command.run(repository.path, "run", "--record", FOLDER).code == 0
-    assert replay(repository.path).code == 0
-    replace_in(repository.path / "evals/EVAL.yaml", "input: Ada", "input: Eve")
-    assert replay(repository.path).code == 3
-    assert "`after` is " in message(repository.path, "second")
-
-
-def test_replay__a_mock_answers_itself(tmp_path: Path) -> None:
-    files: Files = {
-        "EVAL.yaml": CLI_SUITE,
-        ".agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: Ada, response: Good day}]}\n",
-    }
-    repository = Repository.create(tmp_path / "work", files)
-    assert replay(repository.path).code == 0
-    assert command.run(repository.path, "run", "--record", FOLDER).code == 0
-    assert not (repository.path / FOLDER).exists()
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -325,19 +265,12 @@ def short_reply(files: Files) -> tuple[str, str]:
 
 def review_pull(tmp_path: Path, base: Files, change: Files, *, fork: bool) -> tuple[Finished, str]:
     """The action's run of a pull request, and its comment."""
-    pull = pull_request(tmp_path, base, change)
-    with GitHubServer() as github:
-        github.add_pull(7, pull.head, pull.main)
-        done = Job(
-            pull.checkout(tmp_path / "workspace", pull.merge, 1).path,
-            github,
-            pull_request_event(pull.head, pull.main, 7, fork=fork),
-            pull.merge,
-            tmp_path / "runner",
-            inputs={"cache": "replay", "cache-dir": FOLDER},
-        ).finish()
-        (comment,) = github.comments
-        return done, comment.body
+    inputs = {"cache": "replay", "cache-dir": FOLDER}
+    with opened(tmp_path, base, change, inputs=inputs) as gate:
+        event = pull_request_event(gate.pull.head, gate.pull.main, fork=fork)
+        done = gate.job(event=event).finish()
+        (body,) = gate.comments()
+        return done, body
 
 
 @pytest.mark.slow

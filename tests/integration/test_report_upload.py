@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,7 @@ from agentevals_action.errors import HostError
 from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.report_artifact import report_name
 from tests.support.artifact_server import SIGNATURE, ArtifactServer, Failure, token
-from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
-from tests.support.payloads import pull_request_event
-from tests.support.repositories import PullRequest, pull_request
+from tests.support.gate import Gate, opened
 
 PAGE = "<!doctype html><title>Ä report</title>".encode()
 NAME = "agentevals-report-agentevals-1000-1.html"
@@ -36,18 +34,6 @@ def refused(server: ArtifactServer, seconds: float = 60.0) -> str:
     return sentence
 
 
-def test_upload__stores_the_file_as_it_is() -> None:
-    with ArtifactServer() as server:
-        assert upload(server) == 4001
-    artifact = server.artifacts[NAME]
-    assert (artifact.content, artifact.mime_type, artifact.blob_type, artifact.id) == (
-        PAGE,
-        "text/html",
-        "BlockBlob",
-        4001,
-    )
-
-
 def test_upload__only_the_service_gets_the_token() -> None:
     with ArtifactServer() as server:
         upload(server)
@@ -59,22 +45,12 @@ def test_upload__only_the_service_gets_the_token() -> None:
     assert with_token == [CREATE, FINALIZE]
 
 
-@pytest.mark.parametrize("route", [CREATE, PUT, FINALIZE])
-@pytest.mark.parametrize("status", [0, 429, 503])
+@pytest.mark.parametrize(("route", "status"), [(CREATE, 0), (PUT, 503), (FINALIZE, 429)])
 def test_upload__is_repeated_while_the_service_is_unavailable(route: str, status: int) -> None:
     with ArtifactServer(Failure(route, status)) as server:
         assert upload(server) == 4001
     assert sum(route in one for one in server.routes) == 2
     assert server.artifacts[NAME].content == PAGE
-
-
-def test_upload__wrong_token_is_refused_once() -> None:
-    with ArtifactServer() as server:
-        mine, server.token = server.token, token("Actions.Results:x:y")
-        service = ArtifactService(server.url, mine)
-        with pytest.raises(HostError, match=r"reply to CreateArtifact is 401, invalid token$"):
-            asyncio.run(service.upload(NAME, PAGE, "text/html"))
-    assert len(server.routes) == 1
 
 
 @pytest.mark.parametrize("bad", ["", "abc", "a.b.c", "a.e30.c", token("Actions.Results:only-run")])
@@ -106,23 +82,6 @@ def test_upload__refused_content_is_not_finalized() -> None:
     with ArtifactServer(Failure(PUT, 403, 9, {"msg": "denied"})) as server:
         assert refused(server) == "the reply to the upload is 403, denied"
     assert [one for one in server.routes if FINALIZE in one] == []
-
-
-def test_upload__gives_up_after_its_attempts() -> None:
-    with ArtifactServer(Failure(PUT, 0, 9)) as server:
-        assert refused(server) == "no reply to the upload (RemoteProtocolError)"
-    assert len(server.routes) == 5
-
-
-@pytest.mark.parametrize("body", [{}, {"ok": True}, {"ok": False, "signed_upload_url": "x"}])
-def test_upload__unexpected_reply_is_an_error(body: dict[str, object]) -> None:
-    with ArtifactServer(Failure(CREATE, 200, body=body)) as server:
-        assert "CreateArtifact" in refused(server)
-
-
-def test_upload__slow_service_ends_at_the_time_limit() -> None:
-    with ArtifactServer(Failure(PUT, -1)) as server:
-        assert refused(server, seconds=0.5) == "it took longer than 0.5 s"
 
 
 def test_name__is_that_of_the_run_the_attempt_and_the_gate() -> None:
@@ -165,29 +124,21 @@ def _agent(answer: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def pull(tmp_path: Path) -> PullRequest:
-    return pull_request(tmp_path / "origin", {**_FILES, **_agent("at nine")}, _agent("at noon"))
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    files = {**_FILES, **_agent("at nine")}
+    with opened(tmp_path, files, _agent("at noon"), inputs={"confirm": "0"}) as gate:
+        gate.runs = 999  # the next run has the number of the artifact's name
+        yield gate
 
 
-def gate(
-    pull: PullRequest, tmp_path: Path, github: GitHubServer, **variables: str
-) -> tuple[Finished, str]:
-    """A run of the action on the pull request, and the page that it wrote."""
-    github.add_pull(7, pull.head, pull.main)
-    workspace = pull.checkout(tmp_path / "workspace", pull.merge, 2)
-    event = pull_request_event(pull.head, pull.main)
-    job = Job(workspace.path, github, event, pull.merge, tmp_path / "job", env=variables)
-    job.inputs = {"confirm": "0"}
-    done = job.finish()
-    page = workspace.path / "agentevals-report" / "report.html"
-    return done, page.read_text(encoding="utf-8")
-
-
-def test_action__uploads_the_page_and_links_to_it(pull: PullRequest, tmp_path: Path) -> None:
-    with ArtifactServer() as server, GitHubServer("acme", "agent") as github:
-        done, page = gate(pull, tmp_path, github, **server.variables)
-        assert done.code == 1, done.log
-        (comment,), (check,) = github.comments, github.check_runs
+def test_action__uploads_the_page_and_links_to_it(gate: Gate) -> None:
+    with ArtifactServer() as server:
+        job = gate.job(env=server.variables)
+        done = job.finish()
+    assert done.code == 1, done.log
+    (comment,), (check,) = gate.server.comments, gate.server.check_runs
+    report = job.workspace / "agentevals-report"
+    page = (report / "report.html").read_text(encoding="utf-8")
     in_check = check.summary or ""
     artifact = server.artifacts[NAME]
     assert (artifact.content or b"").decode() == page
@@ -206,15 +157,15 @@ def test_action__uploads_the_page_and_links_to_it(pull: PullRequest, tmp_path: P
     for text in (done.log, done.summary, comment.body, in_check, page):
         assert server.token not in text
         assert SIGNATURE not in text
-    results = (tmp_path / "workspace/agentevals-report/results.jsonl").read_text()
+    results = (report / "results.jsonl").read_text()
     answers = [json.loads(line)["candidateAnswer"] for line in results.splitlines()]
     assert answers == ["at noon False", "at noon False"]
 
 
-def test_action__failed_upload_is_a_warning(pull: PullRequest, tmp_path: Path) -> None:
-    with ArtifactServer(Failure(PUT, 403, 9)) as server, GitHubServer("acme", "agent") as github:
-        done, _ = gate(pull, tmp_path, github, **server.variables)
-        (comment,), (check,) = github.comments, github.check_runs
+def test_action__failed_upload_is_a_warning(gate: Gate) -> None:
+    with ArtifactServer(Failure(PUT, 403, 9)) as server:
+        done = gate.job(env=server.variables).finish()
+    (comment,), (check,) = gate.server.comments, gate.server.check_runs
     in_check = check.summary or ""
     assert (done.code, done.outputs["outcome"], done.outputs["report-url"]) == (1, "failed", "")
     problem = "The report page could not be uploaded: the reply to the upload is 403"
@@ -242,11 +193,11 @@ def test_action__failed_upload_is_a_warning(pull: PullRequest, tmp_path: Path) -
     ],
 )
 def test_action__without_upload_states_why_in_the_log(
-    pull: PullRequest, tmp_path: Path, variables: dict[str, str], reason: str
+    gate: Gate, variables: dict[str, str], reason: str
 ) -> None:
-    with ArtifactServer() as server, GitHubServer("acme", "agent") as github:
-        done, _ = gate(pull, tmp_path, github, **{**server.variables, **variables})
-        (comment,) = github.comments
+    with ArtifactServer() as server:
+        done = gate.job(env={**server.variables, **variables}).finish()
+    (comment,) = gate.server.comments
     assert (done.code, done.outputs["report-url"], server.routes) == (1, "", [])
     found = [line for line in done.log.splitlines() if line.startswith("report: not uploaded")]
     assert found == ([reason] if reason else [])

@@ -14,23 +14,23 @@ from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from agentevals_action.model.review import Outcome
 from tests.support import github_jobs, payloads
+from tests.support.gate import NUMBER, Gate
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, moment
 from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
 
-NUMBER, LABEL = 7, "agentevals:accept"
+LABEL = "agentevals:accept"
 RUDE = 'read name; echo "$name?"\n'
 BASE: Files = FILES
 
 
-class Requested:
+class Requested(Gate):
     """A pull request of a stranger's fork."""
 
     def __init__(self, folder: Path, server: GitHubServer, pull: PullRequest) -> None:
-        self.folder, self.server, self.pull = folder, server, pull
-        self.announced = server.add_pull(NUMBER, pull.head, pull.main)
+        super().__init__(folder, server, pull, {"watch": "agent.sh"})
         self.announced.repository = "mallory/agent"
         self.announced.merge_sha = pull.merge
         self.announced.merge_parents = (pull.main, pull.head)
@@ -41,19 +41,7 @@ class Requested:
         as `issue_comment` has it."""
         body = body or f"/agentevals run {self.pull.head[:7]}"
         event = payloads.issue_comment_event(body, login, moment(30), NUMBER, **facts)
-        workspace = self.pull.checkout(self.folder / "workspace", self.pull.main, 2)
-        return Job(
-            workspace.path,
-            self.server,
-            event,
-            self.pull.main,
-            self.folder / "runner",
-            name="issue_comment",
-            inputs={"watch": "agent.sh"},
-        )
-
-    def conclusions(self) -> list[tuple[str, str | None]]:
-        return [(check.head_sha, check.conclusion) for check in self.server.check_runs]
+        return self.job("issue_comment", event, self.pull.main)
 
 
 def requested(folder: Path, server: GitHubServer, head: Files) -> Requested:
@@ -105,9 +93,10 @@ def test_run__of_an_old_branch_has_the_judges_of_the_base_branch_now(
     weak = {**BASE, "evals/judges/polite.sh": "exit 0\n"}
     strict = {"evals/judges/polite.sh": JUDGE}
     pull = pull_request(tmp_path / "origin", weak, {"agent.sh": RUDE}, strict)
-    done = Requested(tmp_path, server, pull).comment().finish()
+    gate = Requested(tmp_path, server, pull)
+    done = gate.comment().finish()
     assert done.code == 1, done.log
-    assert [(one.head_sha, one.conclusion) for one in server.check_runs] == [(pull.head, "failure")]
+    assert gate.conclusions() == [(pull.head, "failure")]
 
 
 def test_run__setup_runs_in_the_tree_of_base(tmp_path: Path, server: GitHubServer) -> None:

@@ -1,10 +1,7 @@
 """`review`: a change to a local repository as a pull request would be reviewed, through the command
 line."""
 
-import html
 import json
-import re
-import time
 from pathlib import Path
 
 import pytest
@@ -70,37 +67,6 @@ def results(repository: Repository, name: str = "results.jsonl") -> dict[str, di
     return {row["evalId"]: row for row in map(json.loads, lines)}
 
 
-@pytest.mark.parametrize("rule", ["vendor/** => evals/**", "."])
-def test_review__a_rule_finds_the_agent_in_a_submodule(
-    tmp_path: Path, repository: Repository, rule: str
-) -> None:
-    tools = Repository.create(tmp_path / "tools", {"run.py": "1"})
-    repository.git("checkout", "--quiet", "main")
-    repository.git("submodule", "--quiet", "add", str(tools.path), "vendor/tools")
-    repository.commit("tools", {})
-    repository.git("checkout", "--quiet", "-B", "change")
-    Repository(repository.path / "vendor/tools").commit("tools", {"run.py": "2"})
-    repository.commit("other tools", {})
-    done = review(repository, "--watch", rule)
-    assert done.code == 0, done.out + done.err
-    assert "2 tests in 1 suite, all pass" in done.out
-    assert "has no effect" not in done.out
-
-
-@pytest.mark.parametrize("rule", ["src/**", "agents/src/**"])
-def test_review__a_rule_holds_from_the_working_directory_as_suites_do(
-    repository: Repository, rule: str
-) -> None:
-    repository.git("checkout", "--quiet", "main")
-    moved = {"agents/evals/EVAL.yaml": SUITE, "agents/src/prompt.md": "Be polite."}
-    repository.commit("a folder for the agent", {**moved, "evals/EVAL.yaml": None})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("a ruder prompt", {"agents/src/prompt.md": "Be rude."})
-    done = review(repository, "--working-directory", "agents", "--watch", rule)
-    assert done.code == 0, done.out + done.err
-    assert "2 tests in 1 suite, all pass" in done.out
-
-
 def test_review__code_that_no_suite_covers_is_named(repository: Repository) -> None:
     repository.commit("code", {"README.md": "hello", "src/kb.py": "x = 1\n"})
     done = review(repository)
@@ -130,34 +96,6 @@ def test_review__a_regression_and_a_failed_gate_block(repository: Repository) ->
     assert (
         repository.path / "agentevals-report/comment.md"
     ).read_text().strip() == done.out.strip()
-
-
-@pytest.mark.slow
-def test_review__everything_broken_and_too_few_samples_to_prove_it_is_inconclusive(
-    repository: Repository,
-) -> None:
-    """Six tests share the accepted probability, so that two samples prove nothing about one."""
-    asked = [
-        f"  - {{id: t{number}, input: Ada, assert: [{{type: contains, value: Good}}]}}\n"
-        for number in range(6)
-    ]
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("tests", {"evals/EVAL.yaml": "name: greeter\ntests:\n" + "".join(asked)})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("broken", agent("echo nothing of use\n"))
-    done = review(repository, "--confirm", "2")
-    assert done.code == 3, done.out + done.err
-    assert "6 tests failed in every fresh sample" in done.out
-    assert "not counted" not in done.out
-    assert review(repository, "--confirm", "2", "--fail-on", "gates").code == 0
-    assert review(repository, "--confirm", "6").code == 1
-
-
-def test_review__uncommitted_work_counts_as_the_change(repository: Repository) -> None:
-    (repository.path / "agent.sh").write_text(IMPOLITE)
-    done = review(repository)
-    assert done.code == 1
-    assert "regressed" in done.out
 
 
 def test_review__another_grading_grades_the_base_again(repository: Repository) -> None:
@@ -237,16 +175,6 @@ def test_review__a_suite_with_errors_is_invalid_and_the_others_run(repository: R
     assert set(results(repository)) == {"greets", "short"}
 
 
-def test_review__a_broken_suite_that_is_not_touched_is_a_warning(repository: Repository) -> None:
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("broken", {"more/EVAL.yaml": "tests: []\n"})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("docs", {"README.md": "hello"})
-    done = review(repository)
-    assert done.code == 0, done.out
-    assert "more/EVAL.yaml" in done.out
-
-
 def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "main")
     repository.commit("one more", {"evals/tone/EVAL.yaml": SUITE})
@@ -258,13 +186,6 @@ def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -
     named = "the change deletes `evals/EVAL.yaml` and `evals/tone/EVAL.yaml`"
     assert f"there is no suite in this repository: {named}" in done.err
     assert "restore one of them" in done.err
-
-
-def test_review__no_suite_in_the_repository_is_an_error(tmp_path: Path) -> None:
-    made = Repository.create(tmp_path / "empty", {"README.md": "hello"})
-    done = review(made)
-    assert done.code == 2
-    assert "no suite" in done.err
 
 
 def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(
@@ -303,14 +224,6 @@ def test_review__secrets_reach_neither_children_nor_reports(repository: Reposito
         path.read_text() for path in (repository.path / "agentevals-report").iterdir()
     )
     assert secret not in done.out + done.err + shown.out + shown.err + written
-
-
-def test_review__a_missing_variable_of_a_target_is_an_error(repository: Repository) -> None:
-    targets = "targets:\n  - name: default\n    provider: openai\n    model: m\n    api_key: ${{ NO_SUCH_KEY }}\n"
-    repository.commit("model", {".agentv/targets.yaml": targets})
-    done = review(repository)
-    assert done.code == 2
-    assert "NO_SUCH_KEY" in html.unescape(done.out)
 
 
 def on_main(repository: Repository, files: dict[str, str | bytes | None]) -> None:
@@ -365,21 +278,6 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     assert "could not be obtained" in done.out
 
 
-def test_review__a_folder_that_only_head_has_makes_new_suites(repository: Repository) -> None:
-    repository.commit("a package", {"pkg/EVAL.yaml": SUITE})
-    done = review(repository, "--working-directory", "pkg")
-    assert done.code == 0, done.out
-    assert "new" in done.out
-
-
-def test_review__no_baseline_is_asked_for_and_none_is_missed(repository: Repository) -> None:
-    on_main(repository, {".agentv/config.yaml": "eval_patterns: 7\n"})
-    repository.commit(
-        "mends the configuration", {".agentv/config.yaml": None, "agent.sh": AGENT + "#\n"}
-    )
-    assert review(repository, "--baseline", "none").code == 0
-
-
 def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:
     (repository.path / "agent-v1.sh").write_text(AGENT)
     (repository.path / "agent-v2.sh").write_text(NAMELESS)
@@ -413,25 +311,6 @@ def test_review__a_broken_suite_is_no_pass_when_all_are_asked_for(repository: Re
     assert review(repository, "--select", "all").code == 2
 
 
-def test_review__a_report_folder_that_is_none_is_an_error(repository: Repository) -> None:
-    repository.commit("a trap", {"report/results.jsonl/file": "x"})
-    done = review(repository, "--report-dir", "report")
-    assert done.code == 2
-    assert "report-dir" in done.err
-
-
-def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: Path) -> None:
-    """The judges of head's two answers wait for each other, then those of the base's two: one after
-    the other they would never end."""
-    meeting = tmp_path / "meeting"
-    meeting.mkdir()
-    script = f"cd {meeting}; touch $$; test $(ls | wc -l) -gt 2 && all=4 || all=2; while test $(ls | wc -l) -lt $all; do sleep 0.01; done"
-    judge = f"assert:\n  - {{name: meet, type: code_judge, exit_code: true, script: [sh, -c, '{script}']}}\n"
-    repository.commit("a judge for all", {"evals/EVAL.yaml": SUITE + judge})
-    done = review(repository, "--timeout", "60")
-    assert done.code == 0, done.out
-
-
 @pytest.mark.parametrize(
     ("wrong", "confirm", "code", "samples"),
     [("1", "6", 0, 4), ("9", "6", 1, 5), ("1", "0", 1, 1)],
@@ -453,55 +332,3 @@ def test_review__a_gate_that_fails_once_is_sampled_again(
     assert isinstance(row["samples"], list)
     assert (done.code, len(row["samples"])) == (code, samples), done.out
     assert row["gatesFailed"] == (["by-name"] if code else [])
-
-
-def wait_for(path: Path, child: command.Process) -> None:
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert child.poll() is None, child.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-@pytest.mark.slow
-def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
-    repository: Repository, tmp_path: Path
-) -> None:
-    temp = tmp_path / "temp"
-    temp.mkdir()
-    slow = f'read name; echo $$ > "{tmp_path}/pid.$name"; test -f .slow && sleep 60; echo "Good day, $name."\n'
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("slow", {"agent.sh": slow, ".slow": ""})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("still slow", {"evals/EVAL.yaml": SUITE + "    note: more\n"})
-    child = command.start(repository.path, "review", "--base", "main", env={"TMPDIR": str(temp)})
-    for name in ("Ada", "Bob"):
-        wait_for(tmp_path / f"pid.{name}", child)
-    child.kill()
-    child.communicate(timeout=30)
-    repository.write({".slow": None})
-    repository.commit("quick", {})
-    done = command.run(
-        repository.path, "review", "--base", "change", "--select", "all", env={"TMPDIR": str(temp)}
-    )
-    assert done.code == 0, done.out + done.err
-    assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
-    assert list(temp.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_review__a_full_disk_is_one_sentence_and_hides_no_failure(repository: Repository) -> None:
-    many = "".join(
-        f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: Y, required: true}}]}}\n"
-        for number in range(100)
-    )
-    repository.commit("many", {"evals/EVAL.yaml": f"name: greeter\ntests:\n{many}"})
-    done = command.run_with_small_files(repository.path, 48, "review", "--base", "main")
-
-    assert done.code == 1, done.err
-    assert re.search(
-        r"agentevals-report/results\.jsonl cannot be written: File too large; "
-        "check that the disk has free space",
-        done.out,
-    )
-    assert "Traceback" not in done.err

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -122,18 +121,6 @@ def test_run__resume_keeps_what_was_shown_and_tries_errors_again(
     assert sorted((tmp_path / "asked").read_text().split()) == ["one", "two", "two"]
 
 
-def test_run__resume_runs_again_what_was_changed_since(folder: Path) -> None:
-    assert command.run(folder, "run").code == 0
-    (folder / "EVAL.yaml").write_text(
-        suite("one", "two").replace("value: hello}]}\n", "value: adieu}]}\n", 1)
-    )
-    done = command.run(folder, "run", "--resume")
-    assert done.code == 1, done.out
-    assert "1 of 2 tests are kept" in done.err
-    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "adieu hello"))
-    assert command.run(folder, "run", "--resume").code == 0
-
-
 def test_run__keys_of_targets_are_never_shown_whatever_they_are_called(folder: Path) -> None:
     (folder / ".env").write_text(
         "OUR_MODEL_ACCESS=abcdefgh-12345678\nSOME_TOKEN=ijklmnop-12345678\n"
@@ -238,14 +225,6 @@ def test_run__resume_does_not_drop_what_is_not_asked_for(folder: Path) -> None:
     assert ids(folder / "out.jsonl") == ["one", "two"]
 
 
-def test_run__a_suite_whose_name_is_no_utf8(folder: Path) -> None:
-    place = folder / os.fsdecode(b"\xff")
-    place.mkdir()
-    (place / "EVAL.yaml").write_text(suite("one"))
-    done = command.run(folder, "run")
-    assert done.code in (0, 2), done.err
-
-
 def test_validate__no_line_is_a_command_to_a_runner(folder: Path) -> None:
     (folder / "a\n::error::x").mkdir()
     (folder / "a\n::error::x/EVAL.yaml").write_text("tests: []\n")
@@ -282,22 +261,6 @@ def test_list__suites_tests_and_why(tmp_path: Path) -> None:
 def test_schema__is_the_one_in_the_repository() -> None:
     done = command.run(ROOT, "schema")
     assert json.loads(done.out) == json.loads((ROOT / "schemas/eval.schema.json").read_text())
-
-
-@pytest.mark.slow
-def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
-    (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(3000))))
-    words = " ".join(command.COMMAND)
-    done = subprocess.run(
-        f"{words} list | head -1",
-        shell=True,
-        cwd=folder,
-        env=command.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "EVAL.yaml\n"
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("order", [["1"], ["8"]])

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import payloads, stand_in
-from tests.support.github_server import GitHubServer
-from tests.support.job import Job
-from tests.support.repositories import Files, pull_request
+from tests.support import stand_in
+from tests.support.gate import opened
+from tests.support.repositories import Files
 
 SECRET = "c0ffee7QWERTZuiop9asdfghJKLmnbvcxy1245Z"
 #: A secret that encoders and escapes for Markdown, HTML and XML change, except for its end.
@@ -119,26 +118,15 @@ def leaks(text: str) -> set[str]:
 def test_outputs__no_cut_leaves_a_part_of_a_secret(
     tmp_path: Path, offset: int, prepares: bool
 ) -> None:
-    with GitHubServer() as server, Echo(offset) as echo:
-        old = {**files(echo.url, offset), "EVAL.yaml": "name: cuts\ntests: []\n"}
-        pull = pull_request(tmp_path / "origin", old, files(echo.url, offset))
-        server.add_pull(7, pull.head, pull.main)
-        workspace = pull.checkout(tmp_path / "workspace", pull.merge)
-        commands = {"prepare": "python3 lines.py"} if prepares else {}
-        done = Job(
-            workspace.path,
-            server,
-            payloads.pull_request_event(pull.head, pull.main, 7),
-            pull.merge,
-            tmp_path / "runner",
-            inputs={
-                "env": "SERVICE_KEY,OTHER_KEY",
-                "select": "all",
-                "setup": "python3 setup.py",
-                **commands,
-            },
-            env={"SERVICE_KEY": SECRET, "OTHER_KEY": DISGUISED},
-        ).finish()
+    setup = {"env": "SERVICE_KEY,OTHER_KEY", "select": "all", "setup": "python3 setup.py"}
+    inputs = setup | ({"prepare": "python3 lines.py"} if prepares else {})
+    with Echo(offset) as echo:
+        new = files(echo.url, offset)
+        old = {**new, "EVAL.yaml": "name: cuts\ntests: []\n"}
+        with opened(tmp_path, old, new, inputs=inputs) as gate:
+            job = gate.job(depth=1, env={"SERVICE_KEY": SECRET, "OTHER_KEY": DISGUISED})
+            done = job.finish()
+            server = gate.server
         shown = {
             "log": done.log,
             "summary": done.summary,
@@ -147,7 +135,7 @@ def test_outputs__no_cut_leaves_a_part_of_a_secret(
             "checks": str(server.check_runs),
             **{
                 path.name: path.read_text()
-                for path in (workspace.path / "agentevals-report").rglob("*")
+                for path in (job.workspace / "agentevals-report").rglob("*")
                 if path.is_file()
             },
         }

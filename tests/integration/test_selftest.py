@@ -95,17 +95,3 @@ def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Pat
     )
     assert done.code == 3
     assert "no disk" in done.out
-
-
-def test_selftest__one_sample_compares_with_nothing(folder: Path) -> None:
-    done = command.run(folder, "selftest", "--samples", "1")
-    assert done.code == 2
-    assert not (folder / "agentevals-report").exists()
-
-
-def test_selftest__a_name_out_of_a_suite_steers_neither_terminal_nor_runner(folder: Path) -> None:
-    (folder / "EVAL.yaml").write_text(suite('"::error::x\\e[31m"'))
-    done = command.run(folder, "selftest", "--samples", "2")
-    assert done.code == 0, done.err
-    assert "\x1b" not in done.out + done.err
-    assert not any(line.lstrip().startswith("::") for line in (done.out + done.err).splitlines())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import command, payloads
+from tests.support import command
+from tests.support.gate import Gate
 from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
+from tests.support.job import Finished
 from tests.support.repositories import Files, PullRequest, Repository, pull_request
 
-NUMBER = 7
 TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
 AGENT = 'read name; echo "Good day, $name."\n'
 #: Answers some names worse than the agent does, and one not at all.
@@ -122,35 +122,22 @@ def test_merge__a_shard_without_all_its_rows_is_inconclusive(tmp_path: Path) -> 
     assert "shard 2 of 2 has no results" in summary["reasons"]
 
 
-class Workflow:
+class Workflow(Gate):
     """A run of the workflow: its jobs have checkouts of their own, and share report folders."""
 
     def __init__(self, folder: Path, server: GitHubServer, pull: PullRequest) -> None:
-        self.folder, self.server, self.pull = folder, server, pull
+        super().__init__(folder, server, pull, {})
         self.artifacts = folder / "artifacts"
-        self.jobs = 0
-        server.add_pull(NUMBER, pull.head, pull.main)
 
-    def job(self, attempt: int = 1, **inputs: str) -> Finished:
+    def finish(self, **inputs: str) -> Finished:
         """The next job, with the artifacts of those before it."""
-        self.jobs += 1
-        folder = self.folder / f"job{self.jobs}"
-        workspace = self.pull.checkout(folder / "workspace", self.pull.merge, 2)
-        report = workspace.path / "agentevals-report"
+        job = self.job(inputs=inputs)
+        report = job.workspace / "agentevals-report"
         if inputs.get("mode") == "merge":
             shutil.copytree(self.artifacts, report / "shards")
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
-        done = Job(
-            workspace.path,
-            self.server,
-            event,
-            self.pull.merge,
-            folder / "runner",
-            attempt=attempt,
-            inputs=inputs,
-        ).finish()
+        done = job.finish()
         if "shard" in inputs:
-            shutil.copytree(report, self.artifacts / f"{inputs['shard'][0]}-{attempt}")
+            shutil.copytree(report, self.artifacts / f"{inputs['shard'][0]}-1")
         return done
 
 
@@ -165,13 +152,13 @@ def workflow(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workflo
 @pytest.mark.parametrize("workflow", [WORSE], indirect=True)
 def test_shards__one_check_run_and_one_comment(workflow: Workflow) -> None:
     for shard in ("1/2", "2/2"):
-        done = workflow.job(shard=shard)
+        done = workflow.finish(shard=shard)
         assert done.code == 0, done.log  # a failed test is for the merge to judge
         assert f"shard {shard}: 8 tests ran" in done.summary
         assert done.outputs["head-sha"] == workflow.pull.head
     assert not workflow.server.check_runs
     assert not workflow.server.comments
-    merged = workflow.job(mode="merge")
+    merged = workflow.finish(mode="merge")
     assert merged.code == 1, merged.log
     (check,) = workflow.server.check_runs
     assert (check.status, check.conclusion) == ("completed", "failure")
@@ -184,10 +171,10 @@ def test_shards__one_check_run_and_one_comment(workflow: Workflow) -> None:
 def test_shards__an_error_repeats_one_shard_and_a_missing_one_is_never_green(
     workflow: Workflow,
 ) -> None:
-    codes = [workflow.job(shard=shard).code for shard in ("1/2", "2/2")]
+    codes = [workflow.finish(shard=shard).code for shard in ("1/2", "2/2")]
     assert 3 in codes
     shutil.rmtree(workflow.artifacts / "2-1")
-    merged = workflow.job(mode="merge")
+    merged = workflow.finish(mode="merge")
     assert merged.code == 3, merged.log
     assert "shard 2 of 2 has no results" in merged.log
     assert workflow.server.check_runs[-1].conclusion == "failure"
@@ -196,7 +183,7 @@ def test_shards__an_error_repeats_one_shard_and_a_missing_one_is_never_green(
 @pytest.mark.parametrize("workflow", [AGENT], indirect=True)
 def test_merge__without_shards_is_a_red_check(workflow: Workflow) -> None:
     workflow.artifacts.mkdir()
-    merged = workflow.job(mode="merge")
+    merged = workflow.finish(mode="merge")
     assert merged.code == 2, merged.log
     assert "there are no results of a shard of" in merged.log
     (check,) = workflow.server.check_runs

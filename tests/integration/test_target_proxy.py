@@ -80,11 +80,3 @@ def test_run__a_judge_whose_model_fails_is_an_error_and_says_so(tmp_path: Path) 
     assert result.error is not None
     assert "the judge `model` could not be asked" in result.error.message
     assert "sk-another-key-of-it" not in encode_row(result).decode() + done.out + done.err
-
-
-def test_run__without_the_judge_s_key_nothing_is_run(tmp_path: Path) -> None:
-    done = command.run(folder(tmp_path, "http://127.0.0.1:1"), "run")
-
-    assert done.code == 2
-    assert "the target `model` needs MODEL_KEY, which is not set" in done.err
-    assert not (tmp_path / "agentevals-report/results.jsonl").exists()

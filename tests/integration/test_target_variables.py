@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import payloads
-from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
+from tests.support.gate import opened
+from tests.support.job import Finished
 from tests.support.openai_server import OpenAIServer
-from tests.support.repositories import Files, pull_request
+from tests.support.repositories import Files
 
-NUMBER = 7
 KEY, CLOUD = "agent-key-1234567", "cloud-secret-7654321"
 SUITE = """\
 name: greeter
@@ -48,18 +47,9 @@ def gated(folder: Path, targets: tuple[str, str], **inputs: str) -> Finished:
 
 
 def finished(folder: Path, before: Files, head: Files, **inputs: str) -> Finished:
-    pull = pull_request(folder / "origin", before, head)
-    with GitHubServer() as server:
-        server.add_pull(NUMBER, pull.head, pull.main)
-        return Job(
-            pull.checkout(folder / "workspace", pull.merge).path,
-            server,
-            payloads.pull_request_event(pull.head, pull.main, NUMBER),
-            pull.merge,
-            folder / "runner",
-            inputs=inputs,
-            env={"AGENT_KEY": KEY, "CLOUD_SECRET": CLOUD, "OPENAI_API_KEY": KEY},
-        ).finish()
+    env = {"AGENT_KEY": KEY, "CLOUD_SECRET": CLOUD, "OPENAI_API_KEY": KEY}
+    with opened(folder, before, head, inputs=inputs) as gate:
+        return gate.job(env=env).finish()
 
 
 def keys(server: OpenAIServer) -> set[str]:
@@ -140,17 +130,10 @@ def test_targets__a_name_in_the_input_env_may_go_anywhere(
 
 
 def test_targets__a_push_uses_what_the_branch_has(tmp_path: Path, other: OpenAIServer) -> None:
-    pull = pull_request(tmp_path / "origin", {"EVAL.yaml": SUITE}, {"README.md": "hello"})
-    commit = pull.origin.commit("targets", {".agentv/targets.yaml": target(other.url)})
-    with GitHubServer() as server:
-        done = Job(
-            pull.checkout(tmp_path / "workspace", commit, depth=2).path,
-            server,
-            payloads.push_event(pull.main, commit),
-            commit,
-            tmp_path / "runner",
-            name="push",
-            env={"AGENT_KEY": KEY},
-        ).finish()
+    with opened(tmp_path, {"EVAL.yaml": SUITE}, {"README.md": "hello"}) as gate:
+        targets = {".agentv/targets.yaml": target(other.url)}
+        commit = gate.pull.origin.commit("targets", targets)
+        event = payloads.push_event(gate.pull.main, commit)
+        done = gate.job("push", event, commit, env={"AGENT_KEY": KEY}).finish()
     assert done.code == 0, done.log
     assert keys(other) == {f"Bearer {KEY}"}

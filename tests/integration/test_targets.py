@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Golden
 from tests.support import command, suites
 from tests.support.agent_server import AgentServer, Answer
-from tests.support.openai_server import OpenAIServer, failure
+from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Repository
 
 TARGETS = """\
@@ -126,42 +126,12 @@ def test_targets__the_nearest_file_of_each_suite_and_its_variables(folder: Path)
     assert found == {".agentv/targets.yaml": ["AGENT_KEY"], "evals/.agentv/targets.yaml": []}
 
 
-def test_targets__a_suite_with_errors_is_exit_code_2_with_its_location(folder: Path) -> None:
-    suites.write(folder, {"bad.eval.yaml": "name: bad\ntests: []\n"})
-    done = command.run(folder, "targets")
-    assert (done.code, done.out) == (2, "")
-    assert "bad.eval.yaml:2" in done.err
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"A=" + b"x" * 1024 * 1024])
 def test_targets__a_dotenv_file_that_cannot_be_read(folder: Path, content: bytes) -> None:
     suites.write(folder, {".env": content})
     done = command.run(folder, "targets")
     assert (done.code, done.out) == (2, "")
     assert ".env cannot be read" in done.err
-
-
-@pytest.mark.parametrize(
-    ("value", "code", "found"),
-    [
-        ("chat", 0, "/v1/chat/completions"),
-        ("responses", 0, "/v1/responses"),
-        ("chatty", 3, "`api_format`: write `chat` or `responses`"),
-    ],
-)
-def test_target__its_api_format_is_in_a_variable(
-    tmp_path: Path, value: str, code: int, found: str
-) -> None:
-    with OpenAIServer(otherwise="{}") as server:
-        fields = {"model": "m", "base_url": server.url, "api_key": "k", "config": {"top_p": 1}}
-        name = "${{ OPENAI_API_FORMAT }}"
-        one_suite(tmp_path)
-        define(tmp_path, {"name": "default", "provider": "openai", "api_format": name, **fields})
-
-        done = command.run(tmp_path, "run", env={"OPENAI_API_FORMAT": value})
-
-    assert done.code == code, done.err
-    assert found in " ".join([done.out, done.err, *(one.path for one in server.requests)])
 
 
 def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: Path) -> None:
@@ -209,35 +179,6 @@ def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
     assert len(model.requests) == 2
 
 
-def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_path: Path) -> None:
-    one_suite(tmp_path)
-    with OpenAIServer() as gone:
-        closed = gone.url
-    missing = failure(404, "The model `m` does not exist", "model_not_found")
-    with OpenAIServer(otherwise=missing) as model, AgentServer({"texts": []}) as agent:
-        define(
-            tmp_path,
-            {"name": "default", "provider": "openai", "model": "m", "base_url": model.url},
-            {"name": "closed", "provider": "openai", "model": "m", "base_url": closed},
-            {"name": "wrong", "provider": "http", "url": agent.url, "output_path": "text"},
-            {"name": "gone", "provider": "http", "url": closed, "output_path": "text"},
-            {"name": "fine", "provider": "mock", "responses": [{"pattern": "x", "response": "y"}]},
-        )
-        code, said = checked(tmp_path, "--name", "*")
-
-    assert code == 3
-    assert (
-        "404: The model `m` does not exist; check that the server knows the model m"
-        in said["default"]
-    )
-    assert "the connection to 127.0.0.1:" in said["closed"]
-    assert said["closed"].endswith("; check that the server runs and that `base_url` is correct")
-    assert said["gone"].endswith("; check that the server runs and that `url` is correct")
-    assert 'the reply has no answer at `text`: it is {"texts": []}' in said["wrong"]
-    assert said["fine"].startswith("it was not asked")
-    assert len(model.requests) == len(agent.requests) == 1
-
-
 def test_check__only_what_is_used_or_named(tmp_path: Path) -> None:
     one_suite(tmp_path)
     with AgentServer("pong") as used, AgentServer("pong") as unused:
@@ -268,13 +209,6 @@ def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
         )
         assert checked(tmp_path)[0] == 0
     assert agent.requests[0].body == {"tier": "gold", "q": "Reply with OK."}
-
-
-def test_check__the_time_limit(tmp_path: Path) -> None:
-    one_suite(tmp_path)
-    with AgentServer(Answer(hold=True)) as agent:
-        define(tmp_path, {"name": "default", "provider": "http", "url": agent.url})
-        assert checked(tmp_path, "--timeout", "1") == (3, {"default": "no answer within 1 s"})
 
 
 def test_check__text_of_a_server_cannot_command_the_runner(tmp_path: Path) -> None:

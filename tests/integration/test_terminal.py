@@ -3,10 +3,7 @@
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ from tests.support import command
 from tests.support.repositories import Repository
 from tests.support.terminal import screen_after, written_to
 
-ROOT = Path(__file__).resolve().parents[2]
 MOCK = """\
 - name: default
   provider: mock
@@ -106,11 +102,6 @@ def test_list__takes_paths(changed: Repository) -> None:
     assert [one["path"] for one in json.loads(done.out)] == ["s2/EVAL.yaml", "s4/EVAL.yaml"]
 
 
-def test_help__has_a_short_option(tmp_path: Path) -> None:
-    assert command.run(tmp_path, "-h").out.startswith("Usage: ")
-    assert "--base TEXT" in command.run(tmp_path, "review", "-h").out
-
-
 def test_strict__is_a_flag(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repository", {".agentv/targets.yaml": MOCK})
     repository.write({"evals/EVAL.yaml": suite("one", "a").partition("\n")[2]})
@@ -120,28 +111,6 @@ def test_strict__is_a_flag(tmp_path: Path) -> None:
     )
     assert command.run(repository.path, "validate", "evals").code == 0
     assert command.run(repository.path, "validate", "--strict", "evals").code == 2
-
-
-@pytest.mark.slow
-def test_completion__completes_commands(tmp_path: Path) -> None:
-    program = shutil.which("agentevals-action", path=str(Path(sys.executable).parent))
-    assert program is not None
-    words = {"COMP_WORDS": "agentevals-action sel", "COMP_CWORD": "1"}
-    environment = command.environment({**words, "_AGENTEVALS_ACTION_COMPLETE": "bash_complete"})
-    done = subprocess.run([program], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["plain,selftest"]
-
-
-def test_compare__ends_with_counts_and_the_outcome(changed: Repository) -> None:
-    for name, revision in (("base", "main~1"), ("head", "main")):
-        changed.git("checkout", "--quiet", revision)
-        command.run(changed.path, "run", "s0", "s5", "--output", f"../{name}.jsonl")
-
-    done = command.run(changed.path, "compare", "../base.jsonl", "../head.jsonl")
-
-    counts, outcome = done.out.splitlines()[-2:]
-    assert counts == "14 tests: 7 question changed, 7 unchanged"
-    assert outcome == "passed"
 
 
 def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:
@@ -158,16 +127,6 @@ def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:
         "1 test is borderline: neither passed (score 0.8 or more) nor failed (under 0.6)",
         "passed",
     ]
-
-
-def test_run__a_failed_test_without_a_miss_has_its_score_in_the_line(tmp_path: Path) -> None:
-    (tmp_path / ".agentv").mkdir()
-    (tmp_path / ".agentv/targets.yaml").write_text(MOCK)
-    judge = """{type: code_judge, script: [echo, '{"score": 0.25}']}"""
-    tests = f"[{{id: a, input: q, assert: [{judge}]}}]"
-    (tmp_path / "EVAL.yaml").write_text(f"name: one\ntests: {tests}\n")
-
-    assert "fail        EVAL.yaml:2 a  score 0.25" in command.run(tmp_path, "run").out
 
 
 def test_run__on_sigint_the_message_names_resume(tmp_path: Path) -> None:

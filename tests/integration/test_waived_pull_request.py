@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import command, payloads
-from tests.support.github_server import GitHubServer
-from tests.support.job import Finished, Job
-from tests.support.repositories import Files, PullRequest, Repository, pull_request
+from tests.support.gate import Gate, opened
+from tests.support.job import Finished
+from tests.support.repositories import Files, Repository
 
 SUITE = """\
 name: greeter
@@ -18,7 +18,7 @@ tests:
   - {id: greets, input: Ada, assert: [{type: contains, value: hello}]}
   - {id: gated, input: Bob, assert: [{name: polite, type: contains, value: "please", required: true}]}
 """
-LABEL, NUMBER = "agentevals:accept", 7
+LABEL = "agentevals:accept"
 
 
 def agent(ada: str = "hello Ada", bob: str = "please, Bob") -> str:
@@ -58,13 +58,6 @@ def test_quarantine__of_the_change_itself_does_not_hold_and_is_listed(tmp_path: 
     assert "takes effect once it is merged" in done.out
 
 
-def test_quarantine__that_the_change_lifts_does_not_hold(tmp_path: Path) -> None:
-    done = review(
-        tmp_path, {".agentevals.yaml": quarantine("gated")}, {**RUDE, ".agentevals.yaml": None}
-    )
-    assert done.code == 1, done.out + done.err
-
-
 def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_path: Path) -> None:
     old: Files = {".agentevals.yaml": quarantine("gated", days=-1)}
     done = review(tmp_path / "left", old, {".agentv/targets.yaml": agent(ada="hello, Ada")})
@@ -78,75 +71,43 @@ def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_pa
     assert mended.code == 0, mended.out + mended.err
 
 
-class Gate:
-    """A pull request after whose change Ada is not greeted any more, and what GitHub knows of
-    it."""
-
-    def __init__(self, folder: Path, server: GitHubServer) -> None:
-        self.folder, self.server, self.runs = folder, server, 1000
-        self.pull = pull_request(
-            folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")}
-        )
-        server.add_pull(NUMBER, self.pull.head, self.pull.main)
-
-    def push(self, files: Files) -> None:
-        """Another commit on the pull request's branch, ten minutes later."""
-        origin = self.pull.origin
-        origin.git("checkout", "--quiet", "feature")
-        head = origin.commit("another", files)
-        merge = origin.merge_for_pull(self.pull.main, head)
-        origin.git("checkout", "--quiet", "main")
-        self.pull = PullRequest(origin, self.pull.base, self.pull.main, head, merge)
-        self.server.world.pulls[NUMBER].head_sha = head
-
-    def run(self, action: str = "synchronize") -> Finished:
-        """The next run of the workflow, on a fresh checkout of the merge commit; `labeled` and
-        `unlabeled` are by ada."""
-        self.runs += 1
-        place = self.folder / str(self.runs)
-        workspace = self.pull.checkout(place / "workspace", self.pull.merge, 2)
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER, action)
-        if action in ("labeled", "unlabeled"):
-            self.server.world.pulls[NUMBER].labels = {LABEL} if action == "labeled" else set()
-            event |= {"label": {"name": LABEL}, "sender": payloads.user("ada")}
-        inputs = {"baseline": "rerun"}
-        return Job(
-            workspace.path,
-            self.server,
-            event,
-            self.pull.merge,
-            place / "runner",
-            run=self.runs,
-            inputs=inputs,
-        ).finish()
-
-
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
-    with GitHubServer() as server:
-        yield Gate(tmp_path, server)
+    """A change after which Ada is not greeted any more."""
+    change = {".agentv/targets.yaml": agent(ada="Ada?")}
+    with opened(tmp_path, BASE, change, inputs={"baseline": "rerun"}) as gate:
+        yield gate
+
+
+def run(gate: Gate, action: str = "synchronize") -> Finished:
+    """The next run of the workflow; `labeled` and `unlabeled` are by ada."""
+    event = payloads.pull_request_event(gate.pull.head, gate.pull.main, action=action)
+    if action in ("labeled", "unlabeled"):
+        gate.announced.labels = {LABEL} if action == "labeled" else set()
+        event |= {"label": {"name": LABEL}, "sender": payloads.user("ada")}
+    return gate.job(event=event).finish()
 
 
 def test_accepting__a_regression_passes_for_this_head_and_no_longer(gate: Gate) -> None:
-    assert gate.run().code == 1
-    done = gate.run("labeled")
+    assert run(gate).code == 1
+    done = run(gate, "labeled")
     assert done.code == 0, done.log
     assert "1 regression accepted by" in done.summary
-    again = gate.run()  # the marker of the comment has the commit
+    again = run(gate)  # the marker of the comment has the commit
     assert again.code == 0, again.log
     gate.push({".agentv/targets.yaml": agent(ada="Ada!")})
-    later = gate.run()  # worse, so that this is a new comment, which has the commit of the old one
+    later = run(gate)  # worse, so that this is a new comment, which has the commit of the old one
     assert later.code == 1, later.log
     assert "added it for" in later.summary
-    assert gate.run().code == 1
-    assert gate.run("labeled").code == 0
+    assert run(gate).code == 1
+    assert run(gate, "labeled").code == 0
 
 
 def test_accepting__ends_with_the_label(gate: Gate) -> None:
-    assert gate.run("labeled").code == 0
-    assert gate.run("unlabeled").code == 1
-    gate.server.world.pulls[NUMBER].labels = {LABEL}  # no run of this event
-    done = gate.run()
+    assert run(gate, "labeled").code == 0
+    assert run(gate, "unlabeled").code == 1
+    gate.announced.labels = {LABEL}  # no run of this event
+    done = run(gate)
     assert done.code == 1, done.log
     assert "the commit that it was added for is not known" in done.summary
     assert "remove the label and add it again" in done.summary
@@ -154,15 +115,15 @@ def test_accepting__ends_with_the_label(gate: Gate) -> None:
 
 def test_accepting__never_a_failed_gate(gate: Gate) -> None:
     gate.push({".agentv/targets.yaml": agent(ada="Ada!", bob="Bob")})
-    done = gate.run("labeled")
+    done = run(gate, "labeled")
     assert done.code == 1, done.log
     assert "required gate" in done.summary
 
 
 def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
-    gate.server.world.pulls[NUMBER].labels = {LABEL}
+    gate.announced.labels = {LABEL}
     gate.server.permissions |= {"pull-requests": "none", "issues": "none"}
-    done = gate.run()
+    done = run(gate)
     assert done.code == 1, done.log
     assert "pull-requests: read" in done.summary
 

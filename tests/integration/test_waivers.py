@@ -67,17 +67,3 @@ def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) 
         in done.err
     )
     assert not (folder / "agentevals-report/results.jsonl").exists()
-
-
-def test_validate__reads_it_too(folder: Path) -> None:
-    (folder / ".agentevals.yaml").write_text(quarantine("broken", "soon"))
-    done = command.run(folder, "validate")
-    assert done.code == 2
-    assert ".agentevals.yaml:2:76: `quarantine[0].expires`: 'soon' is not a valid day" in done.err
-    (folder / ".agentevals.yaml").write_text(quarantine("broken", day(2)))
-    assert command.run(folder, "validate").code == 0
-
-
-def test_schema__of_the_configuration_is_printed(folder: Path) -> None:
-    printed = json.loads(command.run(folder, "schema", "--config").out)
-    assert printed["title"] == ".agentevals.yaml"

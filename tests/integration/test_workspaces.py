@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import command, git_http
+from tests.support import command
 from tests.support.repositories import Repository
 
 #: An agent that does what the prompt says: `write NAME TEXT` or `fail`.
@@ -91,20 +91,6 @@ def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(
     assert not (root / "start" / "a.txt").exists()
 
 
-def test_run__samples_of_a_shared_folder_do_not_meet(tmp_path: Path) -> None:
-    workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
-    root = make_repository(
-        tmp_path,
-        workspace,
-        *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")),
-    )
-    done = command.run(root, "run", "--samples", "4", env=temporary(tmp_path))
-    assert done.code == 0, done.out + done.err
-    for result in results(root):
-        for sample in result["samples"]:
-            assert f"-old\n+{result['evalId']}\n" in sample["fileChanges"]
-
-
 def test_run__what_fails_before_is_an_error_and_what_fails_after_a_notice(tmp_path: Path) -> None:
     broken = ", workspace: {hooks: {before_all: {command: 'echo no database >&2; exit 3'}}}"
     root = make_repository(
@@ -122,24 +108,6 @@ def test_run__what_fails_before_is_an_error_and_what_fails_after_a_notice(tmp_pa
     assert gave_up["error"]["kind"] == "target"
     assert done.code != 0
     assert list((tmp_path / "temp").iterdir()) == []
-
-
-def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
-    origin = Repository.create(tmp_path / "origin", {"app.txt": "old\n"})
-    first = origin.head()
-    origin.commit("later", {"app.txt": "later\n"})
-    with git_http.served(origin) as url:
-        root = make_repository(
-            tmp_path,
-            f"  repos: [{{path: code, repo: '{url}', commit: {first}}}]\n",
-            one_test("a", "write code/app.txt new", "code/app.txt=new"),
-        )
-        done = command.run(root, "run", env=temporary(tmp_path))
-    assert done.code == 0, done.out + done.err
-    assert (
-        "--- a/code/app.txt\n+++ b/code/app.txt\n@@ -1 +1 @@\n-old\n+new\n"
-        in results(root)[0]["samples"][0]["fileChanges"]
-    )
 
 
 def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None:
