@@ -37,5 +37,5 @@ COPY --from=build /opt/agentevals /opt/agentevals
 RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
     && agentevals-action action --help >/dev/null
 # -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can replace modules.
-# tini waits for the processes that programs leave behind: they would count for their user after their end.
+# tini is the first process: that one would get no signal before it has set a handler.
 ENTRYPOINT ["/usr/bin/tini", "--", "/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

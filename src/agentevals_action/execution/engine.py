@@ -165,4 +165,4 @@ async def open_scratch(isolation: Isolation) -> AsyncIterator[Path]:
         try:
             yield scratch
         finally:
-            await in_thread(end_processes, isolation)
+            await in_thread(end_processes)

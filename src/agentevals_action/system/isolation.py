@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,23 +138,35 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_processes(isolation: Isolation) -> None:
-    """Kills all processes of the users of programs and judges; without isolation, all descendants
-    of a process that adopts orphans. None of the programs that `process` starts may be running.
+def _adopts_orphans() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    answer = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
+    return bool(answer.value)
+
+
+def reap_orphans(own: Iterable[int]) -> None:
+    """Forgets the adopted processes that have ended: they count for the limit of their user. `own`
+    are the children that have another waiter."""
+    if _adopts_orphans():
+        for path in Path("/proc/self/task").glob("*/children"):
+            for pid in {*map(int, path.read_text().split())}.difference(own):
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
+
+def end_processes() -> None:
+    """Kills all descendants of a process that adopts orphans. None of the programs that `process`
+    starts may be running.
 
     Prevents that a program which left its process group (`setsid`, double fork) changes results
     after the tests, or the outputs and files of later steps."""
-    if isolation.head is not None:
-        users = frozenset(UIDS)
-        _kill_all(lambda: [pid for pid, _, uids in _processes() if users & uids])
-    elif _adopts_orphans():
-        _kill_all(_descendants)
-
-
-def _kill_all(find: Callable[[], Collection[int]]) -> None:
-    """Stops all processes before it kills them, so that none can start another in between."""
+    if not _adopts_orphans():
+        return
     deadline, stopped = time.monotonic() + _KILL_SECONDS, set[int]()
-    while time.monotonic() < deadline and (running := set(find())):
+    # All are stopped before they are killed, so that none can start another in between.
+    while time.monotonic() < deadline and (running := _descendants()):
         fresh = running - stopped
         _signal(fresh or running, signal.SIGSTOP if fresh else signal.SIGKILL)
         stopped |= fresh
@@ -163,7 +175,7 @@ def _kill_all(find: Callable[[], Collection[int]]) -> None:
                 with contextlib.suppress(ChildProcessError):  # another process is its parent
                     os.waitpid(pid, os.WNOHANG)
             time.sleep(_PAUSE)
-    if left := find():
+    if left := _descendants():
         _signal(left, signal.SIGKILL)
         log.warning("%d processes of the tests could not be ended", len(left))
 
@@ -174,37 +186,20 @@ def _signal(pids: Collection[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _adopts_orphans() -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    answer = ctypes.c_int()
-    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
-    return bool(answer.value)
-
-
-def _descendants() -> list[int]:
-    parents = {pid: parent for pid, parent, _ in _processes()}
+def _descendants() -> set[int]:
+    """The processes below this one that have not ended. One whose first thread has ended looks like
+    a zombie, but has more threads (proc_pid_stat(5))."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # the process is gone
+            facts = path.read_text(errors="replace").rpartition(")")[2].split()
+            state, parent, threads = facts[0], int(facts[1]), int(facts[17])
+            if state not in "ZX" or threads > 1:
+                parents[int(path.parent.name)] = parent
     found = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
-    return sorted(found - {os.getpid()})
-
-
-def _processes() -> Iterator[tuple[int, int, frozenset[int]]]:
-    """The id, the parent and the user ids (real, effective, saved) of each process that has not
-    ended. The owner of /proc/PID would be root for a process that hides its memory."""
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdecimal():
-            continue
-        try:
-            text = Path(entry.path, "status").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # the process is gone
-            continue
-        lines = (line.partition(":") for line in text.splitlines())
-        status = {name: value.strip() for name, _, value in lines}
-        if not status["State"].startswith(("Z", "X")):
-            uids = frozenset(map(int, status["Uid"].split()[:3]))
-            yield int(entry.name), int(status["PPid"]), uids
+    return found - {os.getpid()}
 
 
 def new_folder(prefix: str, parent: Path, user: ChildUser | None = None) -> Path:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import last_lines
 from agentevals_action.system import resources
-from agentevals_action.system.isolation import ChildUser, entered_as
+from agentevals_action.system.isolation import ChildUser, entered_as, reap_orphans
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.signals import until_done
 from agentevals_action.system.start_errors import describe_start
@@ -220,7 +220,7 @@ class Child:
         user: ChildUser | None = None,
     ) -> "Child":
         """Starts a child; `end` ends it. OSError if it cannot be started."""
-        child = cls()
+        _children.add(child := cls())
         identity: dict[str, Any] = {"env": dict(environment)}
         if user is not None:
             identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
@@ -271,6 +271,11 @@ class Child:
         return writer
 
     @property
+    def pid(self) -> int | None:
+        """None until it is started."""
+        return self._process.pid if self._process else None
+
+    @property
     def returncode(self) -> int | None:
         """None while it runs; negative for a signal."""
         return self._process.returncode if self._process else None
@@ -301,13 +306,26 @@ class Child:
                 for pipe in self._pipes:
                     pipe.close()
                 await asyncio.sleep(0)  # the event loop closes them in its next turn
+                _reap_orphans(self)
         return -signal.SIGKILL if self.returncode is None else self.returncode
 
     def _signal(self, number: signal.Signals) -> None:
         # The group is gone already, or (macOS) consists of zombies: nothing is left to end.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self._process:
-                os.killpg(self._process.pid, number)
+            if self.pid:
+                os.killpg(self.pid, number)
+
+
+#: The children that have not ended; without a process, one is just being started.
+_children: set[Child] = set()
+
+
+def _reap_orphans(ended: Child) -> None:
+    if ended.pid is None or ended.returncode is not None:
+        _children.discard(ended)
+    own = [child.pid for child in _children]
+    if None not in own:
+        reap_orphans(filter(None, own))
 
 
 async def _settle(reading: Sequence[asyncio.Task[None]]) -> None:

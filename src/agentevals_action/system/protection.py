@@ -1,8 +1,6 @@
-"""Changes the owners, modes and git configuration of a checkout for a run with isolation, and
-restores modes and configuration at the end."""
+"""The owners and modes of a checkout during a run with isolation."""
 
 import contextlib
-import errno
 import logging
 import os
 import re
@@ -13,7 +11,6 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, InvalidInput
-from agentevals_action.formatting import list_paths
 from agentevals_action.system import process, temp_dirs
 from agentevals_action.system.isolation import (
     HEAD_UID,
@@ -25,7 +22,7 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.signals import in_thread
-from agentevals_action.system.stored_credentials import find_configs, without_credentials
+from agentevals_action.system.stored_credentials import hidden_credentials
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +59,13 @@ async def protected_checkout(
         try:
             with _as_invalid_input():
                 _lock(isolation, own, environ, changes)
-                _hide_credentials(root, changes)
+                changes.enter_context(hidden_credentials(root))
                 owners = {root.stat().st_uid, *UIDS}
                 await _give_tree(root, head, owners, isolation.kept)
             yield isolation
         finally:
             with changes:
-                await in_thread(end_processes, isolation)
+                await in_thread(end_processes)
 
 
 @contextmanager
@@ -78,51 +75,6 @@ def _as_invalid_input() -> Iterator[None]:
     except (OSError, AttemptError) as error:
         advice = "check the file system of the workspace, or set the input `isolation` to `none`"
         raise InvalidInput(f"the checkout cannot be protected: {error}", advice) from error
-
-
-def warn_of_credentials(root: Path) -> None:
-    """Logs which configuration files of a checkout without protection hold credentials."""
-    try:
-        _warn_of(list(_stored_credentials(root)), root, "can")
-    except OSError as error:
-        log.warning("whether the checkout holds credentials is not known: %s", error)
-
-
-def _stored_credentials(root: Path) -> Iterator[tuple[Path, bytes, bytes]]:
-    """The configuration files with credentials: path, content, and content without them."""
-    for path in find_configs(root):
-        content = path.read_bytes()
-        if (stripped := without_credentials(content)) != content:
-            yield path, content, stripped
-
-
-def _warn_of(configs: Sequence[tuple[Path, bytes, bytes]], root: Path, readers: str) -> None:
-    if configs:
-        log.warning(
-            "credentials are in %s, which the programs of the tests %s read; "
-            "set `persist-credentials: false` for actions/checkout",
-            list_paths([os.path.relpath(path, root) for path, _, _ in configs]),
-            readers,
-        )
-
-
-def _hide_credentials(root: Path, restored: ExitStack) -> None:
-    """Takes the credentials out of the configuration files of git; `restored` puts them back."""
-    configs = list(_stored_credentials(root))
-    _warn_of(configs, root, "cannot")
-    for path, content, stripped in configs:
-        restored.callback(_restore_config, path, stripped, content)
-        path.write_bytes(stripped)
-
-
-def _restore_config(config: Path, known: bytes, original: bytes) -> None:
-    """Restores a configuration file, unless a program has changed it or put another file there: a
-    link would give it the credentials."""
-    is_there = config.resolve() == config and config.is_file() and config.stat().st_nlink == 1
-    if is_there and config.read_bytes() == known:
-        config.write_bytes(original)
-    else:
-        log.warning("%s was changed during a run: its credentials are not restored", config)
 
 
 def _is_own_folder(path: Path, root: Path) -> bool:
@@ -283,17 +235,12 @@ def _open_socket_folders() -> set[Path]:
 
 
 def _restore_mode(path: Path, group: int, mode: int) -> None:
-    """Restores one path; a link that a program put there is not followed."""
+    """Restores one path, when no program runs any more; a link that one left is not followed."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if not path.is_symlink():
+            os.chown(path, -1, group)
+            path.chmod(mode)
+    except FileNotFoundError:
+        pass
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENXIO):  # removed, or replaced
-            log.warning("the mode of %s could not be restored: %s", path, error.strerror)
-        return
-    try:
-        facts = os.fstat(descriptor)
-        if stat.S_ISDIR(facts.st_mode) or facts.st_nlink == 1:
-            os.fchown(descriptor, -1, group)
-            os.fchmod(descriptor, mode)
-    finally:
-        os.close(descriptor)
+        log.warning("the mode of %s could not be restored: %s", path, error.strerror)

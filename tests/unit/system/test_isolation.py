@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.system import isolation, process
-from agentevals_action.system.isolation import ChildUser, Isolation
+from agentevals_action.system.isolation import ChildUser
 
 #: Leaves its process group and its parent, and says where it is.
 DAEMON = """\
@@ -29,6 +29,14 @@ if os.fork() == 0:
 print(os.read(read, 20).decode())
 """
 
+#: As DAEMON, but its first thread ends.
+THREAD = DAEMON.replace(
+    "time.sleep(600)",
+    "import ctypes, threading\n"
+    "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
+    "    ctypes.CDLL(None).pthread_exit(None)",
+)
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start other users' processes")
 
 
@@ -43,53 +51,53 @@ def user() -> ChildUser:
     return ChildUser(UID, Path("/tmp"), Path("/tmp"))  # any folder will do
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def daemon(user: ChildUser | None) -> int:
+def daemon(program: str) -> int:
     ran = process.run(
-        (sys.executable if user is None else "/usr/bin/python3", "-c", DAEMON),
+        (sys.executable, "-c", program),
         cwd=Path("/"),
         environment={"PATH": os.environ["PATH"]},
         timeout=60,
-        user=user,
     )
     done = asyncio.run(ran)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
 
-@as_root
-def test_end_processes__finds_what_left_its_group(
-    user: ChildUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(isolation, "UIDS", [UID])
-    pid = daemon(user)
-    assert is_running(pid)
-    isolation.end_processes(Isolation(Path("/"), user, user))
-    assert not is_running(pid)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent for orphans")
+@pytest.mark.parametrize(
+    "program", [DAEMON, THREAD], ids=["a daemon", "a process whose first thread ended"]
+)
+def test_end_processes__finds_what_left_its_group(program: str) -> None:
+    script = (
+        "import sys; from tests.unit.system.test_isolation import *\n"
+        "isolation.adopt_orphans(); pid = daemon(sys.argv[1])\n"
+        "print(pid in isolation._descendants())\n"
+        "isolation.end_processes(); print(isolation._descendants())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "True\nset()\n", done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent for orphans")
-def test_end_processes__without_users_ends_the_descendants() -> None:
+def test_run__forgets_the_orphans_that_ended() -> None:
+    """They count for the limit of processes of their user."""
     script = (
-        "import sys; from tests.unit.system.test_isolation import *\n"
-        "isolation.adopt_orphans(); pid = daemon(None); assert is_running(pid)\n"
-        "isolation.end_processes(isolation.NO_ISOLATION); print(is_running(pid))\n"
+        "from tests.unit.system.test_isolation import *\n"
+        "isolation.adopt_orphans(); pid = daemon(DAEMON.replace('sleep(600)', 'sleep(0); os._exit(0)'))\n"
+        "while Path(f'/proc/{pid}').exists(): daemon('print(1)')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.stdout == "False\n", done.stderr
+    subprocess.run([sys.executable, "-c", script], timeout=120, check=True)
 
 
 def test_end_processes__spares_those_of_a_process_that_adopts_none() -> None:
     with subprocess.Popen(["sleep", "600"]) as other:
-        isolation.end_processes(isolation.NO_ISOLATION)
+        isolation.end_processes()
         assert other.poll() is None
         other.send_signal(signal.SIGKILL)
 

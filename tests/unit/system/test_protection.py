@@ -13,13 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.system import isolation, process
+from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.protection import (
-    protected_checkout,
-    restore_owner,
-    warn_of_credentials,
-)
+from agentevals_action.system.protection import protected_checkout, restore_owner
+from agentevals_action.system.stored_credentials import warn_of_credentials
 from tests.support.repositories import Repository
 from tests.support.waiting import entered
 
@@ -31,23 +28,14 @@ RUNNER = 1001
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from agentevals_action.system import isolation
 from agentevals_action.system.protection import protected_checkout
 from agentevals_action.system.signals import run
-isolation.UIDS = ()
 async def hold():
     async with protected_checkout(Path(sys.argv[1]), [], {}):
         print("protected", flush=True)
         await asyncio.Event().wait()
 run(hold())
 """
-
-
-@pytest.fixture(autouse=True)
-def _end_no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of a run ends the processes of its users. On this machine they are those of programs
-    in the containers of other tests."""
-    monkeypatch.setattr(isolation, "UIDS", ())
 
 
 @pytest.fixture

@@ -51,14 +51,11 @@ from agentevals_action.system.isolation import (
     find_obstacle,
     restrict_children,
 )
-from agentevals_action.system.protection import (
-    protected_checkout,
-    restore_owner,
-    warn_of_credentials,
-)
+from agentevals_action.system.protection import protected_checkout, restore_owner
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import in_thread
+from agentevals_action.system.stored_credentials import warn_of_credentials
 
 log = logging.getLogger(__name__)
 
