@@ -37,7 +37,6 @@ _JUDGE_REASONS = {
 #: others.
 _OMITTED = {
     *((Block, "data"), (Workspace, "files"), (Hook, "home"), (ResettingHook, "home")),
-    *((Hook, "default_seconds"), (ResettingHook, "default_seconds")),
     *((Test, name) for name in ("execution", "rubrics", "input_files", "vars")),
     *((Evaluator, name) for name in ("written_type", "target_location")),
 }

@@ -1,8 +1,9 @@
 """The workspace of a suite or a test: template, repositories and hooks."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -12,7 +13,6 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
     field_validator,
-    model_validator,
 )
 
 from agentevals_action.formatting import cut
@@ -33,8 +33,13 @@ from agentevals_action.system.files.paths import Folder
 Reset = Literal["none", "fast", "strict"]
 HookName = Literal["before_all", "before_each", "after_each", "after_all"]
 
-#: Default limits of hooks in seconds, as in AgentV.
-_SECONDS_BEFORE, _SECONDS_AFTER = 60.0, 30.0
+#: Default time limits of hooks in milliseconds, as in AgentV.
+_TIMEOUTS_MS: Mapping[HookName, float] = {
+    "before_all": 60_000,
+    "before_each": 60_000,
+    "after_each": 30_000,
+    "after_all": 30_000,
+}
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
 _SCHEMES = ("https", "http", "ssh")
@@ -105,7 +110,6 @@ class Hook(FileModel):
 
     location: Computed[Location] = Location("")
     home: Computed[Path] = Path()
-    default_seconds: Computed[float] = _SECONDS_BEFORE
     files: Computed[tuple[NamedFile, ...]] = ()
 
     @field_validator("command")
@@ -121,11 +125,6 @@ class Hook(FileModel):
     def cwd(self) -> Path:
         """The absolute folder that it runs in."""
         return self.folder or self.home
-
-    @property
-    def timeout_seconds(self) -> float:
-        """Its time limit."""
-        return self.timeout_ms / 1000 if self.timeout_ms else self.default_seconds
 
 
 class ResettingHook(Hook):
@@ -157,11 +156,6 @@ class Hooks(FileModel):
     after_all: Hook | None = Field(
         default=None, description="Runs once, before the folder is removed."
     )
-
-    @field_validator("after_each", "after_all")
-    @classmethod
-    def _limit(cls, hook: Hook | None) -> Hook | None:
-        return hook and hook.model_copy(update={"default_seconds": _SECONDS_AFTER})
 
 
 def _read_path(text: str) -> str:
@@ -261,13 +255,12 @@ class Workspace(FileModel):
         default=None,
         description="A folder whose content it begins with, relative to the file that names it.",
     )
-    isolation: Literal["shared", "per_test", "per_case"] | None = Field(
+    isolation: Literal["shared", "suite", "per_test", "per_case", "attempt"] | None = spelled(
+        "isolation",
+        "scope",
         default=None,
-        description="`shared`: one folder for the tests of the suite, one after another; "
-        "`per_test`: a fresh one for each.",
-    )
-    scope: Literal["suite", "attempt"] | None = Field(
-        default=None, description="The same in other words: `suite` is shared, `attempt` per test."
+        description="`shared` or `suite`: one folder for the tests of the suite, one after "
+        "another; `per_test`, `per_case` or `attempt`: a fresh one for each.",
     )
     mode: str | None = Field(
         default=None, description="AgentV: has no effect, because the folder is always a fresh one."
@@ -279,47 +272,43 @@ class Workspace(FileModel):
     own: Computed[bool] = False
     files: Computed[tuple[NamedFile, ...]] = ()
 
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
-        if (
-            self.isolation
-            and self.scope
-            and (self.isolation != "shared") != (self.scope == "attempt")
-        ):
-            problem = "`isolation` is the same field and differs; keep one of them"
-            raise errors_at({("scope",): problem})
+    @field_validator("repos")
+    @classmethod
+    def _have_own_paths(cls, repos: tuple[Repo, ...]) -> tuple[Repo, ...]:
         taken: set[str] = set()
-        for index, repository in enumerate(self.repos):
+        for index, repository in enumerate(repos):
             if repository.path in taken:
                 problem = f"the path {repository.path!r} is taken; give each repository its own"
-                raise errors_at({("repos", index, "path"): problem})
+                raise errors_at({(index, "path"): problem})
             taken.add(repository.path)
-        return self
+        return repos
 
     @property
     def per_test(self) -> bool:
         """Whether each sample has a fresh folder."""
-        if self.isolation is not None:
-            return self.isolation != "shared"
-        return self.scope == "attempt"
+        return self.isolation in ("per_test", "per_case", "attempt")
 
     def hook(self, name: HookName) -> Hook | None:
         """The command of this name, unless hooks are not enabled."""
         hook: Hook | None = getattr(self.hooks, name) if self.hooks.enabled is not False else None
         return hook if hook and hook.command else None
 
+    def timeout_seconds(self, name: HookName) -> float:
+        """The time limit of the command of this name."""
+        hook = self.hook(name)
+        own = hook.timeout_ms if hook else None
+        return (own or _TIMEOUTS_MS[name]) / 1000
+
     @property
     def reset(self) -> Reset:
         """What happens to the folder after each test."""
-        return _reset(self.hooks, self.hooks.after_each)
+        return self._reset(self.hooks.after_each)
 
     @property
     def reset_before(self) -> Reset:
         """What happens to the folder before each test."""
-        return _reset(self.hooks, self.hooks.before_each)
+        return self._reset(self.hooks.before_each)
 
-
-def _reset(hooks: Hooks, hook: ResettingHook | None) -> Reset:
-    if hook is None or hooks.enabled is False or hook.reset is None:
-        return "none"
-    return hook.reset
+    def _reset(self, hook: ResettingHook | None) -> Reset:
+        is_enabled = self.hooks.enabled is not False
+        return (hook.reset or "none") if hook and is_enabled else "none"

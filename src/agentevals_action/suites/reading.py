@@ -312,7 +312,9 @@ def type_key(name: str) -> str:
 
 
 def _long_form(name: str, value: Any) -> Any:
-    """The long form of content, so that two spellings can be compared."""
+    """The long form of a value, so that two spellings can be compared."""
+    if name == "isolation" and isinstance(value, str):
+        return "shared" if value in ("shared", "suite") else "per_test"
     if name not in ("input", "expected_output") or isinstance(value, list):
         return value
     if isinstance(value, Mapping) and is_message(value):

@@ -18,7 +18,7 @@ from agentevals_action.system.files.tree_files import leads_out, walk
 
 _HOOKS: tuple[HookName, ...] = get_args(HookName)
 #: The fields that come with the command of a hook.
-_BY_LOADER = {"location", "home", "default_seconds", "files"}
+_BY_LOADER = {"location", "home", "files"}
 _OBJECT = "write an object with `template`, `repos` or `hooks`"
 _OBJECT_OR_PATH = "write an object, or the path of a YAML file that contains one"
 
@@ -143,9 +143,6 @@ def _merged(own: AModel, other: AModel) -> AModel:
             update[name] = _merged(value, known) if both else value
     if "command" in update or isinstance(own, Workspace):
         update |= {name: getattr(own, name) for name in ("location", "home") if hasattr(own, name)}
-    # The two fields that choose the isolation are one.
-    if isinstance(own, Workspace) and {"isolation", "scope"} & update.keys():
-        update = {"isolation": None, "scope": None, **update}
     return other.model_copy(update=update)
 
 

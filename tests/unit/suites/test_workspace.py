@@ -89,7 +89,7 @@ hooks:
     assert (
         hook(made, "before_all").command,
         hook(made, "before_all").cwd,
-        hook(made, "before_all").timeout_seconds,
+        made.timeout_seconds("before_all"),
     ) == (
         ("sh", "setup.sh"),
         evals,
@@ -98,13 +98,13 @@ hooks:
     assert (
         hook(made, "before_each").command,
         hook(made, "before_each").cwd,
-        hook(made, "before_each").timeout_seconds,
+        made.timeout_seconds("before_each"),
     ) == (
         "npm ci && npm test",
         evals / "start",
         60,
     )
-    assert hook(made, "after_all").timeout_seconds == 30
+    assert made.timeout_seconds("after_all") == 30
     assert set(made.files) == {
         NamedFile("evals/start/app.py", "workspace template"),
         NamedFile("evals/start/sub/data.txt", "workspace template"),
@@ -149,7 +149,7 @@ tests:
     assert other
     assert own.template == other.template
     assert (own.own, other.own) == (True, False)
-    assert (hook(own, "before_all").command, hook(own, "before_all").timeout_seconds) == (
+    assert (hook(own, "before_all").command, own.timeout_seconds("before_all")) == (
         ("bun", "run", "custom-setup.ts"),
         9,
     )

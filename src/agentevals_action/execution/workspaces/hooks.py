@@ -49,7 +49,7 @@ class HookRunner:
             cwd=hook.cwd,
             environment=self.children.environment,
             withheld=self.children.withheld,
-            timeout=hook.timeout_seconds,
+            timeout=workspace.timeout_seconds(name),
             complete=False,
             stdin=json.dumps(facts, default=str),
             user=self.user,
