@@ -166,7 +166,7 @@ def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> 
         duration_ms=fields.pop("duration_ms", 12_345.0),
         **fields,
     )
-    return Review(run, gate.decide(policy, suites, baseline, invalid), suites)
+    return Review(run, gate.decide(run, suites), suites)
 
 
 def with_facts(review: Review, **fields: Any) -> Review:

@@ -3,7 +3,6 @@ a regression. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from functools import cache
 
@@ -134,12 +133,11 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Known:
-    """The samples of one suspect: those of base, those of head that raised the suspicion, the fresh
-    ones of head. If base can be sampled again (`base_open`), its fresh samples replace `base`,
-    because the old ones took part in raising the suspicion."""
+    """The samples of one suspect: those of base, and the fresh ones of head. If base can be sampled
+    again (`base_open`), its fresh samples replace `base`, because the old ones took part in raising
+    the suspicion."""
 
     base: Counts
-    raised: Counts
     head: Counts = NOTHING
     base_open: bool = False
 
@@ -161,7 +159,7 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step:
         return Step.SAMPLE_BASE
     left, needed = plan.horizon - head.trials, None
     if plan.level is not None:
-        needed = failures_needed(base + known.raised, prior, plan.horizon, plan.level)
+        needed = failures_needed(base + SUSPICION, prior, plan.horizon, plan.level)
     if needed is not None and head.failures >= needed:
         return Step.REGRESSED
     takes_all = plan.level is None and left > 0
@@ -192,7 +190,7 @@ def weigh(suspect: Suspect, fresh: FreshSamples, base_open: bool = False) -> tup
     if suspect.kept.history(history).trials < MIN_HISTORY:
         history = (*suspect.base.samples, *history)
     kept = steadiest(suspect.kept, suspect.head, history)
-    return kept, Known(kept.history(history), SUSPICION, kept.history(fresh.head), base_open)
+    return kept, Known(kept.history(history), kept.history(fresh.head), base_open)
 
 
 def priors_of(bases: Mapping[str, Sequence[TestResult]]) -> Priors:
@@ -211,7 +209,7 @@ def assess(
 ) -> Evidence:
     """The evidence of the fresh samples; `plan` has a level."""
     kept, known = weigh(suspect, fresh)
-    prior, history = priors(suspect.suite, kept.verdict), known.base + known.raised
+    prior, history = priors(suspect.suite, kept.verdict), known.base + SUSPICION
     step = next_step(plan, prior, known)
     # Samples that could have decided it are missing: an error, not a result.
     is_error = fresh.problem or step is Step.SAMPLE_HEAD
@@ -245,21 +243,10 @@ def require_decidable(samples: int, horizon: int, alpha: float) -> None:
 
     if horizon == 0 or decides(horizon):
         return
-    advice = "`confirm: 0`, which lets one sample decide"
     enough = next((count for count in range(horizon + 1, MAX_SAMPLES + 1) if decides(count)), None)
-    if horizon > 1:
-        advice = f"`alpha` from {_round_up(tail(history, prior, horizon, horizon))} up, or {advice}"
-    if enough is not None:
-        advice = f"`confirm` from {enough} up, or {advice}"
+    larger = f"`confirm` from {enough} up" if enough else "a larger `alpha`"
     raise InvalidInput(
         f"the inputs `confirm: {horizon}` and `alpha: {alpha:g}` can confirm no regression, "
         "not even of a test that always passes on base and never on head",
-        f"write {advice}",
+        f"write {larger}, or `confirm: 0`, which lets one sample decide",
     )
-
-
-def _round_up(value: float) -> str:
-    """A probability with two significant digits that is not under the value."""
-    digits = Decimal(value)
-    step = Decimal(1).scaleb(digits.adjusted() - 1)
-    return f"{digits.quantize(step, ROUND_CEILING):f}"

@@ -16,41 +16,31 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
-from agentevals_action.model.run import Policy
+from agentevals_action.model.run import Policy, Run
 from agentevals_action.review.comparison import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
 ACTION_REQUIRED = "action_required"
 #: Digits to which pass rates are compared.
 _DIGITS = 9
-
-
 _ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
 
 
-def decide(
-    policy: Policy,
-    suites: Sequence[SuiteComparison],
-    baseline: BaselineInfo,
-    invalid: Sequence[Diagnostic] = (),
-    problems: Sequence[str] = (),
-    refused: Sequence[str] = (),
-) -> Decision:
+def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     """The outcome: invalid before all else, then failed, then inconclusive, else passed. All
     reasons are kept, the worst first. Tests in quarantine and accepted regressions do not count;
-    they are listed as waived. `problems` are sentences about files that are missing or could not be
-    written: they make a pass inconclusive. `refused` are the reasons why nothing could run."""
-    counting = waivers.without_quarantined(suites)
+    they are listed as waived."""
+    policy, counting = run.policy, waivers.without_quarantined(suites)
     tests = [test for suite in counting for test in suite.tests]
-    errors = [*refused, *_invalid(invalid)]
+    errors = [*run.refused, *_invalid(run.invalid)]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
         replace(suite, tests=tuple(test for test in suite.tests if not _blocks(policy, test)))
         for suite in counting
     ]
-    unknown = [*_unscored(others), *_unknown_base(policy, others, baseline)]
-    unknown += [*_unproven(policy, others), *problems]
+    unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
+    unknown += [*_unproven(policy, others), *run.problems]
     reasons = (*errors, *failed, *unknown)
     if errors:
         decision = Decision(Outcome.INVALID, ExitCode.INVALID, "failure", reasons)

@@ -113,14 +113,8 @@ def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
             notices = (*notices, acceptance.problem)
         acceptance = None
     suites = waivers.apply(compared, run.quarantines, acceptance)
-    decision = gate.decide(
-        run.policy,
-        [suite for suite in suites if suite.head],  # two files: one may have another suite
-        run.baseline,
-        run.invalid,
-        run.problems,
-        run.refused,
-    )
+    # Of two files, one may have another suite.
+    decision = gate.decide(run, [suite for suite in suites if suite.head])
     if run.claims or decision.conclusion == gate.ACTION_REQUIRED:
         who = "a person with write access who has read the change can"
         if run.claims:

@@ -1,8 +1,7 @@
-"""Head against base: what a test became, and what is never called a regression."""
+"""Head against base: the change of each test, and what is never called a regression."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -15,25 +14,14 @@ from agentevals_action.model.result import (
     Verdict,
 )
 from agentevals_action.model.run import RunSuite, Selection
-from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison.compare import compare_suite
 from agentevals_action.review.rescoring import needs_head_scores
 from tests.support import results
+from tests.support.compared import suite
 
 
-def one(
-    head: TestResult,
-    base: TestResult | None,
-    problem: str = "",
-    question_files: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-) -> TestComparison:
-    facts = RunSuite(
-        Selection("evals/EVAL.yaml", ()),
-        "suite",
-        (head.eval_id,),
-        problem,
-        question_files=question_files,
-    )
-    return compare.compare_suite(facts, [head], [base] if base else ()).tests[0]
+def compared(head: TestResult, base: TestResult | None, **fields: Any) -> TestComparison:
+    return suite((head, base), **fields).tests[0]
 
 
 @pytest.mark.parametrize(
@@ -56,98 +44,90 @@ def one(
 def test_change__by_verdicts(
     base: Verdict | None, head: Verdict | None, change: ChangeKind
 ) -> None:
-    assert one(results.result(verdict=head), results.result(verdict=base)).change is change
+    assert compared(results.result(verdict=head), results.result(verdict=base)).change is change
 
 
-def test_change__a_gate_that_held_fails_though_the_test_failed_before() -> None:
-    base = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
-    head = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
-    actual = one(head, base)
-    assert actual.change is ChangeKind.REGRESSED
-    assert actual.gates_lost == ("safe",)
+BOTH = ("safe", "polite")
 
 
-def test_change__a_gate_that_is_new_on_head_is_no_lost_gate() -> None:
-    base = results.result(verdict="fail", gates=())
-    head = results.result(verdict="fail", gates=("safe",), failed=("safe",))
-    assert one(head, base).change is ChangeKind.STILL_FAILING
-
-
-def test_change__a_failed_gate_that_holds_again_improves() -> None:
-    base = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
-    head = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
-    assert one(head, base).change is ChangeKind.IMPROVED
+@pytest.mark.parametrize(
+    ("base", "head", "change"),
+    [
+        ((BOTH, ("polite",)), (BOTH, BOTH), ChangeKind.REGRESSED),
+        (((), ()), (("safe",), ("safe",)), ChangeKind.STILL_FAILING),
+        ((BOTH, BOTH), (BOTH, ("polite",)), ChangeKind.IMPROVED),
+    ],
+    ids=["held on base", "new on head", "holds again"],
+)
+def test_change__by_failed_gates(
+    base: tuple[tuple[str, ...], ...], head: tuple[tuple[str, ...], ...], change: ChangeKind
+) -> None:
+    on_head, on_base = (
+        results.result(verdict="fail", gates=gates, failed=failed) for gates, failed in (head, base)
+    )
+    actual = compared(on_head, on_base)
+    assert actual.change is change
+    assert actual.gates_lost == (("safe",) if change is ChangeKind.REGRESSED else ())
 
 
 def test_change__a_removed_gate_is_listed() -> None:
     base = results.result(verdict="fail", gates=("safe",), failed=("safe",))
-    actual = one(results.result(verdict="pass"), base)
-    assert actual.gates_removed == ("safe",)
+    assert compared(results.result(verdict="pass"), base).gates_removed == ("safe",)
+    other = results.result(verdict="pass", print=results.fingerprint(grading="other"))
+    base = results.result(verdict="pass", gates=("safe",))
+    actual = compared(other, replace(base, rescored=results.result(verdict="pass")))
+    assert (actual.change, actual.gates_removed) == (ChangeKind.UNCHANGED, ("safe",))
 
 
 def test_change__another_question_is_never_a_regression() -> None:
-    base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
-    actual = one(head, base, question_files={"test": ("prompts/system.md",)})
+    files = {"test": ("prompts/system.md",)}
+    actual = compared(head, results.result(verdict="pass"), question_files=files)
     assert actual.change is ChangeKind.QUESTION_CHANGED
     assert "prompts/system.md" in actual.reason
     assert "watch" in actual.reason
 
 
 def test_change__another_agent_is_compared() -> None:
-    base = results.result(verdict="pass")
-    assert (
-        one(results.result(verdict="fail", print=results.fingerprint(agent="other")), base).change
-        is ChangeKind.REGRESSED
-    )
+    head = results.result(verdict="fail", print=results.fingerprint(agent="other"))
+    assert compared(head, results.result(verdict="pass")).change is ChangeKind.REGRESSED
 
 
 def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
-    assert one(head, base).change is ChangeKind.NOT_COMPARABLE
-    again = one(head, replace(base, rescored=base))
-    assert again.change is ChangeKind.REGRESSED
-    assert again.regraded
-
-
-def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
-    base = results.result(verdict="pass", gates=("safe",))
-    head = results.result(verdict="pass", print=results.fingerprint(grading="other"))
-    actual = one(head, replace(base, rescored=results.result(verdict="pass")))
-    assert actual.change is ChangeKind.UNCHANGED
-    assert actual.gates_removed == ("safe",)
-
-
-def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> None:
-    base = results.result(verdict=None, answer=None)
-    assert (
-        one(results.result(print=results.fingerprint(grading="other")), base).change
-        is ChangeKind.BASE_ERROR
-    )
+    assert compared(head, base).change is ChangeKind.NOT_COMPARABLE
+    again = compared(head, replace(base, rescored=base))
+    assert (again.change, again.regraded) == (ChangeKind.REGRESSED, True)
+    error = results.result(verdict=None, answer=None)
+    assert compared(head, error).change is ChangeKind.BASE_ERROR
 
 
 def test_change__new_when_the_base_has_no_such_test() -> None:
-    assert one(results.result(), None).change is ChangeKind.NEW
-
-
-def test_change__a_base_that_could_not_be_obtained_makes_nothing_new() -> None:
-    actual = one(results.result(), None, problem="the worktree could not be made")
-    assert actual.change is ChangeKind.BASE_ERROR
-    assert actual.reason == "the worktree could not be made"
+    assert compared(results.result(), None).change is ChangeKind.NEW
+    unknown = compared(results.result(), None, problem="the worktree could not be made")
+    assert unknown.change is ChangeKind.BASE_ERROR
+    assert unknown.reason == "the worktree could not be made"
 
 
 def test_change__removed_tests_come_last_with_their_gates() -> None:
-    base = (results.result("gone", gates=("safe",)), results.result("kept"))
-    head = (results.result("kept"), results.result("added"))
-    facts = RunSuite(Selection("e", ()), "suite", ("kept", "added"))
-    suite = compare.compare_suite(facts, head, base)
-    assert [(test.id, test.change) for test in suite.tests] == [
-        ("kept", ChangeKind.UNCHANGED),
-        ("added", ChangeKind.NEW),
-        ("gone", ChangeKind.REMOVED),
+    kept, added, gone = results.result("kept"), results.result("added"), results.result("gone")
+    base = replace(gone, gates=results.result(gates=("safe",)).gates)
+    actual = compare_suite(RunSuite(Selection("e", ()), "suite", ()), (kept, added), (base, kept))
+    assert [(test.id, test.change, test.gates_removed) for test in actual.tests] == [
+        ("kept", ChangeKind.UNCHANGED, ()),
+        ("added", ChangeKind.NEW, ()),
+        ("gone", ChangeKind.REMOVED, ("safe",)),
     ]
-    assert suite.tests[-1].gates_removed == ("safe",)
+
+
+def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
+    failed = SampleResult(verdict="fail", score=0.0)
+    varying = (SampleResult(verdict="pass", score=1.0), failed, failed)
+    base = replace(results.result(verdict="fail"), samples=varying)
+    assert compared(results.result(verdict="pass"), base).change is ChangeKind.UNCHANGED
+    steady = replace(base, samples=varying[1:])
+    assert compared(results.result(verdict="pass"), steady).change is ChangeKind.IMPROVED
 
 
 def test_needs_head_scores__only_the_same_question_with_a_stored_answer() -> None:
@@ -183,20 +163,8 @@ def test_needs_head_scores__not_where_a_program_judged_a_folder_that_is_gone() -
     assert needs_head_scores(graded("code_judge", "new", None), graded("code_judge", "old", None))
     assert needs_head_scores(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
     assert not needs_head_scores(graded("code_judge", "new", ""), graded("code_judge", "old", ""))
-    actual = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
+    actual = compared(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
     assert (actual.change, actual.reason) == (
         ChangeKind.NOT_COMPARABLE,
         "the grading changed and the folder in which base's agent worked is gone",
     )
-
-
-def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
-    wavering = (
-        SampleResult(verdict="pass", score=1.0),
-        SampleResult(verdict="fail", score=0.0),
-        SampleResult(verdict="fail", score=0.0),
-    )
-    base = replace(results.result(verdict="fail"), samples=wavering)
-    assert one(results.result(verdict="pass"), base).change is ChangeKind.UNCHANGED
-    steady = replace(base, samples=wavering[1:])
-    assert one(results.result(verdict="pass"), steady).change is ChangeKind.IMPROVED

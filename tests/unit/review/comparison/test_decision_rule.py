@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -67,56 +68,51 @@ def test_kept__what_could_not_be_scored_is_not_counted() -> None:
         sample("pass", ("h",)),
         sample(None),
     ]
-    assert [held.by(one) for one in samples] == [True, True, False, False, True, None]
+    assert [held.by(each) for each in samples] == [True, True, False, False, True, None]
     assert held.history(samples) == Counts(3, 5)
 
 
-def test_next_step__head_is_looked_at_first() -> None:
-    assert next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1))) is Step.SAMPLE_HEAD
-    assert next_step(PLAN, STEADY, Known(NOTHING, Counts(0, 1), base_open=True)) is Step.SAMPLE_HEAD
-
-
-def test_next_step__what_holds_three_times_is_noise_whatever_base_was() -> None:
-    assert (
-        next_step(PLAN, STEADY, Known(Counts(1, 1), Counts(0, 1), Counts(3, 3), base_open=True))
-        is Step.CLEARED
-    )
-
-
-def test_next_step__a_thin_base_is_sampled_where_it_can_be() -> None:
-    thin = Known(Counts(1, 1), Counts(0, 1), Counts(1, 3), base_open=True)
-    assert next_step(PLAN, STEADY, thin) is Step.SAMPLE_BASE
-    assert next_step(PLAN, STEADY, Known(thin.base, thin.raised, thin.head)) is not Step.SAMPLE_BASE
-
-
-def test_next_step__a_broken_test_is_a_regression_and_at_once() -> None:
-    assert (
-        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(0, 3))) is Step.REGRESSED
-    )
-    assert (
-        next_step(PLAN, Prior(), Known(Counts(5, 5), Counts(0, 1), Counts(0, 6))) is Step.REGRESSED
-    )
-
-
-def test_next_step__more_is_asked_only_while_it_could_decide() -> None:
-    assert (
-        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(2, 3)))
-        is Step.SAMPLE_HEAD
-    )
-    assert (
-        next_step(PLAN, STEADY, Known(Counts(20, 20), Counts(0, 1), Counts(4, 5))) is Step.CLEARED
-    )
-    assert next_step(PLAN, STEADY, Known(Counts(12, 20), Counts(0, 1), Counts(1, 3))) in (
-        Step.UNDECIDED,
+THIN = ConfirmationPlan(horizon=6, level=0.0001)
+#: The plan, the prior, and what is known of a suspect, with the next step.
+STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step]] = {
+    "head is sampled first": (PLAN, STEADY, Known(Counts(20, 20)), Step.SAMPLE_HEAD),
+    "even without a base": (PLAN, STEADY, Known(NOTHING, base_open=True), Step.SAMPLE_HEAD),
+    "three that hold are enough": (
+        PLAN,
+        STEADY,
+        Known(Counts(1, 1), Counts(3, 3), base_open=True),
         Step.CLEARED,
-    )
+    ),
+    "few samples of base are repeated": (
+        PLAN,
+        STEADY,
+        Known(Counts(1, 1), Counts(1, 3), base_open=True),
+        Step.SAMPLE_BASE,
+    ),
+    "if that is possible": (PLAN, STEADY, Known(Counts(1, 1), Counts(1, 3)), Step.SAMPLE_HEAD),
+    "a broken test": (PLAN, STEADY, Known(Counts(20, 20), Counts(0, 3)), Step.REGRESSED),
+    "a broken test without a prior": (
+        PLAN,
+        Prior(),
+        Known(Counts(5, 5), Counts(0, 6)),
+        Step.REGRESSED,
+    ),
+    "more samples may decide": (
+        PLAN,
+        STEADY,
+        Known(Counts(20, 20), Counts(2, 3)),
+        Step.SAMPLE_HEAD,
+    ),
+    "more samples cannot decide": (PLAN, STEADY, Known(Counts(20, 20), Counts(4, 5)), Step.CLEARED),
+    "a flaky base": (PLAN, STEADY, Known(Counts(12, 20), Counts(1, 3)), Step.UNDECIDED),
+    "too few of base": (THIN, Prior(), Known(Counts(1, 1), Counts(0, 6)), Step.UNDECIDED),
+}
 
 
-def test_next_step__too_thin_a_base_stays_undecided() -> None:
-    plan = ConfirmationPlan(horizon=6, level=0.0001)
-    assert (
-        next_step(plan, Prior(), Known(Counts(1, 1), Counts(0, 1), Counts(0, 6))) is Step.UNDECIDED
-    )
+@pytest.mark.parametrize("name", STEPS)
+def test_next_step__by_the_samples_so_far(name: str) -> None:
+    plan, prior, known, step = STEPS[name]
+    assert next_step(plan, prior, known) is step
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 6, 10])
@@ -124,25 +120,17 @@ def test_next_step__always_ends_within_the_horizon(horizon: int) -> None:
     rng = random.Random(horizon)
     for _ in range(500):
         trials = rng.randrange(0, 21)
-        known = Known(
-            Counts(rng.randrange(0, trials + 1), trials),
-            Counts(0, 1),
-            base_open=rng.random() < 0.5,
-        )
+        base = Counts(rng.randrange(0, trials + 1), trials)
+        known = Known(base, base_open=rng.random() < 0.5)
         rate = rng.random()
         while (step := next_step(ConfirmationPlan(horizon, 0.01), STEADY, known)) in (
             Step.SAMPLE_HEAD,
             Step.SAMPLE_BASE,
         ):
             if step is Step.SAMPLE_BASE:
-                known = Known(Counts(5, 5), known.raised, known.head, known.base_open)
+                known = replace(known, base=Counts(5, 5))
             else:
-                known = Known(
-                    known.base,
-                    known.raised,
-                    known.head + Counts(rng.random() < rate, 1),
-                    known.base_open,
-                )
+                known = replace(known, head=known.head + Counts(rng.random() < rate, 1))
         assert known.head.trials <= horizon
 
 

@@ -1,41 +1,17 @@
-"""The outcome: what blocks, what could not be actual, and in which words."""
+"""The outcome: what blocks, what is unknown, and in which words."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision, Outcome
-from agentevals_action.model.run import Policy, RunSuite, Selection
-from agentevals_action.review.comparison import compare, gate
+from agentevals_action.model.review import Outcome
 from tests.support import results
+from tests.support.compared import PATH, Pair, decide, lost_gate, pair, suite
 
-ON_PULL_REQUEST = frozenset({"gates", "regressions"})
-RERUN = BaselineInfo(source="rerun", wanted=True, commit="b" * 40)
 NO_BASE = BaselineInfo(source="none", wanted=False, reason="the base branch has no commit")
-
-
-Pair = tuple[TestResult, TestResult | None]
-
-
-def suite(*pairs: Pair, problem: str = "", path: str = "evals/EVAL.yaml") -> SuiteComparison:
-    head, base = [head for head, _ in pairs], [base for _, base in pairs if base]
-    facts = RunSuite(Selection(path, ()), "suite", tuple(row.eval_id for row in head), problem)
-    return compare.compare_suite(facts, head, base)
-
-
-def decide(
-    *suites: SuiteComparison,
-    baseline: BaselineInfo = RERUN,
-    fail_on: frozenset[str] = ON_PULL_REQUEST,
-    **policy: object,
-) -> Decision:
-    return gate.decide(Policy(fail_on, **policy), suites, baseline)  # type: ignore[arg-type]  # the keyword decides the type
-
 
 PASSED, FAILED, ERROR = (
     results.result(),
@@ -140,53 +116,47 @@ def test_decide__no_suite_touched_passes_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("worse", [(GATE_FAILED, PASSED), (FAILED, PASSED), (FAILED, FAILED)])
-def test_decide__never_is_neutral_with_a_failure(worse: tuple[TestResult, TestResult]) -> None:
+def test_decide__never_is_neutral_with_a_failure(worse: Pair) -> None:
     assert decide(suite(worse), fail_on=NEVER).conclusion == "neutral"
     assert decide(suite((PASSED, PASSED)), fail_on=NEVER).conclusion == "success"
 
 
 def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
-    known = suite((PASSED, PASSED))
     unknown = suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml")
-    assert decide(known, unknown).reasons == (
+    assert decide(suite((PASSED, PASSED)), unknown).reasons == (
         "the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",
     )
 
 
-@pytest.mark.parametrize("on_inconclusive", ["fail", "neutral", "pass"])
-def test_decide__a_problem_makes_a_pass_inconclusive_and_hides_nothing_worse(
-    on_inconclusive: Literal["fail", "neutral", "pass"],
-) -> None:
-    policy = Policy(ON_PULL_REQUEST, on_inconclusive=on_inconclusive)
-    failing, passing = suite((GATE_FAILED, PASSED)), suite((PASSED, PASSED))
-    failed = gate.decide(policy, [failing], RERUN, problems=["no space"])
-    assert (failed.outcome, failed.reasons[-1]) == (Outcome.FAILED, "no space")
-    unknown = gate.decide(policy, [passing], RERUN, problems=["no space"])
-    assert (unknown.outcome, unknown.reasons) == (Outcome.INCONCLUSIVE, ("no space",))
-
-
-def test_decide__what_could_not_start_is_invalid() -> None:
-    decision = gate.decide(Policy(ON_PULL_REQUEST), (), NO_BASE, refused=["no checkout"])
-    assert (decision.outcome, decision.reasons) == (Outcome.INVALID, ("no checkout",))
-
-
 @pytest.mark.parametrize(
-    ("policy", "exit_code", "conclusion"),
-    [("fail", 3, "failure"), ("neutral", 0, "neutral"), ("pass", 0, "success")],
+    ("policy", "asks_person", "exit_code", "conclusion"),
+    [
+        ("fail", False, 3, "failure"),
+        ("fail", True, 3, "action_required"),
+        ("neutral", True, 0, "neutral"),
+        ("pass", True, 0, "success"),
+    ],
 )
-def test_decide__inconclusive_by_policy(policy: str, exit_code: int, conclusion: str) -> None:
-    actual = decide(suite((ERROR, PASSED)), on_inconclusive=policy)
-    assert (actual.exit_code, actual.conclusion) == (exit_code, conclusion)
-    assert actual.outcome is Outcome.INCONCLUSIVE
+def test_decide__inconclusive_by_policy(
+    policy: str, asks_person: bool, exit_code: int, conclusion: str
+) -> None:
+    actual = decide(suite((ERROR, PASSED)), on_inconclusive=policy, asks_person=asks_person)
+    assert (actual.outcome, actual.exit_code, actual.conclusion) == (UNKNOWN, exit_code, conclusion)
+
+
+@pytest.mark.parametrize("policy", ["fail", "neutral", "pass"])
+def test_decide__a_problem_makes_a_pass_inconclusive_and_hides_nothing_worse(policy: str) -> None:
+    failed = decide(suite(lost_gate("a")), problems=["no space"], on_inconclusive=policy)
+    assert (failed.outcome, failed.reasons[-1]) == (FAIL, "no space")
+    unknown = decide(suite((PASSED, PASSED)), problems=["no space"], on_inconclusive=policy)
+    assert (unknown.outcome, unknown.reasons) == (UNKNOWN, ("no space",))
 
 
 def test_decide__errors_come_before_all_else() -> None:
-    diagnostic = Diagnostic(
-        Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`"
-    )
-    actual = gate.decide(
-        Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [diagnostic]
-    )
+    refused = decide(baseline=NO_BASE, refused=["no checkout"])
+    assert (refused.outcome, refused.reasons) == (Outcome.INVALID, ("no checkout",))
+    diagnostic = Diagnostic(Location(PATH, 3, 5), "unknown type 'contians'", "write `contains`")
+    actual = decide(suite((GATE_FAILED, PASSED)), invalid=[diagnostic])
     assert (actual.outcome, actual.exit_code) == (Outcome.INVALID, 2)
     assert actual.reasons == (
         "1 error in suites that the change affects",
@@ -194,31 +164,17 @@ def test_decide__errors_come_before_all_else() -> None:
     )
 
 
-def named(id: str, one: TestResult) -> TestResult:
-    return replace(one, eval_id=id)
-
-
 def test_decide__no_test_is_counted_twice() -> None:
-    held = results.result(gates=("safe",))
-    pairs = ((GATE_FAILED, held), (FAILED, PASSED), (GATE_FAILED, GATE_FAILED), (FAILED, FAILED))
-    tests = [
-        (named(f"t{at}", head), named(f"t{at}", base)) for at, (head, base) in enumerate(pairs)
-    ]
+    gate_failed = replace(GATE_FAILED, eval_id="c")
+    tests = (
+        lost_gate("a"),
+        pair("b", "fail"),
+        (gate_failed, gate_failed),
+        pair("d", "fail", "fail"),
+    )
     actual = decide(suite(*tests), fail_on=frozenset({"gates", "regressions", "failures"}))
     assert actual.reasons == (
         "2 tests regressed (1 of them failed a required gate)",
         "1 more test failed a required gate",
         "1 more test failed",
     )
-
-
-@pytest.mark.parametrize(
-    ("policy", "conclusion"),
-    [("fail", "action_required"), ("neutral", "neutral"), ("pass", "success")],
-)
-def test_decide__only_what_blocks_asks_for_a_person(
-    policy: Literal["fail", "neutral", "pass"], conclusion: str
-) -> None:
-    asking = Policy(ON_PULL_REQUEST, on_inconclusive=policy, asks_person=True)
-    decision = gate.decide(asking, [suite((ERROR, PASSED))], RERUN)
-    assert decision.conclusion == conclusion

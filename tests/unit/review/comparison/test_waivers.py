@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOTHING,
     ChangeKind,
@@ -19,19 +18,16 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
-from agentevals_action.model.result import TestResult, Verdict
-from agentevals_action.model.review import Decision, Outcome
-from agentevals_action.model.run import Policy, RunSuite, Selection
-from agentevals_action.review.comparison import compare, gate, waivers
+from agentevals_action.model.result import Verdict
+from agentevals_action.model.review import Outcome
+from agentevals_action.model.run import Selection
+from agentevals_action.review.comparison import waivers
 from tests.support import results
+from tests.support.compared import ON_PULL_REQUEST, PATH, decide, lost_gate, pair, suite
 
-PATH = "evals/EVAL.yaml"
 DAY = date(2026, 3, 1)
-RERUN = BaselineInfo("rerun", wanted=True, commit="b" * 40)
 ADA = Acceptance("ada", "agentevals:accept")
 NONE = Quarantines()
-ON_PULL_REQUEST = frozenset({"gates", "regressions"})
-EVERYTHING = frozenset({"gates", "regressions", "failures"})
 
 
 def entry(
@@ -43,35 +39,6 @@ def entry(
 def alone(*tests: str) -> Quarantines:
     """Head's file decides, as in a run of suites as they are."""
     return Quarantines((entry(*tests),))
-
-
-def suite(
-    *pairs: tuple[TestResult, TestResult | None],
-    path: str = PATH,
-    evidence: dict[str, Evidence] | None = None,
-) -> SuiteComparison:
-    head, base = [head for head, _ in pairs], [base for _, base in pairs if base]
-    facts = RunSuite(Selection(path, ()), "suite", tuple(row.eval_id for row in head))
-    return compare.compare_suite(facts, head, base, evidence or {})
-
-
-def decide(
-    *suites: SuiteComparison,
-    fail_on: frozenset[str] = ON_PULL_REQUEST,
-    min_pass_rate: float | None = None,
-) -> Decision:
-    return gate.decide(Policy(fail_on, min_pass_rate), suites, RERUN)
-
-
-def pair(
-    id: str, head: Verdict | None, base: Verdict | None = "pass", **fields: tuple[str, ...]
-) -> tuple[TestResult, TestResult]:
-    gates = fields.get("gates", ())
-    return results.result(id, head, **fields), results.result(id, base, gates=gates)  # type: ignore[arg-type]  # gates by name
-
-
-def lost_gate(id: str) -> tuple[TestResult, TestResult]:
-    return pair(id, "fail", gates=("safe",), failed=("safe",))
 
 
 def marked(comparison: SuiteComparison, quarantines: Quarantines) -> list[str]:
@@ -116,14 +83,13 @@ def test_apply__the_entry_is_the_base_s() -> None:
 
 def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
     selection = Selection("slack/EVAL.yaml", (), base_path="strict/EVAL.yaml")
-    facts = RunSuite(selection, "suite", ("a",))
-    moved = compare.compare_suite(facts, [results.result("a", "fail")], ())
+    moved = suite((results.result("a", "fail"), None), selection=selection)
     slack = entry("*", suites=("slack/**",))
     assert marked(moved, Quarantines((slack,), (slack,))) == []
     assert marked(moved, Quarantines((slack,), (entry("*", suites=("strict/**",)),))) == ["a"]
 
 
-def test_pending__what_head_has_and_base_has_not_like_that() -> None:
+def test_not_on_base__what_head_has_and_base_has_not_like_that() -> None:
     kept, longer = entry("a"), entry("b", reason="still flaky", line=7)
     assert waivers.not_on_base(Quarantines((kept, longer), (entry("a", line=9), entry("b")))) == (
         Diagnostic(
@@ -135,33 +101,31 @@ def test_pending__what_head_has_and_base_has_not_like_that() -> None:
     assert waivers.not_on_base(Quarantines((kept, longer))) == ()
 
 
-def test_accepting__is_no_matter_where_nothing_regressed() -> None:
+def test_acceptance__is_needed_only_where_something_regressed() -> None:
     assert not waivers.needs_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
     assert waivers.needs_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
 
 
-def test_accepting__a_test_that_failed_in_every_fresh_sample_without_proof() -> None:
-    unproven = Evidence(Finding.UNDECIDED, Counts(5, 5), Counts(0, 3))
-    actual = suite(pair("a", "fail"), evidence={"a": unproven})
-    assert gate.decide(Policy(ON_PULL_REQUEST), [actual], RERUN).outcome is Outcome.INCONCLUSIVE
-    assert waivers.needs_acceptance([actual])
-    accepted = waivers.apply([actual], NONE, ADA)
-    assert gate.decide(Policy(ON_PULL_REQUEST), accepted, RERUN).outcome is Outcome.PASSED
-    held = waivers.apply([actual], alone("a"))
-    assert gate.decide(Policy(ON_PULL_REQUEST), held, RERUN).outcome is Outcome.PASSED
-
-
 @pytest.mark.parametrize(
-    ("base", "head"), [(Counts(4, 5), Counts(0, 3)), (Counts(5, 5), Counts(1, 4))]
+    ("base", "head", "outcome"),
+    [
+        (Counts(5, 5), Counts(0, 3), Outcome.INCONCLUSIVE),
+        # A flaky test must not block each pull request.
+        (Counts(4, 5), Counts(0, 3), Outcome.PASSED),
+        (Counts(5, 5), Counts(1, 4), Outcome.PASSED),
+    ],
 )
-def test_undecided__does_not_block_if_a_sample_contradicts(base: Counts, head: Counts) -> None:
-    """A flaky test must not block each pull request."""
-    open_test = {"a": Evidence(Finding.UNDECIDED, base, head)}
-    actual = suite(pair("a", "fail"), evidence=open_test)
-    assert gate.decide(Policy(ON_PULL_REQUEST), [actual], RERUN).outcome is Outcome.PASSED
+def test_decide__an_undecided_test_blocks_unless_a_sample_contradicts(
+    base: Counts, head: Counts, outcome: Outcome
+) -> None:
+    actual = suite(pair("a", "fail"), evidence={"a": Evidence(Finding.UNDECIDED, base, head)})
+    assert decide(actual).outcome is outcome
+    assert waivers.needs_acceptance([actual]) == (outcome is Outcome.INCONCLUSIVE)
+    for waived in (waivers.apply([actual], NONE, ADA), waivers.apply([actual], alone("a"))):
+        assert decide(*waived).outcome is Outcome.PASSED
 
 
-def test_accepting__never_a_required_gate() -> None:
+def test_acceptance__never_of_a_required_gate() -> None:
     (actual,) = waivers.apply([suite(lost_gate("a"), pair("b", "fail"))], NONE, ADA)
     assert [test.accepted_by for test in actual.tests] == ["", "ada"]
     decision = decide(actual)
@@ -171,7 +135,7 @@ def test_accepting__never_a_required_gate() -> None:
     assert decide(actual, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
 
 
-def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
+def test_acceptance__a_gate_that_failed_on_base_too_still_blocks() -> None:
     head = results.result("a", "fail", gates=("safe",), failed=("safe",))
     base = results.result("a", "borderline", gates=("safe",), failed=("safe",))
     (actual,) = waivers.apply([suite((head, base))], NONE, ADA)
@@ -181,13 +145,8 @@ def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
 
 def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> None:
     unconfirmed = Evidence(Finding.ERROR, NOTHING, NOTHING)
-    compared = suite(
-        pair("a", None),
-        pair("b", "fail"),
-        pair("c", "fail", None),
-        pair("d", "pass"),
-        evidence={"b": unconfirmed},
-    )
+    tests = (pair("a", None), pair("b", "fail"), pair("c", "fail", None), pair("d", "pass"))
+    compared = suite(*tests, evidence={"b": unconfirmed})
     assert decide(compared).outcome is Outcome.INCONCLUSIVE
     (actual,) = waivers.apply([compared], alone("a", "b", "c"))
     decision = decide(actual)
@@ -219,7 +178,7 @@ ENTRIES = st.lists(
 ).map(tuple)
 QUARANTINES = st.builds(Quarantines, ENTRIES, st.none() | ENTRIES)
 ACCEPTANCES = st.none() | st.just(ADA)
-FAIL_ON = st.sets(st.sampled_from(sorted(EVERYTHING))).map(frozenset)
+FAIL_ON = st.sets(st.sampled_from(sorted({*ON_PULL_REQUEST, "failures"}))).map(frozenset)
 #: From fine to worst; what is waived never makes it worse.
 SEVERITY = [Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED]
 
@@ -266,7 +225,7 @@ def test_apply__marks_and_changes_nothing_else(
             sides = [quarantines.head] + (
                 [quarantines.base] if quarantines.base is not None else []
             )
-            assert all(any(test.id in one.tests for one in side) for side in sides)
+            assert all(any(test.id in each.tests for each in side) for side in sides)
 
 
 @given(SUITES, QUARANTINES, ACCEPTANCES, FAIL_ON)
