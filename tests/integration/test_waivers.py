@@ -63,7 +63,7 @@ def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) 
     done = command.run(folder, "run")
     assert done.code == 2
     assert (
-        f".agentevals.yaml:2:76: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)"
+        f".agentevals.yaml:2:5: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)"
         in done.err
     )
     assert not (folder / "agentevals-report/results.jsonl").exists()

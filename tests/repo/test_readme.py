@@ -22,7 +22,7 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
+from agentevals_action.suites.configuration_file import read_configuration, read_quarantines
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS, UNSUPPORTED
 from agentevals_action.targets import providers
@@ -226,9 +226,10 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         check_suite(tmp_path)
     else:
         (tmp_path / ".agentevals.yaml").write_text(block)
-        read = read_quarantines(tmp_path, date(2026, 1, 1))
+        configuration = read_configuration(tmp_path)
+        read = read_quarantines(configuration, date(2026, 1, 1))
         assert (read.errors, read.warnings) == ((), ())
-        assert read.head or with_configuration(settings.Settings(), tmp_path).watch
+        assert read.head or configuration.content.watch
 
 
 def workflows() -> dict[str, str]:

@@ -13,7 +13,7 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
 from agentevals_action.suites.checkout import Checkout
-from agentevals_action.suites.configuration_file import with_configuration
+from agentevals_action.suites.configuration_file import ConfigurationFile, read_configuration
 from agentevals_action.system.git import GitRepository
 
 
@@ -25,6 +25,7 @@ class LoadedSuites:
     folder: Path
     repository: GitRepository | None
     environ: Mapping[str, str]
+    configuration: ConfigurationFile
     settings: Settings
     checkout: Checkout
     suites: tuple[Suite | BrokenSuite, ...]
@@ -51,10 +52,11 @@ async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = 
         repository = await GitRepository.open(Path.cwd(), environ=environ)
     folder = repository.root if repository else Path.cwd().resolve()
     given = Settings.from_environ(as_environment(inputs))
-    settings = await asyncio.to_thread(with_configuration, given, folder)
+    configuration = await asyncio.to_thread(read_configuration, folder)
+    settings = configuration.complete(given)
     checkout = await Checkout.at(folder, settings, repository)
     names = await asyncio.to_thread(checkouts.suite_paths, checkout, settings, paths)
     suites = await asyncio.to_thread(checkouts.load_all, checkout, settings, names, folder, environ)
     if not suites:
         raise checkouts.no_suite(settings)
-    return LoadedSuites(folder, repository, environ, settings, checkout, suites)
+    return LoadedSuites(folder, repository, environ, configuration, settings, checkout, suites)

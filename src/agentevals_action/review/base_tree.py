@@ -15,7 +15,7 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suite_paths
-from agentevals_action.suites.configuration_file import with_configuration
+from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, ChildUser
@@ -177,7 +177,7 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> 
     if root is None:
         return base
     with suppress(InvalidInput):  # head's corrects it
-        settings = await asyncio.to_thread(with_configuration, inputs, root)
+        settings = (await asyncio.to_thread(read_configuration, root)).complete(inputs)
     repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
         return replace(base, tracked=(await repository.listing()).tracked)

@@ -45,7 +45,11 @@ from agentevals_action.suites.checkout import (
     require_valid,
     suite_paths,
 )
-from agentevals_action.suites.configuration_file import read_quarantines, with_configuration
+from agentevals_action.suites.configuration_file import (
+    ConfigurationFile,
+    read_configuration,
+    read_quarantines,
+)
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.permissions import Permissions
@@ -81,7 +85,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     started = datetime.now(UTC)
     given, job, run = request.settings, request.job, request.run
     root = request.repository.root if request.repository else request.workspace.folder
-    settings = await asyncio.to_thread(with_configuration, given, root)
+    configuration = await asyncio.to_thread(read_configuration, root)
+    settings = configuration.complete(given)
     workspace = replace(request.workspace, settings=settings)
     request = replace(request, workspace=workspace)
     is_commit = job.event != "local"
@@ -105,7 +110,10 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
-            yield await _read_inputs(request, variables, checkout, suites, commit, base, started)
+            quarantines = await _read_quarantines(request, configuration, base)
+            yield await _read_inputs(
+                request, variables, checkout, suites, commit, base, quarantines, started
+            )
 
 
 async def _read_inputs(
@@ -115,6 +123,7 @@ async def _read_inputs(
     suites: Suites,
     commit: str,
     base: Base,
+    quarantines: Quarantines,
     started: datetime,
 ) -> ReviewInputs:
     """Reads what decides, in the order that the attacks below require; `commit` is that of head.
@@ -135,7 +144,6 @@ async def _read_inputs(
     if job.pull is not None:
         permissions = read_permissions(base, settings, request.workspace.environ)
     plan = await asyncio.to_thread(find_plan, selected, suites, base, request, variables)
-    quarantines = await _read_quarantines(request, checkout, base)
     if run:
         plan = select_tests(run, plan, quarantines)
     part = part_of_shard(plan, settings.shard) if settings.shard else plan
@@ -226,7 +234,9 @@ async def _find_change(
     )
 
 
-async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Base) -> Quarantines:
+async def _read_quarantines(
+    request: ReviewRequest, configuration: ConfigurationFile, base: Base
+) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
     quarantine of head is in effect.
 
@@ -237,7 +247,7 @@ async def _read_quarantines(request: ReviewRequest, checkout: Checkout, base: Ba
     if request.repository and base.sha:
         content = await request.repository.show(base.sha, FILE) or b""
     today = datetime.now(UTC).date()
-    return await asyncio.to_thread(read_quarantines, checkout.root, today, content, by_base=by_base)
+    return read_quarantines(configuration, today, content, by_base=by_base)
 
 
 def _find_edits(plan: Plan, fingerprints: Fingerprints) -> dict[str, SuiteEdits]:

@@ -2,7 +2,7 @@
 that a review on a developer's machine has the same ones as the pull request."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
-from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Globs, Quarantine, Quarantines
 from agentevals_action.model.validation.field_errors import describe_value, shorten
 from agentevals_action.model.validation.file_model import (
@@ -85,29 +85,27 @@ class ConfigurationFile:
     """The content of the file, empty where it has an error, and its diagnostics."""
 
     content: Configuration = field(default_factory=Configuration)
-    expiry_locations: tuple[Location, ...] = ()
-    diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
-    def valid_entries(self, today: date) -> Iterator[tuple[Quarantine, Location, bool]]:
-        """The quarantines, each with the location of its last day, and whether it holds today."""
+    def complete(self, settings: Settings) -> Settings:
+        """The settings, with the inputs of the file that were not given; InvalidInput with the
+        location of each error of the file."""
+        if self.errors:
+            number = counted(len(self.errors), "error")
+            errors = list(map(str, sorted(self.errors)))
+            raise InvalidInput(f"{number} in {FILE}, nothing was run", errors=errors)
+        return settings.with_texts(self.content.inputs())
+
+    def entries(self, today: date) -> tuple[tuple[Quarantine, ...], tuple[Quarantine, ...]]:
+        """The quarantines that hold on a day (in UTC), and those that have expired."""
         entries = self.content.quarantine or ()
-        for entry, location in zip(entries, self.expiry_locations, strict=True):
-            yield entry, location, entry.expires >= today
-
-
-def with_configuration(settings: Settings, root: Path) -> Settings:
-    """The settings, with the inputs of the file in the repository at `root` that were not given;
-    InvalidInput with the location of each error of the file."""
-    file = read_configuration(root)
-    if file.diagnostics.errors:
-        number = counted(file.diagnostics.error_count, "error")
-        errors = list(map(str, sorted(file.diagnostics.errors)))
-        raise InvalidInput(f"{number} in {FILE}, nothing was run", errors=errors)
-    return settings.with_texts(file.content.inputs())
+        holds = tuple(entry for entry in entries if entry.expires >= today)
+        return holds, tuple(entry for entry in entries if entry.expires < today)
 
 
 def read_quarantines(
-    head: Path, today: date, base: bytes | None = None, *, by_base: bool = False
+    head: ConfigurationFile, today: date, base: bytes | None = None, *, by_base: bool = False
 ) -> Quarantines:
     """The quarantines of a tree, with the diagnostics of its file; `today` is the day in UTC.
 
@@ -117,70 +115,62 @@ def read_quarantines(
     Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
     decides. Entries of the base that have expired are ignored: head may be the change that fixes
     them."""
-    file, valid = read_configuration(head), []
-    diagnostics = file.diagnostics
-    for entry, location, holds in file.valid_entries(today):
-        if holds:
-            valid.append(entry)
-            continue
+    valid, expired = head.entries(today)
+    errors, warnings = list(head.errors), list(head.warnings)
+    for entry in expired:
         problem = (
             f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
             f"(owner {entry.owner}: {entry.reason})"
         )
-        diagnostics.error(location, problem, "fix the tests and remove it, or set a later day")
+        advice = "fix the tests and remove it, or set a later day"
+        errors.append(Diagnostic(entry.location, problem, advice))
     known: tuple[Quarantine, ...] | None = None
     if by_base:
-        of_base = _read_content(base or b"")
-        known = tuple(entry for entry, _, holds in of_base.valid_entries(today) if holds)
-        for error in of_base.diagnostics.errors:
+        of_base = parse_configuration(base or b"")
+        known, _ = of_base.entries(today)
+        for error in of_base.errors:
             problem, advice = f"on base, {error.problem}", "its file puts nothing in quarantine"
-            diagnostics.warn(error.location, problem, advice)
+            warnings.append(Diagnostic(error.location, problem, advice))
         if base is None and valid:
             problem = "the base's tree is missing, so nothing is in quarantine in this review"
-            diagnostics.warn(Location(FILE), problem)
-    return Quarantines(tuple(valid), known, diagnostics.errors, diagnostics.warnings)
+            warnings.append(Diagnostic(Location(FILE), problem))
+    return Quarantines(valid, known, tuple(errors), tuple(warnings))
 
 
 def read_configuration(root: Path) -> ConfigurationFile:
     """The file of the repository at `root`, empty where there is none."""
     root = root.resolve()
-    diagnostics = DiagnosticCollector()
     if os.path.lexists(root / FILE):
-        document = read_settings_file(root / FILE, root, FILE, diagnostics)
-        return _validated(document, diagnostics)
+        return _validated(lambda: read_settings_file(root / FILE, root, FILE))
     if (root / _MISNAMED).exists():
-        diagnostics.warn(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
-    return ConfigurationFile(diagnostics=diagnostics)
+        warning = Diagnostic(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
+        return ConfigurationFile(warnings=(warning,))
+    return ConfigurationFile()
 
 
-def _read_content(content: bytes) -> ConfigurationFile:
+def parse_configuration(content: bytes) -> ConfigurationFile:
+    """The file with this content."""
+    return _validated(lambda: read_yaml(content, FILE))
+
+
+def _validated(read: Callable[[], Document]) -> ConfigurationFile:
     diagnostics = DiagnosticCollector()
     try:
-        return _validated(read_yaml(content, FILE), diagnostics)
+        document = read()
     except Unreadable as error:
-        diagnostics.unreadable(error)
-        return ConfigurationFile(diagnostics=diagnostics)
-
-
-def _validated(document: Document | None, diagnostics: DiagnosticCollector) -> ConfigurationFile:
-    empty = ConfigurationFile(diagnostics=diagnostics)
-    if document is None or document.data is None:
-        return empty
+        return ConfigurationFile(errors=error.errors)
     data, positions = document.data, document.positions
+    if data is None:
+        return ConfigurationFile()
     if not isinstance(data, dict):
         problem = f"this file is {describe_value(data)}"
-        diagnostics.error(Location(FILE), problem, f"write an object with {_FIELDS}")
-        return empty
+        advice = f"write an object with {_FIELDS}"
+        return ConfigurationFile(errors=(Diagnostic(Location(FILE), problem, advice),))
     content = FileReader(Path(), Path(), positions, diagnostics).validate(Configuration, data)
     if content is None or diagnostics.errors:
-        return empty
-    written = data.get("quarantine") or []
+        return ConfigurationFile(errors=diagnostics.errors)
     located = tuple(
         replace(entry, location=positions.of(item))
-        for entry, item in zip(content.quarantine or (), written, strict=True)
+        for entry, item in zip(content.quarantine or (), data.get("quarantine") or (), strict=True)
     )
-    return ConfigurationFile(
-        content.model_copy(update={"quarantine": located}),
-        tuple(positions.value(item, "expires") for item in written),
-        diagnostics,
-    )
+    return ConfigurationFile(content.model_copy(update={"quarantine": located}))

@@ -137,19 +137,23 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
 def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
     """The `eval_patterns` of one configuration; InvalidInput if it has an error."""
     diagnostics = DiagnosticCollector()
-    document = read_settings_file(file, root, path, diagnostics)
     patterns: Sequence[str] = ()
-    if document is not None and isinstance(data := document.data, dict):
-        reader = FileReader(root, file.parent, document.positions, diagnostics)
-        if "defaults" in data:
-            location = document.positions.key(data, "defaults")
-            reader.error(location, "`defaults` is not supported", "write `execution` in the suites")
-        own = reader.without(data, *(key for key in data if key != "eval_patterns"))
-        if config := reader.validate(_Configuration, own):
-            patterns = config.eval_patterns
-    elif document is not None and document.data is not None:
-        problem = f"this file is {describe_value(document.data)}"
-        diagnostics.error(document.location, problem, "write an object with `eval_patterns`")
+    try:
+        document = read_settings_file(file, root, path)
+        data = document.data
+        if isinstance(data, dict):
+            reader = FileReader(root, file.parent, document.positions, diagnostics)
+            if "defaults" in data:
+                location = document.positions.key(data, "defaults")
+                advice = "write `execution` in the suites"
+                reader.error(location, "`defaults` is not supported", advice)
+            if config := reader.validate(_Configuration, reader.only(data, ("eval_patterns",))):
+                patterns = config.eval_patterns
+        elif data is not None:
+            problem = f"this file is {describe_value(data)}"
+            diagnostics.error(document.location, problem, "write an object with `eval_patterns`")
+    except Unreadable as error:
+        diagnostics.unreadable(error)
     if diagnostics.errors:
         problem = f"{path} cannot be used to find suites"
         raise InvalidInput(problem, "correct it", [str(error) for error in diagnostics.errors])

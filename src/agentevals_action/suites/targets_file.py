@@ -12,7 +12,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Target
 from agentevals_action.model.validation.field_errors import describe_value, did_you_mean
 from agentevals_action.model.validation.file_model import spellings_of
-from agentevals_action.suites.diagnostics import DiagnosticCollector
+from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.reading import DOCUMENTATION, FileReader, type_key, words
 from agentevals_action.suites.yaml_reader import read_settings_file
@@ -102,8 +102,10 @@ def _read_entries(
         problem = "there is no such targets file"
         diagnostics.error(Location(path), problem, "correct the input `targets`")
         return None
-    document = read_settings_file(file, root, path, diagnostics)
-    if document is None:
+    try:
+        document = read_settings_file(file, root, path)
+    except Unreadable as error:
+        diagnostics.unreadable(error)
         return None
     data, positions = document.data, document.positions
     listed = data.get("targets") if isinstance(data, dict) else data

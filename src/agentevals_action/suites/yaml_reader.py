@@ -15,7 +15,7 @@ import yaml
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.validation.field_errors import describe_value, shorten
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.positions import Document, KeyPositions, Position, Positions
 from agentevals_action.system.files.regular_files import NotRegularFile, read_regular
 
@@ -104,19 +104,12 @@ def unreadable(source: str, error: OSError) -> Unreadable:
     return Unreadable(Diagnostic(Location(source), problem, advice))
 
 
-def read_settings_file(
-    file: Path, root: Path, path: str, errors: DiagnosticCollector
-) -> Document | None:
-    """The document of the file at `path`; None if it cannot be read, with an error."""
+def read_settings_file(file: Path, root: Path, path: str) -> Document:
+    """The document of the file at `path`; Unreadable also when it lies outside the repository."""
     if not file.resolve().is_relative_to(root):
         problem, advice = "this file leaves the repository", "replace the symbolic link by the file"
-        errors.error(Location(path), problem, advice)
-        return None
-    try:
-        return read_yaml_file(file, path)
-    except Unreadable as error:
-        errors.unreadable(error)
-        return None
+        raise Unreadable(Diagnostic(Location(path), problem, advice))
+    return read_yaml_file(file, path)
 
 
 def read_yaml(data: bytes, source: str) -> Document:

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from agentevals_action.model.suite import BrokenSuite
-from agentevals_action.suites.configuration_file import read_quarantines
+from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.suites.find import find_suites
 from tests.support import suites
 
@@ -61,7 +60,7 @@ def test_quarantine__a_file_that_is_not_regular_is_an_error(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     make(tmp_path / ".agentevals.yaml")
-    (error,) = read_quarantines(tmp_path, date(2026, 3, 1)).errors
+    (error,) = read_configuration(tmp_path).errors
     assert str(error).startswith(".agentevals.yaml")
 
 

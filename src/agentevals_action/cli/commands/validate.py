@@ -31,7 +31,7 @@ _ADVICE = "correct the path, or `cwd`, where it starts (`/` is the repository's 
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
     loaded = await load_suites(inputs, paths)
-    quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
+    quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
     files = [
         _File(FILE, None, quarantine.errors, quarantine.warnings),
         *[await _check(suite, loaded) for suite in loaded.suites],
