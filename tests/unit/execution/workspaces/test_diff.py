@@ -4,7 +4,7 @@ the agent left there."""
 import asyncio
 import contextlib
 import os
-import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,27 +20,7 @@ FILES: dict[str, str | bytes] = {
     "start/.gitignore": "*.log\ncache/\n/dist\n!keep.log\n",
     "start/dist/shipped.js": "shipped\n",
 }
-
-
-def diff(tmp_path: Path, work: Callable[[Path], None], workspace: str = "  template: start") -> str:
-    root = workspaces.suite(tmp_path / "repository", workspace, FILES)
-    return asyncio.run(workspaces.changed(root, tmp_path / "scratch", work))
-
-
-def test_diff__nothing(tmp_path: Path) -> None:
-    assert diff(tmp_path, lambda folder: None) == ""
-
-
-def test_diff__new_changed_and_deleted_files(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        (folder / "app.py").write_text("one\n2\nthree\n")
-        (folder / "old.txt").unlink()
-        (folder / "made").mkdir()
-        (folder / "made" / "new file.txt").write_text("new\n")
-
-    assert (
-        diff(tmp_path, work)
-        == """\
+SHOWN = """\
 diff --git a/app.py b/app.py
 index 4cb29ea..f04eb26 100644
 --- a/app.py
@@ -65,7 +45,68 @@ index 3367afd..0000000
 @@ -1 +0,0 @@
 -old
 """
-    )
+
+
+def diff(tmp_path: Path, work: Callable[[Path], None], workspace: str = "  template: start") -> str:
+    root = workspaces.suite(tmp_path / "repository", workspace, FILES)
+    return asyncio.run(workspaces.changed(root, tmp_path / "scratch", work))
+
+
+def in_shell(script: str, **variables: str) -> Callable[[Path], None]:
+    """Runs a script in the folder."""
+
+    def work(folder: Path) -> None:
+        environment = {**workspaces.ENVIRONMENT, **variables}
+        subprocess.run(["sh", "-ec", script], cwd=folder, env=environment, check=True)
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("true", ""),
+        ("echo new > app.log; mkdir cache; echo x > cache/x", ""),
+        ("sed -i s/two/2/ app.py; rm old.txt; mkdir made; echo new > 'made/new file.txt'", SHOWN),
+    ],
+)
+def test_diff__is_the_unified_diff(tmp_path: Path, script: str, expected: str) -> None:
+    assert diff(tmp_path, in_shell(script)) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("chmod 755 app.py", ["old mode 100644\nnew mode 100755\n"]),
+        ("printf '\\0' > image", ["Binary files /dev/null and b/image differ\n"]),
+        ("ln -s app.py link", ["new file mode 120000\n"]),
+        (
+            "rm old.txt app.py; mkdir app.py old.txt; echo in > old.txt/file",
+            ["-old\n", "+in\n", "-one\n"],
+        ),
+        ("rm -r data; echo data > data", ["-a,b\n", "+data\n"]),
+        ("rm -r $PWD", ["-one\n", "-old\n", "-a,b\n", "-shipped\n", "-*.log\n"]),
+        # An agent's own rules hide nothing.
+        ("echo '*' > .gitignore; echo hidden > hidden.py", ["+hidden\n"]),
+        ("mkdir sub; echo '*' > sub/.gitignore; echo hidden > sub/x.py", ["+hidden\n"]),
+        ("echo '* -diff binary filter=x' > .gitattributes; echo 2 > app.py", ["-one\n", "+2\n"]),
+        # No link is followed, and what was there before is never ignored.
+        ("ln -s $SECRETS/key link; ln -s $SECRETS folder", ["+++ b/link\n", "+++ b/folder\n"]),
+        ("rm -r data; ln -s $SECRETS data", ["-a,b\n", "+++ b/data\n"]),
+        ("rm -r $PWD; ln -s $SECRETS $PWD", ["-one\n"]),
+        ("echo x | tee dist/made.js dist/shipped.js keep.log", ["-shipped\n", "+++ b/keep.log\n"]),
+    ],
+)
+def test_diff__shows_what_changed(tmp_path: Path, script: str, expected: list[str]) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key").write_text("hunter2\n")
+
+    text = diff(tmp_path, in_shell(script, SECRETS=str(tmp_path / "secrets")))
+
+    assert [part for part in expected if part not in text] == []
+    assert "hunter2" not in text
+    assert "dist/made.js" not in text
+    assert (tmp_path / "secrets" / "key").exists()
 
 
 def test_diff__same_size_and_time(tmp_path: Path) -> None:
@@ -85,77 +126,7 @@ def test_diff__same_size_and_time(tmp_path: Path) -> None:
     assert "-old\n+OLD\n" in found
 
 
-def test_diff__modes_links_and_binary_files(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        (folder / "app.py").chmod(0o755)
-        (folder / "picture.png").write_bytes(b"\x89PNG\0\0")
-        (folder / "link").symlink_to("app.py")
-
-    text = diff(tmp_path, work)
-    assert "old mode 100644\nnew mode 100755\n" in text
-    assert "Binary files /dev/null and b/picture.png differ\n" in text
-    assert "new file mode 120000\n" in text
-
-
-def test_diff__a_link_out_is_never_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("hunter2\n")
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "key").write_text("hunter2\n")
-
-    def work(folder: Path) -> None:
-        (folder / "file").symlink_to(tmp_path / "secret")
-        (folder / "folder").symlink_to(tmp_path / "secrets")
-        (folder / "old.txt").unlink()
-        (folder / "old.txt").symlink_to(tmp_path / "secret")
-        shutil.rmtree(folder / "data")
-        (folder / "data").symlink_to(tmp_path / "secrets")
-
-    text = diff(tmp_path, work)
-    assert "hunter2" not in text
-    assert f"+{tmp_path}/secrets\n" in text
-
-
-def test_diff__ignored_is_left_out_but_not_what_was_there(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        for name in ("run.log", "cache/x", "dist/made.js", "sub/cache/y", "keep.log"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text("x\n")
-        (folder / "dist" / "shipped.js").write_text("changed\n")
-
-    names = [line for line in diff(tmp_path, work).splitlines() if line.startswith("+++")]
-    assert names == ["+++ b/dist/shipped.js", "+++ b/keep.log"]
-
-
-def test_diff__an_agents_own_rules_hide_nothing(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        (folder / ".gitignore").write_text("*\n")
-        (folder / ".gitattributes").write_text("* -diff binary filter=evil\n")
-        (folder / "hidden.py").write_text("hidden\n")
-        (folder / "sub").mkdir()
-        (folder / "sub" / ".gitignore").write_text("*\n")
-        (folder / "sub" / "too.py").write_text("too\n")
-
-    text = diff(tmp_path, work)
-    assert "+hidden\n" in text
-    assert "+too\n" in text
-
-
-def test_diff__files_become_folders_and_folders_files(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        (folder / "old.txt").unlink()
-        (folder / "old.txt").mkdir()
-        (folder / "old.txt" / "inside").write_text("inside\n")
-        (folder / "app.py").unlink()
-        (folder / "app.py").mkdir()
-        shutil.rmtree(folder / "data")
-        (folder / "data").write_text("data\n")
-
-    text = diff(tmp_path, work)
-    for expected in ("-old\n", "+inside\n", "-one\n", "-a,b\n", "+data\n"):
-        assert expected in text
-
-
-def test_diff__what_no_diff_can_show_is_counted(tmp_path: Path) -> None:
+def test_diff__what_it_cannot_show_is_counted(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         os.mkfifo(folder / "pipe")
         with (folder / "large").open("wb") as large:
@@ -166,7 +137,7 @@ def test_diff__what_no_diff_can_show_is_counted(tmp_path: Path) -> None:
         (folder / "app.py").chmod(0)
         (folder / "data").chmod(0)
         Path(os.fsdecode(os.fsencode(folder) + b"/\xff\n")).write_text("x")
-        with contextlib.chdir(folder):
+        with contextlib.chdir(folder):  # a path that is too long for the operating system
             for _ in range(25):
                 Path("deeper" * 40).mkdir()
                 os.chdir("deeper" * 40)
@@ -179,18 +150,7 @@ def test_diff__what_no_diff_can_show_is_counted(tmp_path: Path) -> None:
 
 
 def test_diff__names_that_mean_something_to_git(tmp_path: Path) -> None:
-    names = (
-        "-x",
-        ":(exclude)y",
-        "git~1",
-        'quo"te',
-        "new\nline",
-        "tab\t",
-        " space ",
-        "back\\slash",
-        "ü",
-        "*",
-    )
+    names = ("-x", ":(exclude)y", "git~1", 'quo"te', "new\nline", "tab\t", " x ", "b\\s", "ü", "*")
 
     def work(folder: Path) -> None:
         for name in names:
@@ -198,22 +158,6 @@ def test_diff__names_that_mean_something_to_git(tmp_path: Path) -> None:
             (folder / name / "f").write_text("x\n")
 
     assert diff(tmp_path, work).count("new file mode") == len(names)
-
-
-def test_diff__the_folder_is_gone(tmp_path: Path) -> None:
-    assert diff(tmp_path, shutil.rmtree).count("deleted file mode") == 5
-
-
-def test_diff__the_folder_is_a_link_somewhere_else(tmp_path: Path) -> None:
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "key").write_text("hunter2\n")
-
-    def work(folder: Path) -> None:
-        shutil.rmtree(folder)
-        folder.symlink_to(tmp_path / "secrets")
-
-    assert "hunter2" not in diff(tmp_path, work)
-    assert (tmp_path / "secrets" / "key").exists()
 
 
 def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
@@ -228,49 +172,30 @@ def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
     )
 
 
-REPOSITORY = "  template: start\n  repos: [{path: app, repo: ./origin}]"
-
-
-def with_repository(tmp_path: Path, work: Callable[[Path], None]) -> str:
-    root = workspaces.suite(tmp_path / "repository", REPOSITORY, FILES)
-    repositories.Repository.create(root / "origin", {"main.c": "int a;\n", ".gitignore": "*.o\n"})
-    return asyncio.run(workspaces.changed(root, tmp_path / "scratch", work))
-
-
-def test_diff__repositories_inside_with_their_path(tmp_path: Path) -> None:
-    def work(folder: Path) -> None:
-        (folder / "app" / "main.c").write_text("int b;\n")
-        (folder / "app" / "main.o").write_text("o\n")
-        (folder / "old.txt").write_text("new\n")
-
-    text = with_repository(tmp_path, work)
-    assert "--- a/app/main.c\n+++ b/app/main.c\n" in text
-    assert "+++ b/old.txt\n" in text
-    assert "main.o" not in text
-
-
 @pytest.mark.parametrize(
-    "how", ["committed", "without git", "broken git", "hooks", "a new repository"]
+    "script",
+    [
+        "echo 'o' > app/main.o",
+        "git -C app -c user.name=a -c user.email=a@b commit --quiet --all --message mine",
+        "rm -r app/.git",
+        "rm -r app/.git; echo 'gitdir: /etc' > app/.git",
+        "git -C app config core.fsmonitor 'touch $MARK'; git -C app config core.worktree /etc",
+        "git init --quiet data; rm -r data/.git/objects",
+    ],
 )
-def test_diff__whatever_is_done_to_git(tmp_path: Path, how: str) -> None:
-    def work(folder: Path) -> None:
-        app = folder / "app"
-        (app / "main.c").write_text("int b;\n")
-        inside = repositories.Repository(app)
-        if how == "committed":
-            inside.commit("mine")
-        elif how == "without git":
-            shutil.rmtree(app / ".git")
-        elif how == "broken git":
-            shutil.rmtree(app / ".git")
-            (app / ".git").write_text("gitdir: /etc\n")
-        elif how == "hooks":
-            inside.git("config", "core.fsmonitor", f"touch {tmp_path}/ran")
-            inside.git("config", "core.worktree", "/etc")
-        else:
-            repositories.Repository.create(folder / "data", {"table.csv": "b\n"})
+def test_diff__repositories_inside_with_their_path(tmp_path: Path, script: str) -> None:
+    root = workspaces.suite(
+        tmp_path / "repository",
+        "  template: start\n  repos: [{path: app, repo: ./origin}]",
+        FILES,
+    )
+    repositories.Repository.create(root / "origin", {"main.c": "int a;\n", ".gitignore": "*.o\n"})
+    script = f"echo 'int b;' > app/main.c; echo b > data/table.csv; {script}"
+    work = in_shell(script, MARK=str(tmp_path / "ran"))
 
-    text = with_repository(tmp_path, work)
-    assert "-int a;\n+int b;\n" in text
-    assert ("-a,b\n+b\n" in text) is (how == "a new repository")
+    text = asyncio.run(workspaces.changed(root, tmp_path / "scratch", work))
+
+    assert "--- a/app/main.c\n+++ b/app/main.c\n@@ -1 +1 @@\n-int a;\n+int b;\n" in text
+    assert "+++ b/data/table.csv\n@@ -1 +1 @@\n-a,b\n+b\n" in text
+    assert text.count("+++") == 2
     assert not (tmp_path / "ran").exists()

@@ -51,42 +51,26 @@ def content(session: WorkspaceSession, name: str = "a.txt") -> str:
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("commit", "expected"),
     [
         ("", "3\n"),
         (", commit: main", "3\n"),
         (", commit: topic", "topic\n"),
         (", base_commit: first", "1\n"),
         (", commit: topic~2", "2\n"),
+        (", commit: {lost}", "lost\n"),
+        (", commit: refs/pull/1/head", "lost\n"),
     ],
 )
-def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str) -> None:
-    origin(tmp_path / "repository" / "origin")
-    (session,) = entered(tmp_path, f"repo: ./origin{fields}")
-    assert content(session) == expected
-
-
-@pytest.mark.parametrize(("fields", "expected"), [("", "3\n"), (", commit: topic~2", "2\n")])
-def test_commit__that_is_named_of_a_url(tmp_path: Path, fields: str, expected: str) -> None:
-    with git_http.served(origin(tmp_path / "elsewhere")) as url:
-        (session,) = entered(tmp_path, f"repo: '{url}'{fields}")
-    assert content(session) == expected
-
-
-def test_commit__by_its_hash_on_no_branch(tmp_path: Path) -> None:
+def test_commit__is_checked_out(tmp_path: Path, commit: str, expected: str) -> None:
     made = origin(tmp_path / "repository" / "origin")
     lost = made.commit("lost", {"a.txt": "lost\n"})
+    made.git("update-ref", "refs/pull/1/head", lost)
     made.git("reset", "--quiet", "--hard", "HEAD^")
-    (session,) = entered(tmp_path, f"repo: ./origin, commit: {lost}")
-    assert content(session) == "lost\n"
-
-
-def test_commit__a_reference_of_another_kind(tmp_path: Path) -> None:
-    made = origin(tmp_path / "repository" / "origin")
-    made.git("update-ref", "refs/pull/1/head", made.git("rev-parse", "topic"))
-    made.git("branch", "--quiet", "-D", "topic")
-    (session,) = entered(tmp_path, "repo: ./origin, commit: refs/pull/1/head")
-    assert content(session) == "topic\n"
+    if "{lost}" in commit:  # no reference leads to it
+        made.git("update-ref", "-d", "refs/pull/1/head")
+    (session,) = entered(tmp_path, f"repo: ./origin{commit.format(lost=lost)}")
+    assert content(session) == expected
 
 
 def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
@@ -138,12 +122,11 @@ def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
 
 def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
     with git_http.served(origin(tmp_path / "elsewhere")) as url:
-        first, second, third = entered(
-            tmp_path, f"repo: '{url}', commit: topic", count=3, isolation="per_test"
-        )
-    assert len({first.path, second.path, third.path}) == 3
-    assert {content(session) for session in (first, second, third)} == {"topic\n"}
-    assert len(list(first.path.parent.parent.glob("repositories/*"))) == 1
+        fields = f"repo: '{url}', commit: topic~2"
+        sessions = entered(tmp_path, fields, count=3, isolation="per_test")
+    assert len({session.path for session in sessions}) == 3
+    assert {content(session) for session in sessions} == {"2\n"}
+    assert len(list(sessions[0].path.parent.parent.glob("repositories/*"))) == 1
 
 
 @pytest.mark.parametrize(
