@@ -1,7 +1,8 @@
 """What a result depends on: each change moves the digest that it belongs to, and no other."""
 
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -49,44 +50,75 @@ targets:
   - {name: judge, provider: mock, responses: [{pattern: a, response: b}]}
 """,
 }
-WATCH = [read_rule("agent/**")]
+WATCH = ("agent/**", "**/AGENTS.md")
+PATH = "evals/EVAL.yaml"
+
+
+Changes = Mapping[str, str | None]
+#: A suite with a workspace.
+WORKSPACE: dict[str, str] = {
+    ".agentv/targets.yaml": suites.TARGETS,
+    "evals/EVAL.yaml": """\
+name: suite
+workspace:
+  template: start
+  repos: [{path: app, repo: ./app.git, commit: v1}]
+  hooks:
+    before_all: {command: [sh, setup.sh]}
+    before_each: {command: [sh, each.sh]}
+    after_each: {command: [sh, tidy.sh], reset: fast}
+    after_all: {command: [sh, down.sh]}
+tests:
+  - {id: a, input: q, assert: [{type: contains, value: x}]}
+""",
+    "evals/start/app.py": "1\n",
+    "evals/start/AGENTS.md": "Be brief.\n",
+    "evals/app.git/HEAD": "ref: refs/heads/main\n",
+    "evals/app.git/objects/x": "x",
+    **dict.fromkeys((f"evals/{name}.sh" for name in ("setup", "each", "tidy", "down")), "true\n"),
+}
+
+
+def changed(root: Path, changes: Changes, files: Mapping[str, str], path: str = PATH) -> Suite:
+    """The suite after writing the files with these changes (None leaves one out)."""
+    shutil.rmtree(root, ignore_errors=True)
+    written = {name: text for name, text in {**files, **changes}.items() if text is not None}
+    return suites.load_valid(suites.write(root, written), path)
 
 
 def fingerprint(
     root: Path,
-    changes: Mapping[str, str | None] | None = None,
-    path: str = "evals/EVAL.yaml",
-    watched: bool = True,
+    changes: Changes | None = None,
+    path: str = PATH,
+    *,
+    watch: Sequence[str] = WATCH,
+    files: Mapping[str, str] = FILES,
 ) -> Fingerprint:
-    """Of the one test, after writing the files with these changes (None leaves one out)."""
-    files = {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None}
-    shutil.rmtree(root, ignore_errors=True)
-    suite = suites.load_valid(suites.write(root, files), path)
+    """Of the one test, with these changes of the files."""
+    suite = changed(root, changes or {}, files, path)
     (test,) = suite.tests
-    return Fingerprints(WATCH if watched else []).of(suite, test)
+    return Fingerprints(list(map(read_rule, watch))).of(suite, test)
 
 
-def moved(root: Path, changes: Mapping[str, str | None], path: str = "evals/EVAL.yaml") -> set[str]:
+def moved(
+    root: Path, changes: Changes, path: str = PATH, files: Mapping[str, str] = FILES
+) -> set[str]:
     """The parts whose digest the changes moved."""
-    before, after = fingerprint(root), fingerprint(root, changes, path)
-    return {
-        part
-        for part in ("question", "grading", "agent")
-        if getattr(before, part) != getattr(after, part)
-    }
+    before, after = fingerprint(root, files=files), fingerprint(root, changes, path, files=files)
+    parts = ("question", "grading", "agent")
+    return {part for part in parts if getattr(before, part) != getattr(after, part)}
 
 
-def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> dict[str, str | None]:
-    assert FILES[path].count(old) == 1
-    return {path: FILES[path].replace(old, new)}
+def edited(
+    old: str, new: str, path: str = PATH, files: Mapping[str, str] = FILES
+) -> dict[str, str | None]:
+    assert files[path].count(old) == 1
+    return {path: files[path].replace(old, new)}
 
 
 def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
-    one, other = (
-        fingerprint(tmp_path / "one"),
-        fingerprint(tmp_path / "a much longer name" / "other"),
-    )
-    assert one == other
+    one = fingerprint(tmp_path / "one")
+    assert one == fingerprint(tmp_path / "a much longer name" / "other")
     assert len({one.question, one.grading, one.agent}) == 3
 
 
@@ -128,9 +160,7 @@ def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
         (edited("response: b", "response: c", ".agentv/targets.yaml"), "grading"),
     ],
 )
-def test_of__a_change_moves_its_own_part(
-    tmp_path: Path, change: Mapping[str, str | None], part: str
-) -> None:
+def test_of__a_change_moves_its_own_part(tmp_path: Path, change: Changes, part: str) -> None:
     assert moved(tmp_path / "r", change) == set(part.split())
 
 
@@ -154,10 +184,43 @@ def test_of__a_change_moves_its_own_part(
         {"evals/beside.txt": "not named"},
     ],
 )
-def test_of__what_does_not_matter_moves_nothing(
-    tmp_path: Path, change: Mapping[str, str | None]
-) -> None:
+def test_of__what_does_not_matter_moves_nothing(tmp_path: Path, change: Changes) -> None:
     assert moved(tmp_path / "r", change) == set()
+
+
+def of_workspace(old: str, new: str) -> dict[str, str | None]:
+    return edited(old, new, files=WORKSPACE)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"evals/start/app.py": "2\n"}, "question"),
+        ({"evals/start/more.py": ""}, "question"),
+        ({"evals/start/app.py": None, "evals/start/main.py": "1\n"}, "question"),
+        ({"evals/app.git/HEAD": "ref: refs/heads/topic\n"}, "question"),
+        ({"evals/setup.sh": "false\n"}, "question"),
+        ({"evals/each.sh": "false\n"}, "question"),
+        (of_workspace("commit: v1", "commit: v2"), "question"),
+        (of_workspace("path: app,", "path: other,"), "question"),
+        (of_workspace("[sh, setup.sh]", "[bash, setup.sh]"), "question"),
+        (of_workspace("reset: fast", "reset: strict"), "question"),
+        (of_workspace("template: start", "template: start\n  isolation: per_test"), "question"),
+        ({"evals/start/AGENTS.md": "Be long.\n"}, "agent"),
+        ({"evals/tidy.sh": "false\n"}, ""),
+        ({"evals/down.sh": "false\n"}, ""),
+        (of_workspace("[sh, down.sh]", "[sh, down.sh, x]"), ""),
+    ],
+)
+def test_of__a_change_of_a_workspace(tmp_path: Path, change: Changes, part: str) -> None:
+    assert moved(tmp_path / "r", change, files=WORKSPACE) == set(part.split())
+
+
+def test_of__an_empty_workspace_is_another_question(tmp_path: Path) -> None:
+    start = WORKSPACE[PATH].partition("workspace:\n")[2].partition("tests:")[0]
+    none = fingerprint(tmp_path, of_workspace(f"workspace:\n{start}", ""), files=WORKSPACE)
+    empty = of_workspace(f"workspace:\n{start}", "workspace: {}\n")
+    assert none.question != fingerprint(tmp_path, empty, files=WORKSPACE).question
 
 
 def test_of__moved_files_with_the_same_content_are_the_same(tmp_path: Path) -> None:
@@ -182,36 +245,33 @@ def test_of__moved_files_with_the_same_content_are_the_same(tmp_path: Path) -> N
     assert moved(tmp_path / "r", change) == set()
 
 
-def test_of__a_renamed_suite_folder_is_the_same(tmp_path: Path) -> None:
-    change: dict[str, str | None] = {name: None for name in FILES if name.startswith("evals/")}
-    change |= {
-        name.replace("evals/", "tests/"): text
-        for name, text in FILES.items()
-        if name.startswith("evals/")
-    }
-    assert moved(tmp_path / "r", change, "tests/EVAL.yaml") == set()
+@pytest.mark.parametrize("files", [FILES, WORKSPACE], ids=["messages", "workspace"])
+def test_of__a_renamed_suite_folder_is_the_same(tmp_path: Path, files: Mapping[str, str]) -> None:
+    own = [name for name in files if name.startswith("evals/")]
+    change: dict[str, str | None] = dict.fromkeys(own)
+    change |= {name.replace("evals/", "tests/agent/"): files[name] for name in own}
+    if files is FILES:
+        suite = "tests/agent/EVAL.yaml"
+        change[suite] = files[PATH].replace("../agent/", "../../agent/")
+    assert moved(tmp_path / "r", change, "tests/agent/EVAL.yaml", files) == set()
 
 
 def test_of__a_renamed_target_is_the_same_and_another_is_not(tmp_path: Path) -> None:
-    renamed = (
-        FILES[".agentv/targets.yaml"]
-        .replace("judge_target: judge", "judge_target: grader")
-        .replace("name: judge,", "name: grader,")
-    )
-    assert moved(tmp_path / "r", {".agentv/targets.yaml": renamed}) == {
-        "agent"
-    }  # its definition names another judge, which is the same
-    assert moved(
-        tmp_path / "r", edited("name: support\n", "name: support\nexecution: {target: other}\n")
-    ) == {"agent"}
+    targets = FILES[".agentv/targets.yaml"]
+    renamed = targets.replace("judge_target: judge", "judge_target: grader")
+    change = {".agentv/targets.yaml": renamed.replace("name: judge,", "name: grader,")}
+    # The definition of the agent names another judge, which is the same.
+    assert moved(tmp_path / "r", change) == {"agent"}
+    other = edited("name: support\n", "name: support\nexecution: {target: other}\n")
+    assert moved(tmp_path / "r", other) == {"agent"}
 
 
 def test_of__a_target_that_extends_another_follows_it(tmp_path: Path) -> None:
-    extending = FILES[".agentv/targets.yaml"] + "  - {name: strict, extends: judge}\n"
-    extending = extending.replace("judge_target: judge", "judge_target: strict")
-    before = fingerprint(tmp_path / "r", {".agentv/targets.yaml": extending})
-    after = fingerprint(
-        tmp_path / "r", {".agentv/targets.yaml": extending.replace("response: b", "response: c")}
+    targets = FILES[".agentv/targets.yaml"] + "  - {name: strict, extends: judge}\n"
+    targets = targets.replace("judge_target: judge", "judge_target: strict")
+    changed = targets.replace("response: b", "response: c")
+    before, after = (
+        fingerprint(tmp_path / "r", {".agentv/targets.yaml": text}) for text in (targets, changed)
     )
     assert before.grading != after.grading
 
@@ -222,30 +282,23 @@ def test_of__variables_stay_unresolved(tmp_path: Path) -> None:
 
 
 def test_of__without_watch_the_agents_prompt_is_part_of_the_question(tmp_path: Path) -> None:
-    before = fingerprint(tmp_path / "r", watched=False)
-    after = fingerprint(tmp_path / "r", {"agent/prompt.md": "You are rude."}, watched=False)
+    before = fingerprint(tmp_path / "r", watch=())
+    after = fingerprint(tmp_path / "r", {"agent/prompt.md": "You are rude."}, watch=())
     assert before.question != after.question
     assert before.agent == after.agent
 
 
 def test_of__a_judge_that_is_watched_still_grades(tmp_path: Path) -> None:
-    rules = Fingerprints([read_rule("evals/judges/**")])
-    found = []
-    for text in (JUDGE, JUDGE + "#\n"):
-        suite = suites.load_valid(
-            suites.write(tmp_path, FILES | {"evals/judges/check.py": text}), "evals/EVAL.yaml"
-        )
-        found += [
-            Fingerprints([read_rule("evals/judges/**")]).of(suite, test) for test in suite.tests
-        ]
-    assert found[0].grading != found[1].grading
-    assert found[0].agent != found[1].agent
-    assert found[0].question == found[1].question
-    assert [rules.of(suite, test) for test in suite.tests] == found[1:]
+    watch = ("evals/judges/**",)
+    before = fingerprint(tmp_path, watch=watch)
+    after = fingerprint(tmp_path, {"evals/judges/check.py": JUDGE + "#\n"}, watch=watch)
+    assert before.grading != after.grading
+    assert before.agent != after.agent
+    assert before.question == after.question
 
 
 def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) -> None:
-    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+    suite = changed(tmp_path, {}, FILES)
     (test,) = suite.tests
     blobs = {"agent/lib/tools.py": "1" * 40, "agent/prompt.md": "2" * 40, "docs.md": "3" * 40}
 
@@ -267,26 +320,30 @@ def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) ->
 
 
 def test_of__what_a_judge_imports_grades(tmp_path: Path) -> None:
-    judge = {"evals/judges/check.py": "import helper\n"}
+    def grading(text: str, *watch: str) -> str:
+        changes = {"evals/judges/check.py": "import helper\n", "evals/helper.py": text}
+        return fingerprint(tmp_path, changes, watch=watch).grading
 
-    def of(text: str, *rules: str) -> Fingerprint:
-        files = {**FILES, **judge, "evals/helper.py": text}
-        suite = suites.load_valid(suites.write(tmp_path, files), "evals/EVAL.yaml")
-        (test,) = suite.tests
-        return Fingerprints([read_rule(rule) for rule in rules]).of(suite, test)
-
-    assert of("A = 1\n").grading != of("A = 2\n").grading
-    assert of("A = 1\n", "evals/helper.py").grading == of("A = 2\n", "evals/helper.py").grading
+    assert grading("A = 1\n") != grading("A = 2\n")
+    assert grading("A = 1\n", "evals/helper.py") == grading("A = 2\n", "evals/helper.py")
 
 
-def test_question_files__those_whose_change_makes_another_question(tmp_path: Path) -> None:
-    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+@pytest.mark.parametrize(
+    ("files", "watch", "expected"),
+    [
+        (FILES, WATCH, "terms.txt"),
+        (FILES, (), "terms.txt ../agent/prompt.md"),
+        (WORKSPACE, WATCH, "app.git/HEAD app.git/objects/x each.sh setup.sh start/app.py"),
+    ],
+)
+def test_question_files__those_whose_change_makes_another_question(
+    tmp_path: Path, files: Mapping[str, str], watch: Sequence[str], expected: str
+) -> None:
+    suite = changed(tmp_path, {}, files)
     (test,) = suite.tests
-    assert Fingerprints(WATCH).describe(suite).question_files(test) == ("evals/terms.txt",)
-    assert Fingerprints().describe(suite).question_files(test) == (
-        "evals/terms.txt",
-        "agent/prompt.md",
-    )
+    described = Fingerprints(list(map(read_rule, watch))).describe(suite)
+    found = [os.path.relpath(path, "evals") for path in described.question_files(test)]
+    assert found == expected.split()
 
 
 @pytest.mark.slow
@@ -317,15 +374,16 @@ def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> 
     assert len({print.question for print in found}) == 1000
 
 
-def test_of__the_judge_that_a_code_judge_may_ask_is_part_of_its_grading(tmp_path: Path) -> None:
-    found = []
-    for target in ("true", "false"):
-        for reply in ("b", "c"):
-            text = f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: code_judge, script: [x], target: {target}}}]}}]\n"
-            targets = FILES[".agentv/targets.yaml"].replace("response: b", f"response: {reply}")
-            suite = suites.load_valid(
-                suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": targets})
-            )
-            found += [Fingerprints().of(suite, test).grading for test in suite.tests]
-    assert found[0] != found[1]
-    assert found[2] == found[3]
+@pytest.mark.parametrize(("target", "grades"), [("true", True), ("false", False)])
+def test_of__the_judge_that_a_code_judge_may_ask(tmp_path: Path, target: str, grades: bool) -> None:
+    files = {
+        "EVAL.yaml": "name: suite\ntests: [{id: a, input: q, "
+        f"assert: [{{type: code_judge, script: [x], target: {target}}}]}}]\n",
+        ".agentv/targets.yaml": FILES[".agentv/targets.yaml"],
+    }
+    answers_otherwise = edited("response: b", "response: c", ".agentv/targets.yaml")
+    before, after = (
+        fingerprint(tmp_path, change, "EVAL.yaml", files=files)
+        for change in ({}, answers_otherwise)
+    )
+    assert (before.grading != after.grading) is grades
