@@ -182,56 +182,25 @@ def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
         outside.files(Folder(tmp_path, tmp_path))
 
 
-@pytest.mark.slow
 def test_run__is_graded_anew_at_no_cost_with_the_figures_of_then(tmp_path: Path) -> None:
-    agents = """\
-- {name: live, provider: cli, command: [cat, reply.json], judge_target: live}
-- {name: stored, provider: replay, path: /recorded.jsonl}
-"""
-    suite = """\
-name: suite
-tests:
-  - id: greets
-    input: hello
-    assert:
-      - {type: contains, value: hello, required: true}
-      - {type: cost, budget: 0.1}
-"""
-    reply = {
-        "output": "hello",
-        "cost_usd": 0.25,
-        "token_usage": {"input": 3, "output": 4},
-        "duration_ms": 77,
-    }
-    suites.write(
-        tmp_path,
-        {
-            ".agentv/targets.yaml": agents,
-            "evals/EVAL.yaml": suite,
-            "evals/reply.json": json.dumps(reply),
-        },
-    )
+    reply = {"output": "hello", "cost_usd": 0.25, "token_usage": {"input": 3, "output": 4}}
+    targets = [
+        {"name": "live", "provider": "cli", "command": ["cat", "reply.json"]},
+        {"name": "stored", "provider": "replay", "path": "recorded.jsonl"},
+    ]
+    budget = {"type": "cost", "budget": 0.1}
+    suite = {"name": "suite", "tests": [{"id": "greets", "input": "hello"}], "assert": [budget]}
+    files = {".agentv/targets.yaml": json.dumps(targets), "reply.json": json.dumps(reply)}
+    suites.write(tmp_path, {**files, "EVAL.yaml": json.dumps(suite)})
     assert command.run(tmp_path, "run", "--target", "live", "--output", "recorded.jsonl").code == 1
-    (tmp_path / "evals/reply.json").unlink()
-    text = suite.replace("budget: 0.1", "budget: 0.3")
-    suites.write(tmp_path, {"evals/EVAL.yaml": text})
-
-    done = command.run(
-        tmp_path, "run", "--target", "stored", "--output", "again.jsonl", "--max-cost-usd", "0.01"
-    )
-
+    budget["budget"] = 0.3
+    suites.write(tmp_path, {"reply.json": "", "EVAL.yaml": json.dumps(suite)})
+    options = ("--target", "stored", "--output", "again.jsonl", "--max-cost-usd", "0.01")
+    done = command.run(tmp_path, "run", *options)
     assert done.code == 0, done.err
     stored = json.loads((tmp_path / "again.jsonl").read_text())
-    assert (stored["verdict"], stored["spent"]["costUsd"], stored["spent"]["cachedReplies"]) == (
-        "pass",
-        0,
-        1,
-    )
-    assert (
-        stored["traceSummary"]["costUsd"],
-        stored["traceSummary"]["durationMs"],
-        stored["samples"][0]["cached"],
-    ) == (0.25, 77, True)
+    assert (stored["verdict"], stored["spent"]["costUsd"]) == ("pass", 0)
+    assert stored["traceSummary"]["costUsd"] == 0.25
 
 
 def test_run__an_agent_cannot_write_what_a_later_test_replays(tmp_path: Path) -> None:
@@ -263,36 +232,3 @@ def test_run__an_agent_cannot_write_what_a_later_test_replays(tmp_path: Path) ->
         "live": "pass",
         "stored": "fail",
     }
-
-
-def test_run__another_file_in_the_question_is_another_question(tmp_path: Path) -> None:
-    agents = """\
-- {name: live, provider: cli, command: [echo, hello]}
-- {name: stored, provider: replay, path: /recorded.jsonl}
-"""
-    suite = """\
-name: suite
-input: [{role: system, content: be brief}]
-tests:
-  - id: greets
-    input:
-      - {role: user, content: [{type: file, value: said.txt}]}
-      - {role: assistant, content: yes?}
-      - {role: user, content: and now?}
-    assert: [{type: contains, value: hello}]
-"""
-    suites.write(
-        tmp_path,
-        {".agentv/targets.yaml": agents, "evals/EVAL.yaml": suite, "evals/said.txt": "first"},
-    )
-    assert command.run(tmp_path, "run", "--target", "live", "--output", "recorded.jsonl").code == 0
-    suites.write(tmp_path, {"evals/EVAL.yaml": suite.replace("be brief", "be kind")})
-    assert command.run(tmp_path, "run", "--target", "stored").code == 0, (
-        "what the agent is told of itself is no part of the question"
-    )
-
-    suites.write(tmp_path, {"evals/said.txt": "second"})
-    done = command.run(tmp_path, "run", "--target", "stored")
-
-    assert done.code == 3
-    assert "answers another question" in done.out
