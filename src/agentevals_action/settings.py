@@ -1,4 +1,4 @@
-"""The inputs and outputs of the action: one field of `Settings` for each input.
+"""The inputs of the action: one field of `Settings` for each.
 
 The options of the command line follow from it; tests compare `action.yml` and the README's tables
 with it."""
@@ -506,26 +506,4 @@ def _kind(field: FieldInfo) -> Kind:
 #: Every input by its name.
 INPUTS: Mapping[str, Input] = {
     one.name: one for one in (_described(*field) for field in Settings.model_fields.items())
-}
-
-#: Every output by its name, with its description.
-OUTPUTS: Mapping[str, str] = {
-    "outcome": "passed, failed, inconclusive or invalid.",
-    "passed": "Number of head's tests that passed.",
-    "borderline": "Number of head's tests that are borderline.",
-    "failed": "Number of head's tests that failed.",
-    "errored": "Number of head's tests that ended in an error.",
-    "regressions": (
-        "Number of tests that are worse than on base, without accepted and quarantined ones."
-    ),
-    "improvements": "Number of tests that are better than on base.",
-    "pass-rate": "Share of scored tests that passed, 0 to 1; empty when none was scored.",
-    "cost-usd": "Known cost of the run in US dollars.",
-    "report-url": "The report page in the browser; empty when it was not uploaded.",
-    "comment-url": "The comment on the pull request.",
-    "check-run-url": "The check run.",
-    "report-dir": "Folder of the report files, relative to the workspace.",
-    "results-path": "The results (JSON Lines), relative to the workspace.",
-    "base-sha": "The commit that head was compared with.",
-    "head-sha": "The commit that was reviewed.",
 }

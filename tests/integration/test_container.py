@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.settings import OUTPUTS
 from tests.support.artifact_server import ArtifactServer
 from tests.support.container import (
     ROOT,
@@ -387,7 +386,6 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
     check_restored(workspace, before)
     assert sorted(workspace.glob("found-*.txt")) == []
-    assert done["outputs"].keys() == {*OUTPUTS}
     assert done["env"] == {}
     assert "credentials are in `.git/config`" in done["log"]
 

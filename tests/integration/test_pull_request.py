@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support import command, payloads
 from tests.support.gate import Gate, opened
 from tests.support.job import Job
 from tests.support.repositories import Files
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SUITE = """\
 name: greeter
@@ -70,6 +73,8 @@ def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
         **{"head-sha": gate.pull.head, "base-sha": gate.pull.main},
     }
     assert done.outputs.items() >= outputs.items()
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert done.outputs.keys() == action["outputs"].keys()
     assert "#issuecomment-" in done.outputs["comment-url"]
     assert "by-name" in done.summary
 

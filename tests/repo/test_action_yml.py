@@ -8,7 +8,7 @@ import yaml
 
 from agentevals_action.github.first_phase import ARTIFACT
 from agentevals_action.review.request import SHARDS
-from agentevals_action.settings import INPUTS, OUTPUTS, Settings
+from agentevals_action.settings import INPUTS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -35,12 +35,6 @@ def test_action_yml__its_defaults_are_the_settings_own() -> None:
         if name != "github-token"
     }
     assert Settings.from_environ(environ) == Settings()
-
-
-def test_action_yml__its_outputs() -> None:
-    assert ACTION["outputs"] == {
-        name: {"description": description} for name, description in OUTPUTS.items()
-    }
 
 
 def test_action_yml__its_title_is_free_for_the_marketplace() -> None:

@@ -71,9 +71,10 @@ def test_inputs__the_table_is_the_code_s() -> None:
         ]
 
 
-def test_outputs__the_table_is_the_code_s() -> None:
+def test_outputs__the_table_is_that_of_the_action() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     assert rows("| output | meaning |") == {
-        name: [meaning] for name, meaning in settings.OUTPUTS.items()
+        name: [output["description"]] for name, output in action["outputs"].items()
     }
 
 

@@ -76,7 +76,7 @@ def _read(path: Path, number: int, line: bytes) -> TestResult:
         return RESULT.validate_json(line)
     except ValidationError as error:
         raise InvalidInput(
-            f"{path}:{number}: not a valid result: {invalid_json(error, line)}",
+            f"{path}:{number}: not a valid result: {invalid_json(error)}",
             "use the file as it was written, or run again",
         ) from error
 
@@ -89,7 +89,7 @@ def parse_results(content: bytes) -> tuple[TestResult, ...]:
             if line.strip():
                 results.append(RESULT.validate_json(line))
         except ValidationError as error:
-            raise ValueError(f"line {number}: {invalid_json(error, line)}") from error
+            raise ValueError(f"line {number}: {invalid_json(error)}") from error
     return tuple(results)
 
 

@@ -108,7 +108,7 @@ def _parse(contents: Mapping[str, bytes]) -> RunResults:
     try:
         run = _RUN.validate_json(contents[RUN])
     except ValidationError as error:
-        raise ValueError(f"`{RUN}`: {invalid_json(error, contents[RUN])}") from error
+        raise ValueError(f"`{RUN}`: {invalid_json(error)}") from error
     head, base = (_rows(name, contents[name]) for name in (HEAD_RESULTS, BASE_RESULTS))
     if run.rows != (len(head), len(base)):
         raise ValueError("rows are missing")

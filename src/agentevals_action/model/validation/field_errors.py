@@ -1,7 +1,6 @@
 """Converts `pydantic.ValidationError` to plain sentences about the data of a file or a reply."""
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,6 @@ from pydantic_core import ErrorDetails
 
 from agentevals_action.formatting import cut
 from agentevals_action.model.validation.file_model import Steps
-from agentevals_action.model.validation.json_values import parse_json
 
 _LINE = 200  # characters of an error of a stored file
 
@@ -95,21 +93,11 @@ def describe(error: ValidationError, data: Any) -> str:
     return "; ".join(map(str, field_errors(error, data)))
 
 
-def invalid_json(error: ValidationError, text: str | bytes) -> str:
-    """The first error of `model_validate_json` in one line: location and expected value."""
-    try:
-        data = parse_json(text)
-    except (json.JSONDecodeError, UnicodeDecodeError) as invalid:
-        return f"it is not valid JSON: {invalid}"
-    except ValueError as invalid:
-        return str(invalid)
+def invalid_json(error: ValidationError) -> str:
+    """The first error of `model_validate_json` in one line: location and problem."""
     details = error.errors(include_url=False, include_input=False)[0]
-    if details["type"] == "json_invalid":
-        return f"it is not valid JSON: {details['ctx']['error']}"
-    first = field_errors(error, data)[0]
-    problem = "it is missing" if first.is_missing else first.message
-    problem = problem or f"expected {' or '.join(first.expected) or 'another value'}"
-    return cut(f"`{dotted(first.steps)}`: {problem}" if first.steps else problem, _LINE)
+    where = f"`{dotted(details['loc'])}`: " if details["loc"] else ""
+    return cut(f"{where}{details['msg']}", _LINE)
 
 
 def describe_value(value: Any) -> str:
