@@ -8,7 +8,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -54,9 +54,11 @@ class Redactor:
     with several lines is a secret."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        secrets = sorted({secret for value in values for secret in _parts(value)})
+        secrets = {secret for value in values for secret in _parts(value)}
         # Texts, not one regular expression: that search is ten times slower.
-        self._forms = list(dict.fromkeys(form for secret in secrets for form in _forms(secret)))
+        # The longest first: a shorter one may be part of it.
+        forms = {form for secret in secrets for form in _forms(secret)}
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     @classmethod
     def from_environ(
@@ -74,10 +76,19 @@ class Redactor:
         )
 
     def redact(self, text: str) -> str:
-        """The text without secrets; repeated until none is left, since a removal can join the
-        halves of another secret."""
-        while spans := self._spans(text):
-            text = _mask(text, spans)
+        """The text without secrets, and without beginnings of them that a sentence of ours quotes
+        and cuts."""
+        for form in self._forms:
+            text = text.replace(form, MASK)
+        *parts, last = text.split(CUT)
+        return CUT.join([*map(self._without_beginning, parts), last])
+
+    def _without_beginning(self, text: str) -> str:
+        """The text, which is cut at its end, without the beginning of a secret there."""
+        for form in self._forms:
+            start = text.rfind(form[:MIN_LENGTH])
+            if start >= 0 and form.startswith(text[start:]):
+                text = text[:start] + MASK
         return text
 
     def may_occur_in(self, document: str) -> bool:
@@ -90,25 +101,6 @@ class Redactor:
     def filter(self) -> logging.Filter:
         """A filter for a log handler that redacts messages and tracebacks."""
         return _LogFilter(self)
-
-    def _spans(self, text: str) -> list[tuple[int, int]]:
-        """The secrets in a text, and beginnings of them that a sentence of ours quotes and cuts."""
-        found = []
-        for form in self._forms:
-            found += [(start, start + len(form)) for start in _occurrences(text, form)]
-        for form in self._forms if CUT in text else ():
-            for start in _occurrences(text, form[:MIN_LENGTH]):
-                stop = text.find(CUT, start + MIN_LENGTH, start + len(form))
-                if stop >= 0 and form.startswith(text[start:stop]):
-                    found.append((start, stop))
-        return sorted(found)
-
-
-def _occurrences(text: str, part: str) -> Iterator[int]:
-    start = text.find(part)
-    while start >= 0:
-        yield start
-        start = text.find(part, start + 1)
 
 
 class _LogFilter(logging.Filter):
@@ -124,16 +116,6 @@ class _LogFilter(logging.Filter):
         if record.exc_text:
             record.exc_text = self._redactor.redact(record.exc_text)
         return True
-
-
-def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Overlapping spans become one mask, or the rest of the second secret would stay."""
-    parts, end = [], 0
-    for start, stop in spans:
-        if start >= end:
-            parts += [text[end:start], MASK]
-        end = max(end, stop)
-    return "".join([*parts, text[end:]])
 
 
 def _parts(value: str) -> Iterator[str]:

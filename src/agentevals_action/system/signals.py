@@ -38,8 +38,13 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     process."""
     # Some supervisors start programs with SIGCHLD ignored: then every child seems to end with 0.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with asyncio.Runner(loop_factory=_Loop) as runner, unwrapped():
-        return runner.run(_run_until_signal(main))
+    try:
+        with asyncio.Runner() as runner, unwrapped():
+            runner.get_loop().set_default_executor(_Threads())
+            return runner.run(_run_until_signal(main))
+    finally:
+        for number in SIGNALS:
+            signal.signal(number, end_at_once)
 
 
 async def in_thread(function: Callable[..., T], *values: Any) -> T:
@@ -107,30 +112,13 @@ class _Threads(ThreadPoolExecutor):
             work()
         return future
 
-
-class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that waits a limited time for the threads of `asyncio.to_thread`: a request
-    that is not answered, or the removal of many files, would delay the end of the run. Signals end
-    the process when it is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.set_default_executor(_Threads())
-
-    async def shutdown_default_executor(
-        self,
-        timeout: float | None = None,  # noqa: ARG002  # asyncio's signature, 300 s
-    ) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        """Waits a limited time for the threads: a request that is not answered, or the removal of
+        many files, would delay the end of the run."""
         deadline = time.monotonic() + _WORKER_SECONDS
         for thread in threading.enumerate():
             if thread.name == _WORKER:
                 thread.join(max(0.0, deadline - time.monotonic()))
-
-    def remove_signal_handler(self, sig: int) -> bool:
-        """Lets a signal end the process: the default handler of SIGINT would raise."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(sig, end_at_once)
-        return True
 
 
 def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:

@@ -51,16 +51,7 @@ def _describe_file(folder: Path, program: str) -> tuple[str, str] | None:
     if not os.access(path, os.X_OK):
         advice = "make it executable (`chmod +x`, and commit that), or name its interpreter first"
         return f"{program!r} is not executable", advice
-    return _describe_first_line(path, program) if path.is_file() else None
-
-
-def _describe_first_line(path: Path, program: str) -> tuple[str, str]:
-    with path.open("rb") as file:
-        first = file.readline(200)
-    if not first.startswith(b"#!"):
-        advice = "begin it with a line as `#!/bin/sh`, or name its interpreter first"
-        return f"the first line of {program!r} names no interpreter", advice
-    if first.endswith(b"\r\n"):
-        return f"{program!r} has the line ends of Windows", "save it with those of Unix (LF)"
-    interpreter = first[2:].decode("utf-8", "replace").strip()
-    return f"{program!r} needs {interpreter!r}, which does not exist", "correct its first line"
+    if not path.is_file():
+        return None
+    advice = "begin it with `#!` and the path of an interpreter, with line ends of Unix (LF)"
+    return f"the first line of {program!r} names no interpreter that exists", advice

@@ -102,15 +102,6 @@ def test_fetch__one_commit_into_a_shallow_clone(tmp_path: Path) -> None:
     )
 
 
-def test_fetch__a_complete_clone_stays_complete(tmp_path: Path) -> None:
-    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
-    workspace = opened(request.checkout(tmp_path / "workspace", request.merge, depth=0))
-    tip = request.origin.commit("later", {"c": "1"})
-    workspace.fetch(tip)
-    assert workspace.has(tip)
-    assert not workspace.is_shallow()
-
-
 def test_merge_base__and_none(tmp_path: Path) -> None:
     request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
     origin = opened(request.origin)
@@ -188,13 +179,6 @@ def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Rep
         ChangedFile("new.yaml", "added"),
         ChangedFile("src/agent.py", "removed"),
     }
-
-
-def test_files__tracked_and_new_but_neither_ignored_nor_deleted(made: Repository) -> None:
-    made.write(
-        {".gitignore": "build/\n", "new.yaml": "1", "build/EVAL.yaml": "1", "src/agent.py": None}
-    )
-    assert opened(made).listing().files == (".gitignore", "EVAL.yaml", "new.yaml")
 
 
 def test_show__a_file_at_a_commit(made: Repository) -> None:
@@ -305,17 +289,14 @@ def test_token__only_calls_that_may_fetch_get_it(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("objects", ["blob:none", "tree:0"])
-def test_partial_clone__what_is_missing_is_fetched_before_it_is_read(
-    tmp_path: Path, objects: str
-) -> None:
+def test_partial_clone__what_is_missing_is_fetched_before_it_is_read(tmp_path: Path) -> None:
     origin = Repository.create(
         tmp_path / "origin", {"old.py": LONG, "config.yaml": "a: 1\n", "docs/more.md": "x"}
     )
     base = origin.head()
     head = origin.commit("renamed", {"old.py": None, "src/new.py": f"{LONG}more\n"})
     origin.git("config", "uploadpack.allowFilter", "true")
-    options = ("--quiet", "--no-checkout", f"--filter={objects}")
+    options = ("--quiet", "--no-checkout", "--filter=blob:none")
     origin.git("clone", *options, f"file://{origin.path}", str(tmp_path / "clone"))
     repository, log = recorded(tmp_path, Repository(tmp_path / "clone"))
 

@@ -25,44 +25,18 @@ SECRETS = st.text(min_size=8, max_size=40).filter(
 )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "GITHUB_TOKEN",
-        "INPUT_GITHUB-TOKEN",
-        "OPENAI_API_KEY",
-        "AWS_SECRET_ACCESS_KEY",
-        "DB_PASSWORD",
-        "DB_PASS",
-        "PGPASSWORD",
-        "apikey",
-        "NPM_AUTH",
-        "SENTRY_DSN",
-        "AZURE_CREDENTIALS",
-        "SSH_PRIVATE_KEY",
-        "GH_PAT",
-    ],
-)
-def test_looks_secret__credentials(name: str) -> None:
-    assert looks_secret(name)
+CREDENTIALS = """
+    GITHUB_TOKEN INPUT_GITHUB-TOKEN OPENAI_API_KEY AWS_SECRET_ACCESS_KEY DB_PASSWORD DB_PASS
+    PGPASSWORD apikey NPM_AUTH SENTRY_DSN AZURE_CREDENTIALS SSH_PRIVATE_KEY GH_PAT
+"""
+OTHERS = """
+    PATH PWD OLDPWD GIT_AUTHOR_NAME KEYBOARD MONKEY COMPASS GITHUB_REPOSITORY PATTERN
+"""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "PATH",
-        "PWD",
-        "OLDPWD",
-        "GIT_AUTHOR_NAME",
-        "KEYBOARD",
-        "MONKEY",
-        "COMPASS",
-        "GITHUB_REPOSITORY",
-        "PATTERN",
-    ],
-)
-def test_looks_secret__others(name: str) -> None:
-    assert not looks_secret(name)
+def test_looks_secret__names_of_credentials() -> None:
+    names = (CREDENTIALS + OTHERS).split()
+    assert list(filter(looks_secret, names)) == CREDENTIALS.split()
 
 
 FORMS = {
@@ -103,15 +77,9 @@ def test_redact__short_values_are_left_alone() -> None:
     assert Redactor(["true", "admin12", ""]).redact("true admin12") == "true admin12"
 
 
-def test_redact__the_longest_wins_and_overlaps_leave_no_rest() -> None:
-    assert (
-        Redactor(["password", "password-long"]).redact("password-long password") == f"{MASK} {MASK}"
-    )
-    assert Redactor(["abcdefgh", "efghijkl"]).redact("<abcdefghijkl>") == f"<{MASK}>"
-
-
-def test_redact__taking_one_out_does_not_put_another_together() -> None:
-    assert "x***yyyyy" not in Redactor(["AAAA12345", "x***yyyyy"]).redact("xAAAA12345yyyyy")
+def test_redact__the_longest_wins() -> None:
+    redactor = Redactor(["password", "password-long"])
+    assert redactor.redact("password-long password") == f"{MASK} {MASK}"
 
 
 def test_redact__each_long_line_of_a_key_is_a_secret() -> None:
@@ -157,14 +125,6 @@ def test_redact__no_secret_survives(
         pieces.insert(index, data.draw(st.sampled_from(forms)) if data else secret)
     clean = Redactor(secrets).redact("".join(pieces))
     assert not any(secret.strip() in clean for secret in secrets)
-
-
-@given(st.text())
-def test_redact__without_secrets_nothing_changes(text: str) -> None:
-    assert Redactor([]).redact(text) == text
-    assert Redactor(["never-in-there-\x00\x01"]).redact(text.replace("\x00", "")) == text.replace(
-        "\x00", ""
-    )
 
 
 def test_filter__messages_arguments_and_tracebacks() -> None:
