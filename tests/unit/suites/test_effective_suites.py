@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.cli.explanation import effective_test
+from agentevals_action.cli.commands.explain import effective_test
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite

@@ -2,18 +2,44 @@
 
 import difflib
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.explanation import effective_test
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.target import Choice
 from agentevals_action.system.redaction import Redactor, redact_record
+
+_ORIGINS = {
+    "test": "from the test",
+    "rubrics": "from the test's `rubrics`",
+    "suite": "from the suite",
+    "default": "by default, because no other evaluator scores the test",
+}
+_AGENT_REASONS = {
+    "input": "the input `target`",
+    "suite": "`execution.target`",
+    "default": "because no other is named",
+    "": "because no target is named, and none is called `default`",
+}
+_JUDGE_REASONS = {
+    "evaluator": "the evaluator's `target`",
+    "input": "the input `judge-target`",
+    "judge_target": "`judge_target` of the agent's target",
+    "agent": "the agent's own target, which is a model",
+    "": "because no judge is named, and the agent is not a model",
+}
+#: Fields that only the loader reads, as others of the test contain what they lead to.
+_READ = {"execution", "rubrics", "input_files", "vars"}
+#: Fields of a workspace that repeat others: its location and files, and those of its hooks.
+_REPEATED = {"location", "files", "home"}
 
 
 @click.command("explain")
@@ -32,8 +58,8 @@ async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: s
     settings = loaded.settings
     redactor = Redactor.from_environ(loaded.environ, settings.env)
     explained = [
-        redact_record(effective_test(suite, each, settings.timeout), redactor)
-        for suite, each in found
+        redact_record(effective_test(suite, found_test, settings.timeout), redactor)
+        for suite, found_test in found
     ]
     if as_json:
         output.print_json(explained)
@@ -57,6 +83,83 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
             [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
         )
     near = difflib.get_close_matches(wanted, ids, 1)
-    near = near or [name for name in ids if wanted and wanted in name]
     hint = f"did you mean {near[0]!r}?" if near else "`agentevals-action list` prints every id"
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
+
+
+def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
+    """The effective test as JSON data, without fields that have their defaults. Paths are relative
+    to the repository; `timeout` (seconds) applies if neither the test nor the suite sets one."""
+    agent = suite.targets.agent_choice(test.target or suite.default_target)
+    effective = {
+        "suite": suite.path,
+        "id": test.id,
+        "location": str(test.location),
+        "reasons": _reasons(suite, test, agent),
+        "target": agent.name,
+        "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or timeout,
+        "input": wire_messages(test.input),
+        "evaluators": [_evaluator(evaluator, suite, agent.name) for evaluator in test.evaluators],
+    }
+    if test.expected_output:
+        effective["expected_output"] = wire_messages(test.expected_output)
+    if test.workspace:
+        workspace = test.workspace.model_dump(exclude_defaults=True)
+        effective["workspace"] = _relative(workspace, suite.root)
+    others = {*effective, "expected_output", *_READ}
+    return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
+
+
+def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> dict[str, Any]:
+    named = {"name": evaluator.name, "type": evaluator.type, "location": str(evaluator.location)}
+    computed = {*named, "written_type", "target_location", "gates"}
+    data = named | evaluator.model_dump(mode="json", exclude_defaults=True, exclude=computed)
+    if evaluator.gates:
+        data["gates"] = {gate.name: str(gate.location) for gate in evaluator.gates}
+    if evaluator.needs_judge():
+        data["judge"] = suite.targets.judge(evaluator.judge_name(), agent)
+    if children := evaluator.children():
+        data["evaluators"] = [_evaluator(child, suite, agent) for child in children]
+    return data
+
+
+def _relative(value: Any, root: Path) -> Any:
+    """A part of a workspace as JSON data, with paths relative to the repository."""
+    if isinstance(value, Mapping):
+        return {
+            name: _relative(item, root) for name, item in value.items() if name not in _REPEATED
+        }
+    if isinstance(value, list | tuple):
+        return [_relative(item, root) for item in value]
+    if isinstance(value, Path):
+        return (value.relative_to(root) if value.is_relative_to(root) else value).as_posix()
+    return value
+
+
+def _reasons(suite: Suite, test: Test, agent: Choice) -> dict[str, str]:
+    origins: dict[str, list[str]] = {}
+    judges: dict[Choice, list[str]] = {}
+    for evaluator in test.evaluators:
+        origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
+        for inner in evaluator.walk():
+            if inner.needs_judge():
+                judge = suite.targets.judge_choice(inner.judge_name(), agent.name)
+                judges.setdefault(judge, []).append(inner.name)
+    reasons = {
+        "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
+        "evaluators": "; ".join(f"{why}: {', '.join(names)}" for why, names in origins.items()),
+    }
+    if judges:
+        reasons["judges"] = "; ".join(
+            f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}: {', '.join(names)}"
+            for judge, names in judges.items()
+        )
+    return reasons
+
+
+def _described(suite: Suite, name: str | None) -> str:
+    if name is None:
+        return "none"
+    target = suite.targets.get(name)
+    where = f"{target.provider}, {target.location}" if target else "no targets file defines it"
+    return f"{name} ({where})"
