@@ -11,7 +11,9 @@ from agentevals_action.settings import Settings
 MERGE, HEAD, TIP, BEFORE = "1" * 40, "2" * 40, "3" * 40, "4" * 40
 ZEROS = "0" * 40
 ON_A_CHANGE = frozenset({"gates", "regressions"})
+ELSEWHERE = frozenset({"failures"})
 HERE = {"full_name": "acme/agent", "fork": True}
+STRANGER = {"full_name": "stranger/agent"}
 
 
 def pull(head_repository: dict[str, Any] | None = HERE, **more: Any) -> dict[str, Any]:
@@ -39,149 +41,107 @@ def checked(job: Job) -> str | None:
     return job.head_sha if job.has_check else None
 
 
-def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> None:
-    job = asked("pull_request", pull())
-    assert (job.select, job.head_sha, job.has_check, job.fail_on) == (
-        "changed",
-        HEAD,
-        True,
-        ON_A_CHANGE,
-    )
-    assert job.heads == (MERGE, HEAD)
-    assert job.base == BaseRule("pull", TIP)
-    assert job.pull is not None
-    assert (job.pull.number, job.pull.base_ref, job.pull.base_sha) == (7, "main", TIP)
+GROUP = {"merge_group": {"head_sha": HEAD, "base_sha": TIP}}
+NONE = "none"
+#: The job of an event; then what is selected, the kind and commit of the base, the commit of the
+#: check, the commits that HEAD may be, and `fail-on`.
+JOBS = {
+    "pull_request": (
+        asked("pull_request", pull()),
+        ("changed", "pull", TIP, HEAD, (MERGE, HEAD), ON_A_CHANGE),
+    ),
+    "pull_request with options": (
+        asked("pull_request", pull(), select="all", fail_on=frozenset({"never"})),
+        ("all", "pull", TIP, HEAD, (MERGE, HEAD), frozenset({"never"})),
+    ),
+    "pull_request_target": (  # the base is never taken for the head
+        asked("pull_request_target", pull(STRANGER), TIP, allow_unsafe_pull_request_target=True),
+        ("changed", "pull", TIP, HEAD, (HEAD,), ON_A_CHANGE),
+    ),
+    "merge_group": (
+        asked("merge_group", GROUP, sha=HEAD),
+        ("changed", "commit", TIP, HEAD, (HEAD,), ON_A_CHANGE),
+    ),
+    "push": (
+        asked("push", {"before": BEFORE, "after": HEAD, "deleted": False}, HEAD),
+        ("changed", "commit", BEFORE, HEAD, (HEAD,), ELSEWHERE),
+    ),
+    "push of a new branch": (
+        asked("push", {"before": ZEROS, "after": HEAD}, HEAD),
+        ("all", NONE, None, HEAD, (HEAD,), ELSEWHERE),
+    ),
+    "push of an annotated tag": (
+        asked("push", {"before": ZEROS, "after": "9" * 40}, HEAD, ref="refs/tags/v1"),
+        ("all", NONE, None, HEAD, (HEAD,), ELSEWHERE),
+    ),
+    "push that deletes": (
+        asked("push", {"before": BEFORE, "after": ZEROS, "deleted": True}, TIP),
+        ("all", NONE, None, None, (TIP,), ELSEWHERE),
+    ),
+    **{
+        name: (asked(name, {}, TIP), ("all", NONE, None, check, (TIP,), ELSEWHERE))
+        for name, check in {
+            "schedule": TIP,
+            "workflow_dispatch": TIP,
+            "workflow_run": None,
+            "issue_comment": None,
+        }.items()
+    },
+    "local": (
+        local_job(HEAD, "main", Settings()),
+        ("changed", "fork-point", "main", None, (HEAD,), ON_A_CHANGE),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_job__of_an_event(name: str) -> None:
+    job, expected = JOBS[name]
+    base: BaseRule = job.base
+    assert (
+        job.select,
+        base.kind,
+        base.revision,
+        checked(job),
+        job.heads,
+        job.fail_on,
+    ) == expected
     assert job.without_secrets == ""
 
 
-def test_pull_request__options_take_precedence() -> None:
-    job = asked("pull_request", pull(), select="all", fail_on=frozenset({"never"}))
-    assert (job.select, job.fail_on) == ("all", frozenset({"never"}))
+def test_pull_request__is_that_of_the_payload() -> None:
+    found = asked("pull_request", pull()).pull
+    assert found is not None
+    assert (found.number, found.base_ref, found.base_sha) == (7, "main", TIP)
+    assert asked("merge_group", GROUP, sha=HEAD).pull is None
 
 
-@pytest.mark.parametrize("repository", [{"full_name": "stranger/agent"}, None])
-def test_pull_request__from_a_fork_or_one_that_is_gone(repository: dict[str, Any] | None) -> None:
-    assert "fork" in asked("pull_request", pull(repository)).without_secrets
+@pytest.mark.parametrize(
+    ("name", "payload", "actor", "reason"),
+    [
+        ("pull_request", pull(STRANGER), "ada", "fork"),
+        ("pull_request", pull(None), "ada", "fork"),  # its repository is gone
+        ("pull_request", pull(), "dependabot[bot]", "Dependabot"),
+        ("push", {"before": BEFORE, "after": HEAD}, "dependabot[bot]", "Dependabot"),
+    ],
+)
+def test_secrets__are_missing_for_a_reason(
+    name: str, payload: dict[str, Any], actor: str, reason: str
+) -> None:
+    assert reason in asked(name, payload, HEAD, actor).without_secrets
 
 
-def test_pull_request__of_dependabot() -> None:
-    assert "Dependabot" in asked("pull_request", pull(), actor="dependabot[bot]").without_secrets
-
-
-def test_pull_request__closed_has_nothing_to_gate() -> None:
+def test_refused__closed_pull_requests_and_pull_request_target() -> None:
     with pytest.raises(InvalidInput, match="closed"):
         asked("pull_request", pull() | {"action": "closed"})
-
-
-@pytest.mark.parametrize("sha", ["main", "--upload-pack=x", "ABC", 5, None])
-def test_pull_request__a_commit_that_is_none(sha: Any) -> None:
-    payload = pull()
-    payload["pull_request"]["head"]["sha"] = sha
-    with pytest.raises(InvalidInput, match=r"no valid value at `pull_request\.head\.sha`"):
-        asked("pull_request", payload)
-
-
-def test_pull_request_target__refused_with_an_explanation() -> None:
     with pytest.raises(InvalidInput, match="stranger") as caught:
         asked("pull_request_target", pull())
     assert "allow-unsafe-pull-request-target" in caught.value.hint
 
 
-def test_pull_request_target__allowed_never_takes_the_base_for_the_head() -> None:
-    job = asked(
-        "pull_request_target",
-        pull({"full_name": "stranger/agent"}),
-        sha=TIP,
-        allow_unsafe_pull_request_target=True,
-    )
-    assert job.heads == (HEAD,)
-    assert checked(job) == HEAD
-    assert job.without_secrets == ""
-
-
-def test_merge_group__against_its_base_on_its_head() -> None:
-    payload = {
-        "action": "checks_requested",
-        "merge_group": {
-            "head_sha": HEAD,
-            "base_sha": TIP,
-            "head_ref": "refs/heads/gh-readonly-queue/main/pr-7",
-        },
-    }
-    job = asked("merge_group", payload, sha=HEAD)
-    assert (job.select, job.base, checked(job), job.heads, job.fail_on) == (
-        "changed",
-        BaseRule("commit", TIP),
-        HEAD,
-        (HEAD,),
-        ON_A_CHANGE,
-    )
-    assert job.pull is None
-
-
-def test_push__since_before() -> None:
-    job = asked(
-        "push", {"before": BEFORE, "after": HEAD, "deleted": False}, sha=HEAD, ref="refs/heads/main"
-    )
-    assert (job.select, job.base, checked(job), job.fail_on) == (
-        "changed",
-        BaseRule("commit", BEFORE),
-        HEAD,
-        frozenset({"failures"}),
-    )
-
-
-def test_push__a_new_branch_has_nothing_to_compare_with() -> None:
-    job = asked("push", {"before": ZEROS, "after": HEAD}, sha=HEAD, ref="refs/heads/new")
-    assert (job.select, job.base.kind, checked(job)) == ("all", "none", HEAD)
-    assert "nothing to compare" in job.base.reason
-
-
-def test_push__an_annotated_tag_is_checked_on_its_commit() -> None:
-    job = asked("push", {"before": ZEROS, "after": "9" * 40}, sha=HEAD, ref="refs/tags/v1")
-    assert (checked(job), job.heads) == (HEAD, (HEAD,))
-
-
-def test_push__a_deleted_branch_gets_no_check() -> None:
-    job = asked(
-        "push", {"before": BEFORE, "after": ZEROS, "deleted": True}, sha=TIP, ref="refs/heads/old"
-    )
-    assert (checked(job), job.base.kind, job.heads) == (None, "none", (TIP,))
-
-
-def test_push__of_dependabot_has_no_secrets() -> None:
-    assert (
-        "Dependabot"
-        in asked(
-            "push", {"before": BEFORE, "after": HEAD}, sha=HEAD, actor="dependabot[bot]"
-        ).without_secrets
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "check"),
-    [
-        ("schedule", TIP),
-        ("workflow_dispatch", TIP),
-        ("workflow_run", None),
-        ("issue_comment", None),
-    ],
-)
-def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> None:
-    job = asked(name, {}, sha=TIP)
-    assert (job.select, job.base.kind, checked(job), job.fail_on) == (
-        "all",
-        "none",
-        check,
-        frozenset({"failures"}),
-    )
-
-
-def test_local_job__as_a_pull_request_would_be() -> None:
-    job = local_job(HEAD, "main", Settings())
-    assert (job.select, job.base, checked(job), job.fail_on) == (
-        "changed",
-        BaseRule("fork-point", "main"),
-        None,
-        ON_A_CHANGE,
-    )
+@pytest.mark.parametrize("sha", ["main", "--upload-pack=x", "ABC", 5, None])
+def test_payload__with_a_commit_that_is_none(sha: Any) -> None:
+    payload = pull()
+    payload["pull_request"]["head"]["sha"] = sha
+    with pytest.raises(InvalidInput, match=r"no valid value at `pull_request\.head\.sha`"):
+        asked("pull_request", payload)

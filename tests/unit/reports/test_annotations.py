@@ -47,14 +47,16 @@ def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
         *(reviews.result(f"t{number}", None) for number in range(5)),
         reviews.result("gate", "fail", gates=("g",), failed=("g",)),
     )
-    review = reviews.review(reviews.compared(head, ()), invalid=(diagnostic,))
-    found, left = reviews.annotations(review, 3)
-    assert [shown.level for shown in found] == ["failure", "failure", "warning"]
+    entry = Diagnostic(Location(FILE, 3, 5), "expired")
+    review = reviews.review(reviews.compared(head, ()), invalid=(diagnostic, entry))
+    found, left = reviews.annotations(review, 4)
+    assert [shown.level for shown in found] == ["failure", "failure", "failure", "warning"]
     assert found[0] == Annotation(
         "evals/broken.yaml", 3, "failure", "The suite is invalid", "unknown field; write `tests`"
     )
+    assert found[1].title == "The configuration is invalid"
     assert left == 4
-    assert reviews.annotations(review, 0) == ((), 7)
+    assert reviews.annotations(review, 0) == ((), 8)
 
 
 def test_annotations__an_error_on_head_states_kind_and_message() -> None:
@@ -107,15 +109,3 @@ def test_annotations__flaky_and_undecided_have_none_and_a_regression_names_its_e
         "It passed 20 of 20 on base, 0 of 3 on head, p = 0.0004."
         in reviews.annotations(reviews.review(suite), 10)[0][0].message
     )
-
-
-def test_diagnostics__of_the_configuration_are_not_attributed_to_a_suite() -> None:
-    suite, entry = (
-        Diagnostic(Location("a.yaml", 1, 1), "bad"),
-        Diagnostic(Location(FILE, 3, 5), "expired"),
-    )
-    found, _ = reviews.annotations(reviews.review(invalid=(suite, entry)), 10)
-    assert [shown.title for shown in found] == [
-        "The suite is invalid",
-        "The configuration is invalid",
-    ]

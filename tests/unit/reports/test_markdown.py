@@ -66,12 +66,6 @@ def test_check__as_people_read_it(golden: Golden) -> None:
     golden.check("check.md", summary)
 
 
-def test_comment__without_a_host_has_no_links() -> None:
-    text = reviews.comment(reviews.regression_and_gate(), NOWHERE)
-    assert "](" not in text
-    assert "`refund-over-limit`" in text
-
-
 def test_comment__only_the_time_changes_between_two_runs() -> None:
     def run(factor: float) -> str:
         tests = [
@@ -85,30 +79,6 @@ def test_comment__only_the_time_changes_between_two_runs() -> None:
     first, second = run(1), run(7)
     assert first != second
     assert _TIME.sub("TIME", first) == _TIME.sub("TIME", second)
-
-
-def test_spent__is_stated_once_in_comment_and_summary() -> None:
-    tests = (reviews.result("a", cost_usd=0.31, replies=120, cached_replies=40),)
-    review = reviews.review(
-        reviews.compared(tests, None), baseline=BaselineInfo("none", wanted=False)
-    )
-    spent = "This run cost $0.31; 40 of 120 replies came from the cache."
-    for text in (reviews.comment(review, NOWHERE), reviews.job_summary(review, NOWHERE)):
-        assert text.count(spent) == 1
-
-
-def test_conversation__turns_are_next_to_each_other_in_their_order() -> None:
-    head = tuple(
-        reviews.result(f"{talk}{turn}", "fail", conversation_id=talk)
-        for turn in range(1, 13)
-        for talk in ("a", "b")
-    )
-    base = tuple(
-        reviews.result(test.eval_id, conversation_id=test.conversation_id) for test in head
-    )
-    text = reviews.comment(reviews.review(reviews.compared(head, base)), NOWHERE)
-    order = [(str(turn), talk) for talk in ("a", "b") for turn in range(1, 13)]
-    assert re.findall(r"(?m)^- .* turn (\d+) of 12 of the conversation `([ab])`", text) == order
 
 
 def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
@@ -325,13 +295,6 @@ def test_group__of_more_than_five_tests_is_a_list_with_folded_answers() -> None:
     many = fallen(50)
     assert "<summary>Questions and answers of the first 10 tests</summary>" in many
     assert "… and 20 more" in many
-
-
-def test_counts__lead_to_their_tests_on_the_page() -> None:
-    text = reviews.comment(reviews.believable(), reviews.UPLOADED)
-    url = f"{reviews.UPLOADED.report_url}#group=quarantined"
-    assert f"- [2 tests in quarantine]({url}), not counted until their entries expire" in text
-    assert "- 2 tests in quarantine, not counted" in reviews.comment(reviews.believable(), NOWHERE)
 
 
 def custom(text: str) -> CommentTemplate:

@@ -81,17 +81,6 @@ def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str
     ]
 
 
-def test_review__waivers_and_reasons(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.write_review(build_view(reviews.believable()), Published(), ())
-    lines = capfd.readouterr().out.splitlines()
-    (accepted,) = (line for line in lines if "upsells" in line)
-    assert accepted.endswith("upsells  regressed; score 0.20; accepted by ada")
-    (headline,) = (line for line in lines if line.startswith("Failed: "))
-    assert headline.endswith(
-        "; 1 regression accepted by `ada`; 2 tests in quarantine; 2 tests undecided."
-    )
-
-
 def test_review__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
     head = tuple(reviews.result(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
     job_log.write_review(

@@ -19,19 +19,6 @@ def _data(text: str) -> dict[str, Any]:
     return data
 
 
-def test_policy__is_that_of_the_report_page_and_nothing_is_loaded() -> None:
-    page = HtmlPage(history_page([trend()], COMMITS))
-    assert [one.split(" ")[0] for one in page.policy] == [
-        *("default-src", "script-src", "style-src", "img-src", "base-uri", "form-action")
-    ]
-    assert page.policy[0] == "default-src 'none'"
-    for tag, attributes in page.elements:
-        assert tag not in ("img", "iframe", "object", "embed", "base")
-        assert not attributes.get("src")
-        assert not any(key.startswith("on") or key == "style" for key in attributes), tag
-        assert (attributes.get("href") or "#").startswith(("#", "data:,")), tag
-
-
 @given(st.text(max_size=40))
 def test_names__are_neither_markup_nor_the_end_of_the_data(text: str) -> None:
     plain = "".join(char for char in text if not "\ud800" <= char <= "\udfff")

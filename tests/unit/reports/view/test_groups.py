@@ -140,6 +140,7 @@ def test_turns__are_numbered_and_next_to_each_other_where_the_first_is() -> None
     names = (("a2", "a"), ("-", None), ("b1", "b"), ("a1", "a"), ("+", "alone"), ("b2", "b"))
     head = tuple(reviews.result(name, conversation_id=talk) for name, talk in names)
     view = build_view(reviews.review(reviews.compared(head, None)))
+    assert view.groups["new"] == view.tests
     assert [(test.comparison.id, str(test.turn or "")) for test in view.tests] == [
         ("a2", "turn 1 of 2"),
         ("a1", "turn 2 of 2"),
