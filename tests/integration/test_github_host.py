@@ -12,8 +12,9 @@ from agentevals_action.model.report import Annotation, CheckReport, CommentRepor
 from agentevals_action.model.review import Outcome
 from tests.support import github_jobs
 from tests.support.github_jobs import BASE, HEAD, pull_job
-from tests.support.github_server import GitHubServer, InjectedFailure
+from tests.support.github_server import GitHubServer
 from tests.support.github_world import CheckRun
+from tests.support.stand_in import InjectedFailure
 
 OTHER = "c" * 40
 GREEN = CheckReport("success", "All 3 tests passed", "| suite |\n|---|\n| a |")

@@ -10,8 +10,9 @@ import pytest
 from agentevals_action.errors import HostError
 from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.report_artifact import report_name
-from tests.support.artifact_server import SIGNATURE, ArtifactServer, Failure, token
+from tests.support.artifact_server import SIGNATURE, ArtifactServer, token
 from tests.support.gate import Gate, opened
+from tests.support.stand_in import InjectedFailure
 
 PAGE = "<!doctype html><title>Ä report</title>".encode()
 NAME = "agentevals-report-agentevals-1000-1.html"
@@ -38,18 +39,18 @@ def test_upload__only_the_service_gets_the_token() -> None:
     with ArtifactServer() as server:
         upload(server)
     with_token = [
-        route.rpartition("/")[2]
-        for route, headers in zip(server.routes, server.headers, strict=True)
-        if any(server.token in value for value in headers.values())
+        request.route.rpartition("/")[2]
+        for request in server.requests
+        if any(server.token in value for value in request.headers.values())
     ]
     assert with_token == [CREATE, FINALIZE]
 
 
 @pytest.mark.parametrize(("route", "status"), [(CREATE, 0), (PUT, 503), (FINALIZE, 429)])
 def test_upload__is_repeated_while_the_service_is_unavailable(route: str, status: int) -> None:
-    with ArtifactServer(Failure(route, status)) as server:
+    with ArtifactServer(InjectedFailure(route, status)) as server:
         assert upload(server) == 4001
-    assert sum(route in one for one in server.routes) == 2
+    assert len(server.routes(route)) == 2
     assert server.artifacts[NAME].content == PAGE
 
 
@@ -59,7 +60,7 @@ def test_upload__token_without_ids_is_refused_before_a_request(bad: str) -> None
         service = ArtifactService(server.url, bad)
         with pytest.raises(HostError, match="does not name the run and the job"):
             asyncio.run(service.upload(NAME, PAGE, "text/html"))
-    assert server.routes == []
+    assert server.requests == []
 
 
 def test_upload__name_that_exists_states_what_to_change() -> None:
@@ -74,14 +75,14 @@ def test_upload__name_that_exists_states_what_to_change() -> None:
 
 def test_upload__full_storage_states_what_to_do() -> None:
     body = {"msg": "insufficient usage to create artifact"}
-    with ArtifactServer(Failure(CREATE, 403, body=body)) as server:
+    with ArtifactServer(InjectedFailure(CREATE, 403, body=body)) as server:
         assert "delete old artifacts" in refused(server)
 
 
 def test_upload__refused_content_is_not_finalized() -> None:
-    with ArtifactServer(Failure(PUT, 403, 9, {"msg": "denied"})) as server:
+    with ArtifactServer(InjectedFailure(PUT, 403, 9, body={"msg": "denied"})) as server:
         assert refused(server) == "the reply to the upload is 403, denied"
-    assert [one for one in server.routes if FINALIZE in one] == []
+    assert server.routes(FINALIZE) == []
 
 
 def test_name__is_that_of_the_run_the_attempt_and_the_gate() -> None:
@@ -163,7 +164,7 @@ def test_action__uploads_the_page_and_links_to_it(gate: Gate) -> None:
 
 
 def test_action__failed_upload_is_a_warning(gate: Gate) -> None:
-    with ArtifactServer(Failure(PUT, 403, 9)) as server:
+    with ArtifactServer(InjectedFailure(PUT, 403, 9)) as server:
         done = gate.job(env=server.variables).finish()
     (comment,), (check,) = gate.server.comments, gate.server.check_runs
     in_check = check.summary or ""
@@ -198,7 +199,7 @@ def test_action__without_upload_states_why_in_the_log(
     with ArtifactServer() as server:
         done = gate.job(env={**server.variables, **variables}).finish()
     (comment,) = gate.server.comments
-    assert (done.code, done.outputs["report-url"], server.routes) == (1, "", [])
+    assert (done.code, done.outputs["report-url"], server.requests) == (1, "", [])
     found = [line for line in done.log.splitlines() if line.startswith("report: not uploaded")]
     assert found == ([reason] if reason else [])
     assert "could not be uploaded" not in comment.body

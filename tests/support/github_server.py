@@ -3,9 +3,8 @@ uses."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tests.support.github_history import History, StoredArtifact
 from tests.support.github_world import (
@@ -23,38 +22,11 @@ _LEVELS = ("none", "read", "write")
 
 
 class Request(Received):
-    """A request; `route` is its method and its path without the query."""
-
-    @property
-    def route(self) -> str:
-        return f"{self.method} {unquote(urlsplit(self.path).path)}"
+    """A request with its query."""
 
     @property
     def query(self) -> Mapping[str, str]:
         return {name: values[-1] for name, values in parse_qs(urlsplit(self.path).query).items()}
-
-
-@dataclass
-class InjectedFailure:
-    """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is
-    found.
-
-    With `after_write` the request is done before the reply goes wrong; `status` 0 closes the
-    connection without a reply, and -1 never replies."""
-
-    route: str
-    status: int
-    times: int = 1
-    message: str = "Server Error"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    after_write: bool = False
-    html: str | None = None
-
-    def reply(self) -> Sent:
-        """What the client gets."""
-        body: Any = {"message": self.message} if self.html is None else self.html.encode()
-        drop, hold = self.status == 0, self.status < 0
-        return Sent(body, self.status, self.headers, drop=drop, hold=hold)
 
 
 class GitHubServer(StandIn[Request, Sent]):
@@ -81,7 +53,6 @@ class GitHubServer(StandIn[Request, Sent]):
         self.refusal = (403, NOT_PERMITTED)
         self.page_limit = 30
         self.graphql_refuses: str | None = None
-        self._injected: list[InjectedFailure] = []
         super().__init__()
 
     @property
@@ -100,25 +71,8 @@ class GitHubServer(StandIn[Request, Sent]):
         """A comment that somebody wrote before."""
         return self.world.add_comment(pull, author, body)
 
-    def break_route(self, injected: InjectedFailure) -> None:
-        """Failures of a route come in the order they were given."""
-        self._injected.append(injected)
-
-    def routes(self, pattern: str = "") -> list[str]:
-        """The requests that came, as `METHOD /path`, in which a regular expression is found."""
-        return [request.route for request in self.requests if re.search(pattern, request.route)]
-
-    def reply(self, received: Request) -> Sent:
-        """The reply to a request, or an injected failure."""
-        for failure in self._injected:
-            if failure.times > 0 and re.search(failure.route, received.route):
-                failure.times -= 1
-                if failure.after_write:
-                    self._answer(received)
-                return failure.reply()
-        return self._answer(received)
-
-    def _answer(self, request: Request) -> Sent:
+    def reply(self, request: Request) -> Sent:
+        """The reply of the API."""
         try:
             if request.headers.get("authorization") not in (
                 f"token {self.token}",

@@ -111,7 +111,7 @@ class OpenAIServer(stand_in.StandIn[Received, Reply]):
         self._count_lock = threading.Lock()
         self._gathered = threading.Barrier(gather)
 
-    def answer(self, received: Received) -> Reply:
+    def answer(self, received: Received) -> stand_in.Sent:
         with self._count_lock:
             self._open += 1
             self.busiest = max(self.busiest, self._open)

@@ -1,13 +1,15 @@
 """An HTTP server on loopback that replaces a vendor's server or an agent: scripted replies first,
-then the replies of a subclass."""
+then injected failures, then the replies of a subclass."""
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from tests.support.loopback import LoopbackServer
 
@@ -26,6 +28,11 @@ class Received:
         """The data as JSON."""
         return json.loads(self.data)
 
+    @property
+    def route(self) -> str:
+        """The method and the path without the query."""
+        return f"{self.method} {unquote(urlsplit(self.path).path)}"
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -42,6 +49,29 @@ class Sent:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
+@dataclass
+class InjectedFailure:
+    """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is
+    found. `body` is JSON or a text, by default an error with the `message`.
+
+    With `after_write` the request is done before the reply goes wrong; `status` 0 closes the
+    connection without a reply, and -1 never replies."""
+
+    route: str
+    status: int
+    times: int = 1
+    message: str = "Server Error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    after_write: bool = False
+    body: Any = None
+
+    def reply(self) -> Sent:
+        """What the client gets."""
+        body = {"message": self.message} if self.body is None else self.body
+        body = body.encode() if isinstance(body, str) else body
+        return Sent(body, self.status, self.headers, drop=self.status == 0, hold=self.status < 0)
+
+
 Request = TypeVar("Request", bound=Received)
 Reply = TypeVar("Reply", bound=Sent)
 
@@ -55,6 +85,7 @@ class StandIn(LoopbackServer, Generic[Request, Reply]):
     def __init__(self, script: Sequence[Reply] = ()) -> None:
         self.requests: list[Request] = []
         self._script = list(script)
+        self._injected: list[InjectedFailure] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
         super().__init__(_handler(self))
@@ -69,14 +100,31 @@ class StandIn(LoopbackServer, Generic[Request, Reply]):
         self._closing.set()
         super().__exit__(kind, error, trace)
 
-    def answer(self, received: Request) -> Reply:
+    def break_route(self, injected: InjectedFailure) -> None:
+        """Failures of a route come in the order they were given."""
+        self._injected.append(injected)
+
+    def routes(self, pattern: str = "") -> list[str]:
+        """The routes of the requests that came, in which a regular expression is found."""
+        return [request.route for request in self.requests if re.search(pattern, request.route)]
+
+    def answer(self, received: Request) -> Sent:
         with self._lock:
             self.requests.append(received)
             scripted = self._script.pop(0) if self._script else None
-        reply = scripted or self.reply(received)
+        reply = scripted or self._fail(received) or self.reply(received)
         if reply.hold:
             self._closing.wait()
         return reply
+
+    def _fail(self, received: Request) -> Sent | None:
+        for failure in self._injected:
+            if failure.times > 0 and re.search(failure.route, received.route):
+                failure.times -= 1
+                if failure.after_write:
+                    self.reply(received)
+                return failure.reply()
+        return None
 
     def reply(self, received: Request) -> Reply:
         """The reply to a request."""

@@ -10,7 +10,8 @@ from github.IssueComment import IssueComment
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
 from tests.support import github_jobs
 from tests.support.github_jobs import BASE, HEAD
-from tests.support.github_server import GitHubServer, InjectedFailure
+from tests.support.github_server import GitHubServer
+from tests.support.stand_in import InjectedFailure
 
 POST = "POST .*/comments$"
 VIEWER = "query { viewer { login databaseId } }"
@@ -152,11 +153,11 @@ def test_query__that_is_limited_is_sent_again_after_a_minute(server: GitHubServe
     [
         InjectedFailure("", 500, 1_000),
         InjectedFailure("", 0, 1_000),
-        InjectedFailure("", 200, 1_000, html="<html>Sign in to the hotel</html>"),
-        InjectedFailure("", 200, 1_000, html='{"cut'),
-        InjectedFailure("", 200, 1_000, html="[]"),
-        InjectedFailure("", 200, 1_000, html="null"),
-        InjectedFailure("", 502, 1_000, html="<html>Bad gateway</html>"),
+        InjectedFailure("", 200, 1_000, body="<html>Sign in to the hotel</html>"),
+        InjectedFailure("", 200, 1_000, body='{"cut'),
+        InjectedFailure("", 200, 1_000, body="[]"),
+        InjectedFailure("", 200, 1_000, body="null"),
+        InjectedFailure("", 502, 1_000, body="<html>Bad gateway</html>"),
         InjectedFailure("", 301, 1_000, headers={"Location": "https://elsewhere.example/"}),
     ],
     ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
@@ -177,7 +178,7 @@ def test_failure__of_any_kind_is_the_same_error(
 
 
 def test_read__of_an_unexpected_structure_is_not_repeated(server: GitHubServer) -> None:
-    server.break_route(InjectedFailure("GET", 200, 1_000, html="<html>Sign in to the hotel</html>"))
+    server.break_route(InjectedFailure("GET", 200, 1_000, body="<html>Sign in to the hotel</html>"))
     with pytest.raises(ApiError), api_errors():
         list(github_jobs.api(server).repository.get_pulls())
     assert len(server.requests) == 1
