@@ -1,6 +1,6 @@
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -99,61 +99,63 @@ def found(
     return {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
 
 
-def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
+def test_confirm__a_broken_test_is_a_regression_after_few_samples() -> None:
     agent = Agent({"a": 0.0})
     evidence = found(agent, suspect("a"))[SUITE, "a"]
-    assert (evidence.finding, evidence.head, evidence.base) == (
-        Finding.REGRESSED,
-        Counts(0, 3),
-        Counts(20, 20),
-    )
+    assert evidence.finding is Finding.REGRESSED
+    assert (evidence.head, evidence.base) == (Counts(0, 3), Counts(20, 20))
     assert evidence.needed in (2, 3)
     assert evidence.chance is not None
     assert evidence.chance < 0.01
     assert agent.asked == [("head", "a", 3)]
 
 
-def test_confirm__a_slip_is_cleared() -> None:
-    agent = Agent({"a": 1.0})
-    evidence = found(agent, suspect("a"))[SUITE, "a"]
-    assert (evidence.finding, evidence.head) == (Finding.CLEARED, Counts(3, 3))
+@pytest.mark.parametrize("samples", [1, 5, 10])
+def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples: int) -> None:
+    rows = (result("a", [FAIL] * samples, "fail"), result("a", [PASS] * samples, "pass"))
+    broken = Suspect(SUITE, *rows, Kept("pass", frozenset()))
+    assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
 
-def test_confirm__a_thin_base_is_sampled_again_and_only_where_it_matters() -> None:
+def test_confirm__few_samples_of_base_are_repeated_only_where_that_matters() -> None:
     agent = Agent({"broken": 0.0, "slip": 1.0})
     evidences = found(agent, suspect("broken", [PASS]), suspect("slip", [PASS]))
-    assert evidences[SUITE, "broken"].finding is Finding.REGRESSED
-    assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (
-        Counts(5, 5),
-        5,
-    )
-    assert evidences[SUITE, "slip"].finding is Finding.CLEARED
+    broken, slip = evidences[SUITE, "broken"], evidences[SUITE, "slip"]
+    assert (broken.finding, broken.base) == (Finding.REGRESSED, Counts(5, 5))
+    assert len(broken.base_samples) == 5
+    assert (slip.finding, slip.head) == (Finding.CLEARED, Counts(3, 3))
     assert [test for side, test, _ in agent.asked if side == "base"] == ["broken"]
     assert len(agent.settled) == 2
 
 
-def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
+def test_confirm__a_base_as_flaky_as_head_is_no_regression() -> None:
+    """A quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked."""
     blocked = 0
     for seed in range(100):
         agent = Agent({"a": 0.5}, base_rate=0.5, rng=random.Random(seed))
         blocked += found(agent, suspect("a", [PASS]))[SUITE, "a"].finding is Finding.REGRESSED
-    assert (
-        blocked <= 20
-    )  # a quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked
+    assert blocked <= 20
 
 
-@pytest.mark.parametrize("failing", ["base", "refused"])
-def test_confirm__a_base_that_cannot_be_sampled_again_is_noted_and_what_there_is_counts(
-    failing: str,
-) -> None:
-    evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[
-        SUITE, "a"
-    ]
-    assert evidence.base == Counts(1, 1)
-    assert "the line is dead" in evidence.reason or "`prepare` failed" in evidence.reason
+@pytest.mark.slow
+def test_confirm__the_level_holds_for_all_suspects_together() -> None:
+    flaky = [PASS] * 16 + [FAIL] * 4
+    blocked = 0
+    for seed in range(200):
+        agent = Agent({f"t{number}": 0.8 for number in range(20)}, rng=random.Random(seed))
+        evidences = found(agent, *(suspect(f"t{number}", flaky) for number in range(20)))
+        blocked += any(each.finding is Finding.REGRESSED for each in evidences.values())
+    assert blocked <= 10
 
 
-def test_confirm__errors_are_no_answer_to_either() -> None:
+def test_confirm__samples_that_cannot_be_taken_are_stated() -> None:
+    for failing, reason in {"base": "the line is dead", "refused": "`prepare` failed"}.items():
+        agent = Agent({"a": 0.0}, failing=frozenset({failing}))
+        evidence = found(agent, suspect("a", [PASS]))[SUITE, "a"]
+        assert evidence.base == Counts(1, 1)
+        assert reason in evidence.reason
+        undecided = found(agent, suspect("a", [PASS]), alpha=0.0001, others=0)[SUITE, "a"]
+        assert undecided.finding is Finding.ERROR
     agent = Agent({"a": 1.0}, failing=frozenset({"head"}))
     evidence = found(agent, suspect("a"))[SUITE, "a"]
     assert (evidence.finding, evidence.reason) == (Finding.ERROR, "the line is dead")
@@ -175,94 +177,58 @@ def test_confirm__a_shard_takes_all_samples_that_may_be_needed() -> None:
     ]
 
 
-@pytest.mark.slow
-def test_confirm__the_level_holds_for_all_suspects_together() -> None:
-    shaky = [PASS] * 16 + [FAIL] * 4
-    blocked = 0
-    for seed in range(200):
-        agent = Agent({f"t{number}": 0.8 for number in range(20)}, rng=random.Random(seed))
-        suspects = [suspect(f"t{number}", shaky) for number in range(20)]
-        blocked += any(
-            evidence.finding is Finding.REGRESSED for evidence in found(agent, *suspects).values()
-        )
-    assert blocked <= 10
+def is_unproven(evidence: Evidence) -> bool:
+    return TestComparison("t", ChangeKind.UNDECIDED, None, None, evidence=evidence).is_unproven
 
 
 def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> None:
     agent = Agent({f"t{number}": 0.0 for number in range(100)})
-    evidences = found(
-        agent, *(suspect(f"t{number}", [PASS] * 5) for number in range(100)), horizon=3
-    )
-    compared = [
-        TestComparison(name, ChangeKind.UNDECIDED, None, None, evidence=evidence)
-        for (_, name), evidence in evidences.items()
-    ]
-    assert [test.is_unproven for test in compared] == [True] * 100
+    suspects = [suspect(f"t{number}", [PASS] * 5) for number in range(100)]
+    evidences = found(agent, *suspects, horizon=3)
+    assert list(map(is_unproven, evidences.values())) == [True] * 100
     assert agent.count("head") == 300
-    shaky = suspect("t0", [PASS] * 10 + [FAIL] * 10)
-    evidence = found(Agent({"t0": 0.0}), shaky, horizon=3)[shaky.key]
-    assert evidence.finding is Finding.UNDECIDED
-    assert not TestComparison("t0", ChangeKind.UNDECIDED, None, None, evidence=evidence).is_unproven
+    flaky = suspect("t0", [PASS] * 10 + [FAIL] * 10)
+    evidence = found(Agent({"t0": 0.0}), flaky, horizon=3)[flaky.key]
+    assert (evidence.finding, is_unproven(evidence)) == (Finding.UNDECIDED, False)
 
 
 def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
     """A flaky test that fails three times in a row must not make the outcome inconclusive."""
-    agent = Agent({"a": 0.0})
-    evidence = found(agent, suspect("a", [PASS] * 5), alpha=1e-6, others=0)[SUITE, "a"]
-    assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, Counts(0, 6))
-    mostly = Agent({"a": 0.3}, rng=random.Random(2))
-    evidence = found(mostly, suspect("a", [PASS] * 5), alpha=1e-6, others=0)[SUITE, "a"]
-    assert evidence.head.successes == 1
+    for rate, head in ((0.0, Counts(0, 6)), (0.3, Counts(1, 4))):
+        agent = Agent({"a": rate}, rng=random.Random(0))
+        evidence = found(agent, suspect("a", [PASS] * 5), alpha=1e-9, others=0)[SUITE, "a"]
+        assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, head)
 
 
-@pytest.mark.parametrize("samples", [1, 5, 10])
-def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples: int) -> None:
-    broken = Suspect(
-        SUITE,
-        result("a", [FAIL] * samples, "fail"),
-        result("a", [PASS] * samples, "pass"),
-        Kept("pass", frozenset()),
-    )
-    assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
+A = (SUITE, "a")
+#: The share of samples that pass, the fresh samples so far, their limit, and those at the end.
+FAILURES: dict[str, tuple[float, Sequence[SampleResult], int, Sequence[SampleResult]]] = {
+    "a failure needs more than half of the limit": (0.0, (), 6, [FAIL] * 4),
+    "those of a suspect are continued": (
+        0.0,
+        (FAIL, PASS, FAIL),
+        6,
+        [FAIL, PASS, FAIL, FAIL, FAIL],
+    ),
+    "a majority is known": (1.0, (PASS, PASS, PASS), 6, [PASS] * 3),
+}
 
 
-def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
-    agent = Agent({"a": 0.0}, failing=frozenset({"refused"}))
-    evidence = found(agent, suspect("a", [PASS]), alpha=0.0001, others=0)[SUITE, "a"]
-    assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)
+@pytest.mark.parametrize("name", FAILURES)
+def test_sample_failures__until_the_majority_is_known(name: str) -> None:
+    rate, before, limit, expected = FAILURES[name]
+    agent = Agent({"a": rate})
+    settled = agent.settled
+    taken = sample_failures({A: before}, limit, agent.head, lambda: settled.append(1))
+    assert asyncio.run(taken) == {A: expected}
+    assert settled == [1]
+    assert agent.count("head") == len(expected) - len(before)
 
 
-def sampled(
-    agent: Agent, failing: Mapping[tuple[str, str], Sequence[SampleResult]], horizon: int = 6
-) -> Mapping[tuple[str, str], Sequence[SampleResult]]:
-    return asyncio.run(
-        sample_failures(failing, horizon, agent.head, lambda: agent.settled.append(1))
-    )
-
-
-def test_sample_failures__a_broken_test_fails_in_more_than_half_of_the_limit() -> None:
-    agent = Agent({"a": 0.0})
-    assert sampled(agent, {(SUITE, "a"): ()}) == {(SUITE, "a"): [FAIL] * 4}
-    assert agent.asked == [("head", "a", 3), ("head", "a", 1)]
-    assert agent.settled == [1]
-
-
-def test_sample_failures__the_samples_of_a_suspect_are_continued() -> None:
-    agent = Agent({"a": 0.0, "b": 1.0})
-    found = sampled(agent, {(SUITE, "a"): (FAIL, PASS, FAIL), (SUITE, "b"): (PASS, PASS, PASS)})
-    assert found == {
-        (SUITE, "a"): [FAIL, PASS, FAIL, FAIL, FAIL],
-        (SUITE, "b"): [PASS, PASS, PASS],
-    }
-    assert {test for _, test, _ in agent.asked} == {"a"}
-
-
-def test_sample_failures__what_cannot_be_scored_leaves_the_failure() -> None:
-    agent = Agent({"a": 1.0}, failing=frozenset({"head"}))
-    assert sampled(agent, {(SUITE, "a"): ()}) == {}
+@pytest.mark.parametrize(("failing", "limit"), [({"head"}, 6), ((), 2)])
+def test_sample_failures__fewer_than_three_scored_samples_leave_the_failure(
+    failing: Collection[str], limit: int
+) -> None:
+    agent = Agent({"a": 1.0}, failing=frozenset(failing))
+    assert asyncio.run(sample_failures({A: ()}, limit, agent.head)) == {}
     assert agent.count("head") <= 6
-
-
-def test_sample_failures__fewer_than_three_decide_nothing() -> None:
-    agent = Agent({"a": 1.0})
-    assert sampled(agent, {(SUITE, "a"): ()}, horizon=2) == {}
