@@ -111,18 +111,14 @@ def test_select_suites__with_the_reasons(name: str) -> None:
 
 
 def test_select_suites__a_renamed_suite_has_its_place_on_base() -> None:
-    moved = ChangedFile("evals/new/EVAL.yaml", "renamed", "evals/old/EVAL.yaml")
-    found = select_suites(
-        [suite("evals/new/EVAL.yaml")], Change([moved], base_suites=["evals/old/EVAL.yaml"])
-    )
-    assert found.selections[0].base_path == "evals/old/EVAL.yaml"
-    assert found.selections[0].reasons == ("renamed: evals/old/EVAL.yaml → evals/new/EVAL.yaml",)
+    moved = ChangedFile(B.path, "renamed", A.path)
+    found = select_suites([B], Change([moved], base_suites=[A.path]))
+    (selection,) = found.selections
+    assert selection.base_path == A.path
+    assert selection.reasons == ("renamed: a/EVAL.yaml → b/EVAL.yaml",)
     assert found.gone == ()
-
-
-def test_select_suites__a_copied_suite_is_new_and_its_original_stays() -> None:
-    copy = ChangedFile(B.path, "copied", A.path)
-    (selection,) = select_suites([A, B], Change([copy])).selections
+    # A copied suite is new, and its original stays.
+    (selection,) = select_suites([A, B], Change([replace(moved, status="copied")])).selections
     assert (selection.path, selection.base_path) == (B.path, None)
 
 
