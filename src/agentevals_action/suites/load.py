@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import named_files
@@ -18,7 +17,7 @@ from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.evaluators import EvaluatorReader, declared_evaluators
 from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.suites.reading import DOCUMENTATION, FileReader, tests_key, words
+from agentevals_action.suites.reading import FileReader, tests_key
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
 from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.tests import TestReader
@@ -30,11 +29,6 @@ from agentevals_action.system.files.regular_files import is_present
 
 _SIDECAR = "dataset"
 _OBJECT = "write an object with `name` and `tests`"
-#: Fields of the root of a suite that only the format of AgentV 5 has.
-_AGENTV_5 = words(
-    "providers prompts scenarios evaluate_options extensions derived_metrics "
-    "provider_prompt_map providerPromptMap nunjucks_filters graders experiment"
-)
 
 
 def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
@@ -87,7 +81,6 @@ def _read_root(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> 
             return _Root(path, Document({}, Positions(path)), file, (own,))
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.positions.path, "sidecar")))
     document = read_yaml_object(file, path, "suite", _OBJECT)
-    _refuse_other_format(document)
     rows = file.with_suffix(".jsonl")
     if tests_key(document.data) is not None:
         return _Root(path, document, None, (own,))
@@ -96,16 +89,6 @@ def _read_root(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> 
     advice = f"write a list of tests, or put them into {rows.name} next to this file"
     diagnostics.error(document.location, "`tests` is missing", advice)
     return _Root(path, document, None, (own,))
-
-
-def _refuse_other_format(document: Document) -> None:
-    """Unreadable for a suite in the format of AgentV 5."""
-    if found := [key for key in document.data if key in _AGENTV_5]:
-        names = one_of(found).replace(" or ", " and ")
-        problem = f"this suite is in the format of AgentV 5, which is not supported: it has {names}"
-        advice = f"write the format of AgentV 4; see {DOCUMENTATION}"
-        location = document.positions.key(document.data, found[0])
-        raise Unreadable(Diagnostic(location, problem, advice))
 
 
 def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> Document | None:

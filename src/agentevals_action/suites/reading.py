@@ -4,7 +4,7 @@ No other module knows the dialects: which fields are earlier spellings, which ar
 which may be anywhere."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from agentevals_action.evaluators import EVALUATORS
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import is_message
 from agentevals_action.model.suite import Evaluator, Suite, SuiteExecution, Test, TestExecution
@@ -22,6 +23,7 @@ from agentevals_action.model.validation.file_model import (
     fields_of,
     spellings_of,
 )
+from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.system.files.paths import Folder
@@ -62,7 +64,8 @@ _OF_TESTS = words(
     "include depends_on on_dependency_failure default_test preprocessors environment "
     "provider providers prompts options assert_scoring_function run model runs early_exit "
     "output_path env on_run_complete policy defaults targets budget_usd budgetUsd "
-    "total_budget_usd"
+    "total_budget_usd scenarios evaluate_options extensions derived_metrics "
+    "provider_prompt_map providerPromptMap nunjucks_filters graders experiment"
 )
 #: Features of AgentV that could change a verdict and are not supported, by the object that has
 #: them.
@@ -80,33 +83,10 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
         }.items()
     },
 }
-#: What to write for the features that people miss most.
-_ADVICE = {
-    "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
-    "repeat": "run every test several times with the input `samples`",
-    "trials": "run every test several times with the input `samples`",
-    "turns": "write the conversation as messages of `input`",
-    "targets": "name one `target`; run the suite again with the input `target` for another",
-}
-#: Where fields belong that are often written in another object.
-_PLACES = {
-    **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), "under `execution`"),
-    **dict.fromkeys(
-        ("required", "min_score", "weight", "negate"), "at the evaluators that it concerns"
-    ),
-    **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), "under `hooks`"),
-    "reset": "under `hooks.after_each`",
-    "expected_output": "at each test",
-    "workspace": "at the root of the suite or of a test",
-}
-#: The objects in which such fields are misplaced.
-_MISPLACED: Mapping[str, Collection[str]] = {
-    **dict.fromkeys(("suite", "test", "`execution`", "workspace"), _PLACES),
-    "hook": ("reset",),
-}
 #: The objects in which every unknown field is an error: with a misspelled `watch`, nothing runs and
 #: the check is green; with a misspelled `suites`, an entry puts tests of every suite in quarantine.
 STRICT = ("configuration", "quarantine")
+_OF_A_SUITE = (Suite, Test, SuiteExecution, TestExecution, Workspace, Hooks, Hook, ResettingHook)
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75
 
@@ -125,18 +105,9 @@ class FileReader(Folder):
     looked_up: dict[str, None] = field(default_factory=dict)
     contents: dict[Path, bytes] = field(default_factory=dict)
 
-    def of(
-        self, document: Document, folder: Path, diagnostics: DiagnosticCollector | None = None
-    ) -> "FileReader":
+    def of(self, document: Document, folder: Path) -> "FileReader":
         """The reader of another file of the same suite, in a folder."""
-        return FileReader(
-            self.root,
-            folder,
-            document.positions,
-            self.diagnostics if diagnostics is None else diagnostics,
-            self.looked_up,
-            self.contents,
-        )
+        return replace(self, path=folder, positions=document.positions)
 
     def read(self, path: Path, name: str, limit: int) -> bytes:
         """The contents of a file, read once."""
@@ -251,54 +222,49 @@ class FileReader(Folder):
 
     def _report_unknown(self, data: Any, key: str, names: Mapping[str, str], label: str) -> None:
         location = self.positions.key(data, key)
+        problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
+        unsupported, owners = UNSUPPORTED.get(label, ()), _owners(label)
         if label in STRICT:
             if key != "$schema":
                 advice = did_you_mean(key, names, "remove it")
                 self.error(location, f"the field `{key}` is unknown", advice)
+        elif key in unsupported:
+            problem = f"`{key}` of AgentV is not supported"
+            self.error(location, problem, f"see {DOCUMENTATION}")
+        elif is_exempt(key):
             return
-        unsupported, misplaced = UNSUPPORTED.get(label, ()), _MISPLACED.get(label, ())
-        if key in unsupported:
-            advice = _advice_for_unsupported(key, label)
-            self.error(location, f"`{key}` of AgentV is not supported", advice)
-            return
-        if key in misplaced:
-            self.error(location, f"`{key}` is misplaced", f"write it {_PLACES[key]}")
-            return
-        if is_exempt(key):
-            return
-        problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
-        known = (*names, *unsupported, *misplaced)
-        # `timeout` for `timeout_seconds`
-        longer = (name for name in (*names.values(), *misplaced) if name.startswith(f"{key}_"))
-        if meant := nearest(key, known, MISSPELLED) or next(longer, None):
+        elif key in owners:
+            places = [noun for noun in owners[key] if noun != label]
+            advice = f"write it in {one_of(places)}" if places else "remove it"
+            self.error(location, problem, advice)
+        elif meant := next(
+            # `timeout` for `timeout_seconds`
+            (name for name in (*names.values(), *owners) if name.startswith(f"{key}_")),
+            nearest(key, (*names, *unsupported, *owners), MISSPELLED),
+        ):
             self.error(location, problem, f"did you mean `{meant}`?")
-        elif key in _known_elsewhere(label):
-            self.error(location, problem, "remove it, or write it where it belongs")
         else:
             # Data of another program: its name resembles nothing that could have an effect.
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
             self.warn(location, f"{problem} and has no effect", advice)
 
 
-def _advice_for_unsupported(key: str, label: str) -> str:
-    if label == "evaluator" and key == "threshold":
-        return "write `required: 0.7` for a gate at 0.7"
-    of_tests = UNSUPPORTED.get(label) is _OF_TESTS and _ADVICE.get(key)
-    return of_tests or f"see {DOCUMENTATION}"
-
-
 @cache
-def _known_elsewhere(label: str) -> frozenset[str]:
-    """The fields of objects that are like this one: of other types of evaluators and targets, and
-    of the suite or its tests."""
-    models: Sequence[Any] = ()
+def _owners(label: str) -> Mapping[str, Sequence[str]]:
+    """The nouns of the objects that have a field, by the name of each field of objects like this
+    one: those of a suite, all types of evaluators, or all providers."""
+    models: Sequence[type[FileModel]] = ()
     if label == "evaluator":
-        models = (Evaluator, *EVALUATORS.values())
+        models = tuple(EVALUATORS.values())
     elif label == "target":
         models = tuple(PROVIDERS.values())
-    elif UNSUPPORTED.get(label) is _OF_TESTS:
-        models = (Suite, Test, SuiteExecution, TestExecution)
-    return frozenset(name for model in models for name in spellings_of(model))
+    elif any(label == model.noun for model in _OF_A_SUITE):
+        models = (*_OF_A_SUITE, Evaluator)
+    found: dict[str, dict[str, None]] = {}
+    for model in models:
+        for name in spellings_of(model):
+            found.setdefault(name, {})[model.noun.strip("`")] = None
+    return {name: tuple(nouns) for name, nouns in found.items()}
 
 
 def is_exempt(key: str) -> bool:
