@@ -12,9 +12,9 @@ from agentevals_action.model import path_patterns
 from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
-from agentevals_action.suites.reading import FileReader, is_like_suite, is_like_test
+from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
-from agentevals_action.suites.yaml_reader import MAX_BYTES, read_settings_file, read_yaml_file
+from agentevals_action.suites.yaml_reader import MAX_BYTES, read_settings_file
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
 #: The folder of configuration and targets, and the name of the configuration.
@@ -32,7 +32,7 @@ DEFAULT_PATTERNS = (
 _DATASET = "dataset.yaml"
 _RESULTS = "results"
 _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
-_TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
+_TESTS_KEY = re.compile(r"^[{\s]*[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
 
 class _Configuration(FileModel):
@@ -54,15 +54,13 @@ def find_suites(
     walks the tree. Tracked files that are `missing` from the disk are found by their names.
     Patterns are matched against a path from the root and from `below`; the last match decides, and
     `!pattern` excludes. If no pattern includes, the default ones and those of `.agentv/config.yaml`
-    precede, and a list without tests that only they match is no suite. InvalidInput when such a
-    configuration cannot be read."""
+    precede. InvalidInput when such a configuration cannot be read."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
     paths = sorted(path for path in {*known, *missing} if _is_searched(path))
     chosen = list(patterns)
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
-    sure = (*DEFAULT_PATTERNS, *patterns)
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
     inside = (
         path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
@@ -72,7 +70,6 @@ def find_suites(
         for path in inside
         if _is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
-        and (_is_chosen(path, path[len(start) :], sure) or not _is_other_list(root / path, root))
     )
 
 
@@ -181,30 +178,11 @@ def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
     return is_present(file.with_suffix(".jsonl")) or _has_tests(file, root)
 
 
-def _is_other_list(file: Path, root: Path) -> bool:
-    """Whether a file is a list of something else than tests: `eval_patterns` are wide, and such a
-    file is no suite in any dialect."""
-    if file.suffix.lower() not in YAML_SUFFIXES or not file.resolve().is_relative_to(root):
-        return False
-    try:
-        data = read_yaml_file(file, file.name).data
-    except Unreadable:  # reported when it is loaded
-        return False
-    return isinstance(data, list) and not any(
-        isinstance(item, dict) and is_like_test(item) for item in data
-    )
-
-
 def _has_tests(file: Path, root: Path) -> bool:
+    """Whether a YAML file has a key of tests; an invalid one must not be taken for no suite."""
     if not file.resolve().is_relative_to(root):
         return False
     try:
-        data = read_yaml_file(file, file.name).data
-    except Unreadable:
-        # An invalid suite must not be taken for no suite.
-        try:
-            text = read_regular(file, MAX_BYTES).decode("utf-8", "replace")
-        except OSError:
-            return True
-        return bool(_TESTS_LINE.search(text))
-    return isinstance(data, dict) and is_like_suite(data)
+        return bool(_TESTS_KEY.search(read_regular(file, MAX_BYTES).decode("utf-8", "replace")))
+    except OSError:
+        return True

@@ -292,15 +292,3 @@ def _long_form(name: str, value: Any) -> Any:
 def tests_key(data: Mapping[str, Any]) -> str | None:
     """The key of a suite's tests as its author spelled it."""
     return next((key for key in data if key in fields_of(Suite)["tests"]), None)
-
-
-def is_like_suite(data: Mapping[str, Any]) -> bool:
-    """Whether a file is meant as a suite: it has tests, something like them, or evaluators."""
-    spellings = fields_of(Suite)["tests"]
-    return any(key in EVALUATOR_LISTS or nearest(key, spellings, MISSPELLED) for key in data)
-
-
-def is_like_test(data: Mapping[str, Any]) -> bool:
-    """Whether an object is meant as a test: it has a question, or what scores its answer."""
-    own = ("input", "criteria", "expected_output", "rubrics", "evaluators")
-    return any(spellings_of(Test).get(key) in own for key in data)

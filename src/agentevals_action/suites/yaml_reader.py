@@ -6,7 +6,6 @@ YAML 1.2 has none."""
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,16 +20,8 @@ from agentevals_action.system.files.regular_files import NotRegularFile, read_re
 
 try:
     from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs
-except ImportError:  # PyYAML without libyaml
-
-    class _Parser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):  # type: ignore[no-redef]  # the same events, more slowly
-        """The parser of PyYAML in Python."""
-
-        def __init__(self, stream: str) -> None:
-            yaml.reader.Reader.__init__(self, stream)
-            yaml.scanner.Scanner.__init__(self)
-            yaml.parser.Parser.__init__(self)
-
+except ImportError:  # PyYAML without libyaml: the same events, more slowly
+    from yaml import SafeLoader as _Parser  # type: ignore[assignment]  # the same methods
 
 #: Deeper than any suite; functions that walk the data stay within the recursion limit.
 MAX_DEPTH = 100
@@ -49,15 +40,9 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
-_SCALAR_TAGS: Mapping[str, tuple[type, ...]] = {
-    "tag:yaml.org,2002:int": (int,),
-    "tag:yaml.org,2002:float": (int, float),
-    "tag:yaml.org,2002:bool": (bool,),
-    "tag:yaml.org,2002:null": (type(None),),
-}
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
-#: The digits by base that Python converts back to decimal text.
-_MAX_DIGITS = {8: 4_000, 10: 4_000, 16: 3_000}
+#: Digits of a number, which Python converts to decimal text.
+_MAX_DIGITS = 3_000
 
 
 def decode(data: bytes, source: str, line: int = 1) -> str:
@@ -314,10 +299,9 @@ class _Composer:
         text, tag = event.value, event.tag
         if tag in _TEXT_TAGS or (tag is None and not event.implicit[0]):
             return text
-        value = self._plain(text, position)
-        if tag is not None and not isinstance(value, _SCALAR_TAGS.get(tag, ())):
-            self._error(position, f"the tag {shorten(tag)} does not fit here", "remove it")
-        return value
+        if tag is not None:
+            self._error(position, f"the tag {shorten(tag)} is not supported", "remove it")
+        return self._plain(text, position)
 
     def _plain(self, text: str, position: Position) -> Any:
         if text in _NULLS:
@@ -328,10 +312,9 @@ class _Composer:
 
     def _number(self, text: str, position: Position) -> int | float | str:
         if _INTEGER.fullmatch(text):
-            base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-            if len(text) <= _MAX_DIGITS[base]:
-                return int(text, base)
-            problem = f"this number has more than {_MAX_DIGITS[base]:,} digits"
+            if len(text) <= _MAX_DIGITS:
+                return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+            problem = f"this number has more than {_MAX_DIGITS:,} digits"
             self._error(position, problem, _QUOTE)
             return 0
         is_float = _FLOAT.fullmatch(text)

@@ -100,6 +100,7 @@ def test_patterns__are_seen_from_the_root_and_from_the_folder(root: Path) -> Non
         ({"dataset.yaml": "name: x", "dataset.jsonl": ""}, True),
         ({"dataset.yaml": "name: x"}, False),
         ({"dataset.yaml": "rows: [tests]"}, False),
+        ({"dataset.yaml": "{'tests' : []}"}, True),
         ({"dataset.yaml": "name: x\ntests:\n  - id: [\n"}, True),
     ],
 )
@@ -125,25 +126,6 @@ def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
     found = find_suites(root, root, (), walked(root) if from_git else None)
 
     assert set(found) == {*DEFAULT, "evals/extra.yaml", "a/x/y.yaml"} - {"a/c.eval.yml"}
-
-
-def test_config__a_list_without_tests_is_no_suite(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            ".agentv/config.yaml": "eval_patterns: ['evals/dataset*.yaml']",
-            "evals/dataset.eval.yaml": "- test_id: a\n",
-            "evals/dataset.scores.yaml": "- test_id: a\n  range: {min: 0.3}\n",
-            "evals/dataset.tests.yaml": "- {id: a, input: q}\n",
-            "evals/dataset.object.yaml": "anything: 1\n",
-        },
-    )
-
-    found = find_suites(tmp_path, tmp_path, (), None)
-    assert found == tuple(f"evals/dataset.{name}.yaml" for name in ("eval", "object", "tests"))
-    assert find_suites(tmp_path, tmp_path, ("evals/*.scores.yaml",), None) == (
-        "evals/dataset.scores.yaml",
-    )
 
 
 def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:

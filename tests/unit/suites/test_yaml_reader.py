@@ -1,7 +1,5 @@
 """YAML into data: the 1.2 core schema, positions, and everything that is refused."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -49,7 +47,6 @@ def refused(text: str | bytes) -> list[str]:
         ('"true"', "true"),
         ("!!str 12", "12"),
         ("! 12", "12"),
-        ("!!float 1", 1),
         ("|\n  12\n", "12\n"),
         ("nan", "nan"),
     ],
@@ -133,10 +130,9 @@ def test_byte_order_mark__passed_over() -> None:
         ("a: &b [*b]", "x.yaml:1:8: `*b` is inside the value that it refers to; write it out"),
         (
             "a: !!python/name:os.system x",
-            "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' does not fit here; remove it",
+            "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' is not supported; remove it",
         ),
         ("a: !mine {}", "x.yaml:1:4: the tag '!mine' is not supported; remove it"),
-        ("a: !!int x", "x.yaml:1:4: the tag 'tag:yaml.org,2002:int' does not fit here; remove it"),
         (
             "a: 1\n---\nb: 2\n",
             "x.yaml:2:1: a second document begins here; keep one document in a file",
@@ -147,10 +143,6 @@ def test_byte_order_mark__passed_over() -> None:
             "x.yaml:2:4: the character '\\x07' is not allowed in YAML; remove it, or escape it in double quotes",
         ),
         ("[" * 200, "x.yaml:1:101: this is nested more than 100 deep; make it flatter"),
-        (
-            "a: " + "1" * 5_000,
-            "x.yaml:1:4: this number has more than 4,000 digits; put it in quotes if it is a text",
-        ),
         (
             "a: 0x" + "f" * 3_500,
             "x.yaml:1:4: this number has more than 3,000 digits; put it in quotes if it is a text",
@@ -212,32 +204,3 @@ def test_expansion__large_file_without_aliases_is_fine() -> None:
     text = "x" * 11_000_000
 
     assert read(f"a: {text}") == {"a": text}
-
-
-def test_parser__without_libyaml_reads_the_same() -> None:
-    program = """\
-import sys
-if sys.argv[1] == "pure":
-    sys.modules["yaml._yaml"] = None
-from agentevals_action.suites import yaml_reader as yaml_text
-from agentevals_action.suites.diagnostics import Unreadable
-document = yaml_text.read_yaml(b"a: &x [1, yes, 'two', ~]\\nb: {c: *x}\\nd: |\\n  text\\n", "x.yaml")
-data, at = document.data, document.positions
-print(data, at.value(data, "b"), at.value(data["b"], "c"), at.value(data["a"], 1))
-for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\tb: c"):
-    try:
-        yaml_text.read_yaml(text, "x.yaml")
-    except Unreadable as error:
-        print(error.errors[0].location.line)
-print(yaml_text._Parser.__module__, file=sys.stderr)
-"""
-    quick, pure = (
-        subprocess.run(
-            [sys.executable, "-c", program, kind], capture_output=True, text=True, check=True
-        )
-        for kind in ("quick", "pure")
-    )
-
-    assert quick.stdout == pure.stdout
-    assert quick.stdout.startswith("{'a': [1, 'yes', 'two', None]")
-    assert pure.stderr.strip() == "agentevals_action.suites.yaml_reader"
