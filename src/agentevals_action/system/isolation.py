@@ -150,10 +150,13 @@ def reap_orphans(own: Iterable[int]) -> None:
     """Forgets the adopted processes that have ended: they count for the limit of their user. `own`
     are the children that have another waiter."""
     if _adopts_orphans():
+        children = set[int]()
         for path in Path("/proc/self/task").glob("*/children"):
-            for pid in {*map(int, path.read_text().split())}.difference(own):
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+            with contextlib.suppress(OSError):  # the thread has ended
+                children.update(map(int, path.read_text().split()))
+        for pid in children.difference(own):
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def end_processes() -> None:
