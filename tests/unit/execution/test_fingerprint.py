@@ -249,11 +249,8 @@ def test_of__moved_files_with_the_same_content_are_the_same(tmp_path: Path) -> N
 def test_of__a_renamed_suite_folder_is_the_same(tmp_path: Path, files: Mapping[str, str]) -> None:
     own = [name for name in files if name.startswith("evals/")]
     change: dict[str, str | None] = dict.fromkeys(own)
-    change |= {name.replace("evals/", "tests/agent/"): files[name] for name in own}
-    if files is FILES:
-        suite = "tests/agent/EVAL.yaml"
-        change[suite] = files[PATH].replace("../agent/", "../../agent/")
-    assert moved(tmp_path / "r", change, "tests/agent/EVAL.yaml", files) == set()
+    change |= {name.replace("evals/", "tests/"): files[name] for name in own}
+    assert moved(tmp_path / "r", change, "tests/EVAL.yaml", files) == set()
 
 
 def test_of__a_renamed_target_is_the_same_and_another_is_not(tmp_path: Path) -> None:
