@@ -1,7 +1,6 @@
 """The inputs `setup` and `prepare`: commands that run before the suites."""
 
 import asyncio
-import codecs
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -115,29 +114,23 @@ class LineSplitter:
 
     def __init__(self, write_line: Callable[[str], None]) -> None:
         self._write_line = write_line
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._parts: list[str] = []
-        self._bytes = 0
+        self._rest, self._bytes = b"", 0
 
     def add(self, data: bytes) -> None:
         """Takes the next bytes of the stream."""
         self._bytes += len(data)
-        *complete, rest = self._decoder.decode(data).split("\n")
-        for end in complete:
-            self._parts.append(end)
-            self._pass_on()
-        self._parts.append(rest)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._pass_on(line)
 
     def end(self) -> None:
         """Passes on the last line, which may have no end."""
-        if self._bytes >= process.OUTPUT_LIMIT:
+        if self._bytes < process.OUTPUT_LIMIT:
+            self._pass_on(self._rest)
+        else:
             self._write_line(f"… the rest is not shown: it is over {process.OUTPUT_LIMIT >> 20} MB")
-            return
-        self._parts.append(self._decoder.decode(b"", final=True))
-        self._pass_on()
 
-    def _pass_on(self) -> None:
-        line = "".join(self._parts).rstrip("\r").rpartition("\r")[2]
-        self._parts.clear()
-        if line.strip():
-            self._write_line(line)
+    def _pass_on(self, line: bytes) -> None:
+        text = line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace")
+        if text.strip():
+            self._write_line(text)

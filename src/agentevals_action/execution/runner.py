@@ -335,16 +335,16 @@ async def _or_error(sample: _Sample, work: Awaitable[SampleResult]) -> SampleRes
     """The result of the work, or the error in which it ended."""
     try:
         return await work
-    except AttemptError as error:
-        return error_result(error, total_spending(sample.spent))
-    except Exception as error:
-        if cause := exhausted(error):
+    except AttemptError as expected:
+        error = expected
+    except Exception as unexpected:
+        if cause := exhausted(unexpected):
             error = AttemptError("resources", str(cause), cause.hint)
-            return error_result(error, total_spending(sample.spent))
-        # A bug of ours is an error of this test and never a score; the other tests go on.
-        log.exception("%s: test %s", sample.suite.path, sample.test.id)
-        problem = f"{type(error).__name__}: {error} (a bug of the action: please report it)"
-        return error_result(AttemptError("bug", problem), total_spending(sample.spent))
+        else:  # a bug of ours is an error of this test and never a score; the other tests go on
+            log.exception("%s: test %s", sample.suite.path, sample.test.id)
+            problem = f"{type(unexpected).__name__}: {unexpected}"
+            error = AttemptError("bug", f"{problem} (a bug of the action: please report it)")
+    return error_result(error, total_spending(sample.spent))
 
 
 def _shared_keys(

@@ -94,16 +94,10 @@ class FolderDiff:
         if not done.truncated and len(text) <= MAX_CHARACTERS:
             return text
         names = await self._call("diff", "--name-status", "--no-renames", self._tree, tree)
-        listed = [f"# {line}\n" for line in _whole_lines(names.stdout, _MAX_LISTED).splitlines()]
-        left = names.stdout.count("\n") - len(listed)
-        return "".join(
-            [
-                _whole_lines(text, MAX_CHARACTERS),
-                f"\n# The diff is cut here, at {MAX_CHARACTERS:,} characters. The changed files:\n",
-                *listed,
-                f"# … and {left} more\n" if left else "",
-            ]
-        )
+        number = counted(names.stdout.count("\n"), "changed file")
+        cut = f"The diff is cut here, at {MAX_CHARACTERS:,} characters. {number}:"
+        listed = _whole_lines(names.stdout, _MAX_LISTED).splitlines()
+        return "\n# ".join([_whole_lines(text, MAX_CHARACTERS), cut, *listed]) + "\n"
 
     async def _write_tree(self, content: Content) -> tuple[str, Content]:
         """The id of the content as a tree in the store, without what is ignored, and the rest of

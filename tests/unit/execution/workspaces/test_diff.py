@@ -168,7 +168,7 @@ def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
     text = diff(tmp_path, work)
     assert len(text) < MAX_CHARACTERS + 1000
     assert text.endswith(
-        "# The diff is cut here, at 1,000,000 characters. The changed files:\n# M\tapp.py\n# A\tzz.py\n"
+        "# The diff is cut here, at 1,000,000 characters. 2 changed files:\n# M\tapp.py\n# A\tzz.py\n"
     )
 
 
