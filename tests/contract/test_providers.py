@@ -133,11 +133,6 @@ def test_complete__answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_complete__the_same_again_is_the_same(name: str) -> None:
-    assert complete(name, "echo hello").messages == complete(name, "echo hello").messages
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_complete__many_at_once(name: str) -> None:
     async def many(options: base.ProviderOptions, context: base.ProviderContext) -> list[Trace]:
         provider = options.connect(context)

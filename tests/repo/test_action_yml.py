@@ -37,12 +37,6 @@ def test_action_yml__its_defaults_are_the_settings_own() -> None:
     assert Settings.from_environ(environ) == Settings()
 
 
-def test_action_yml__its_title_is_free_for_the_marketplace() -> None:
-    """The Marketplace rejects the name of an organisation; the check's name stays."""
-    assert ACTION["name"] not in ("agentevals", "agentevals-action")
-    assert INPUTS["check-name"].default == "agentevals"
-
-
 def test_action_yml__runs_the_image() -> None:
     assert ACTION["runs"] == {"using": "docker", "image": "Dockerfile"}
     assert set(ACTION["branding"]) == {"icon", "color"}

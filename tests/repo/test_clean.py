@@ -61,21 +61,3 @@ def test_tree__has_no(what: str) -> None:
         for match in pattern.finditer(text)
     ]
     assert found == []
-
-
-@pytest.mark.parametrize(
-    ("what", "line"),
-    [
-        ("a path of one machine", "open('/" + "work/main/x')"),
-        ("a path of one machine", "see /" + "tmp/w/venv"),
-        ("a registry's address", "https://pypi" + ".org/simple"),
-        ("something left for later", "# TO" + "DO: later"),
-        ("a mock", "from unittest.mo" + "ck import x"),
-    ],
-)
-def test_patterns__find_what_they_are_for(what: str, line: str) -> None:
-    assert re.search(UNWANTED[what], line)
-
-
-def test_tree__is_seen() -> None:
-    assert ROOT / "pyproject.toml" in tracked()

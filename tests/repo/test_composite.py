@@ -2,8 +2,6 @@
 starts them."""
 
 import json
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -124,36 +122,6 @@ def test_page__has_the_name_of_its_artifact(tmp_path: Path, server: str, uploade
         )
     else:
         assert "not uploaded, because GitHub Enterprise Server" in done.stdout
-
-
-@pytest.mark.slow
-def test_install__refuses_an_old_python_in_words(tmp_path: Path) -> None:
-    old = next(
-        (
-            found
-            for minor in range(6, 11)
-            if (found := shutil.which(f"python3.{minor}")) and _starts(found)
-        ),
-        None,
-    )
-    if old is None:
-        pytest.skip("no Python older than 3.11 on this machine")
-    child = subprocess.run(
-        [old, "-I", str(FOLDER / "install.py")],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert child.returncode == 1
-    assert re.match(
-        r"::error::agentevals-action needs Python 3\.11 or later and found 3\.\d+\.\d+: put actions/setup-python",
-        child.stderr,
-    )
-
-
-def _starts(python: str) -> bool:
-    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 def example(folder: Path) -> Repository:

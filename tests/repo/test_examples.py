@@ -47,20 +47,6 @@ def test_examples__are_green_as_they_stand(checkout: Path) -> None:
     assert [row["evalId"] for row in rows if row["error"]] == []
 
 
-def test_demo__changes_files_of_its_base() -> None:
-    head = [
-        path.relative_to(DEMO / "head")
-        for path in (DEMO / "head").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
-    ]
-    assert head
-    assert [
-        str(path)
-        for path in head
-        if (DEMO / "base" / path).read_bytes() == (DEMO / "head" / path).read_bytes()
-    ] == []
-
-
 @pytest.mark.slow
 def test_demo__shows_every_change(tmp_path: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__")

@@ -52,8 +52,6 @@ OWNERS = {
     "wcmatch": ("model",),
     "yaml": ("suites",),
 }
-#: Libraries that were replaced.
-REPLACED = {"aiosqlite", "certifi", "msgspec", "requests", "subprocess"}
 
 #: Folders without clock, I/O, environment and log.
 PURE = ("model", "review.comparison")
@@ -155,16 +153,6 @@ def test_library__is_imported_by_its_owners(library: str) -> None:
     assert users
 
 
-def test_replaced_libraries__are_gone() -> None:
-    wrong = [
-        show(module, found)
-        for module in modules()
-        for found, name in module.foreign()
-        if {name.partition(".")[0], found.target} & REPLACED
-    ]
-    assert wrong == []
-
-
 def test_libraries__are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
@@ -217,39 +205,3 @@ def test_pure_folders__touch_neither_clock_nor_world() -> None:
         if {name, found.target.partition(":")[0]} & IMPURE
     ]
     assert wrong == []
-
-
-def test_modules__have_a_docstring() -> None:
-    assert [one.name for one in modules() if not (ast.get_docstring(one.tree) or "").strip()] == []
-
-
-def test_reading__finds_late_imports_and_registries(tmp_path: Path) -> None:
-    package = tmp_path / "house"
-    (package / "rooms").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "rooms" / "__init__.py").write_text("from house.rooms import bed\n")
-    (package / "rooms" / "bed.py").write_text(
-        "import os.path\ndef sleep():\n    from house import rooms  # a reason\n"
-    )
-    (package / "door.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import httpx\n"
-        "from house.rooms.bed import sleep\nfrom house import door, number\n"
-    )
-    read = {module.name: module.imports for module in read_package(package)}
-    assert [one.target for one in read["door"]] == [
-        "typing",
-        "httpx",
-        ".rooms.bed",
-        ".door",
-        ".__init__",
-    ]
-    assert [(one.target, one.late, one.comment) for one in read["rooms.bed"]] == [
-        ("os.path", False, ""),
-        (".rooms.__init__", True, " a reason"),
-    ]
-    assert [one.target for one in read["rooms.__init__"]] == [".rooms.bed"]
-
-
-def test_cycles__are_found_once_each() -> None:
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "f": {"f"}}
-    assert find_cycles(graph) == ["a -> b -> c -> a", "f -> f"]
