@@ -11,7 +11,6 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Message
-from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import agent_programs, targets
 from tests.support.agent_programs import AgentRun, lines, said
@@ -183,15 +182,6 @@ def test_complete__a_refused_login_counts_at_a_time_out(tmp_path: Path) -> None:
     command = ["sh", "-c", f"echo '{json.dumps(message)}'; sleep 300"]
     error = AgentRun("codex", tmp_path).refused(command=command, request={"timeout": 0.5})
     assert isinstance(error, TargetDead)
-
-
-@each
-def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path) -> None:
-    (tmp_path / "agent.py").write_text("x")
-    (tmp_path / "mcp.json").write_text("x")
-    words = {"command": "python3 agent.py", "args": ["--mcp-config=mcp.json", "/etc/passwd"]}
-    options = targets.options({"provider": f"{name}-cli", **words})
-    assert options.files(Folder(tmp_path, tmp_path)) == ("agent.py", "mcp.json")
 
 
 @pytest.mark.parametrize(

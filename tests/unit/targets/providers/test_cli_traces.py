@@ -142,15 +142,3 @@ def test_complete__the_workflow_s_variables_take_precedence_for_the_content(
     assert "SPAN_ONLY http://127.0.0.1:" in seen()
     allowed = {name: "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://elsewhere"}
     assert "true http://127.0.0.1:" in seen(allowed)
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"command": "agent", "trace": "zipkin"}, "otel"),
-        ({"command": "agent", "trace": "otel", "serve": True}, "leave one out"),
-    ],
-)
-def test_options__refused(fields: Mapping[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        targets.options({"provider": "cli", **fields})
