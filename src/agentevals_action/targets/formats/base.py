@@ -183,4 +183,10 @@ def read_usage(data: Any) -> Usage:
     # OpenRouter's: with a key of the user's own it is the fee of the router alone.
     # https://openrouter.ai/docs/use-cases/usage-accounting
     cost = None if data.get("is_byok") is True else amount(data.get("cost"))
-    return Usage(**counts, cost_usd=cost)
+    return reported(Usage(**counts, cost_usd=cost))
+
+
+def reported(usage: Usage) -> Usage:
+    """The usage of a call as it was reported: a call always has input tokens, so that zero means
+    that the vendor reported no tokens."""
+    return Usage(cost_usd=usage.cost_usd) if usage.input_tokens == 0 else usage

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.usage import Usage
 from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage
 
@@ -30,8 +29,6 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
             found += [WireMessage(_input(*part), refused=_is_refused(*part)) for part in parts]
         else:
             usage = base.read_usage(item.get("usage"))
-            # A model's call always has input tokens: zero means that the vendor reported none.
-            usage = usage if usage.input_tokens else Usage()
             model = base.optional_text(item.get("model_name"))
             found.append(WireMessage(_reply(parts), usage, model))
     return found

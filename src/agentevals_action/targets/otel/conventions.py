@@ -13,6 +13,7 @@ from typing import Any, Literal
 from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import amount, count, decoded
+from agentevals_action.targets.formats.base import reported
 from agentevals_action.targets.otel.spans import Span
 
 #: A call of a model, a call of a tool, or the run of an agent or a workflow around them.
@@ -88,7 +89,7 @@ def read_step(span: Span) -> Step | None:
     if step_type is None:
         return None
     tokens = {name: count(_first(attributes, name)) for name in _TOKENS}
-    usage = Usage(**tokens, cost_usd=amount(_first(attributes, "cost_usd")))
+    usage = reported(Usage(**tokens, cost_usd=amount(_first(attributes, "cost_usd"))))
     model = _text(_first(attributes, "model"))
     if step_type == "model":
         answered = _messages(attributes, "output")

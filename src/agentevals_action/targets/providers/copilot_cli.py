@@ -16,6 +16,7 @@ from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.formats.base import reported
 
 _NAMES: Mapping[str, str] = {
     "bash": "Bash",
@@ -181,5 +182,5 @@ def _usage(events: Sequence[Event]) -> Usage:
         and span.object("attributes").text("gen_ai.operation.name") == "chat"
         and span.object("status").count("code") != _FAILED_SPAN
     ]
-    usage = total(Usage(*map(call.count, _TOKENS)) for call in calls)
+    usage = total(reported(Usage(*map(call.count, _TOKENS))) for call in calls)
     return Usage() if usage.total_tokens is None else usage

@@ -16,6 +16,7 @@ from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.formats.base import reported
 
 _NAMES: Mapping[str, str] = {
     "run_shell_command": "Bash",
@@ -69,7 +70,9 @@ class GeminiCli(AgentOptions):
         return Trace(
             messages=messages,
             tool_calls=calls_of(messages),
-            usage=Usage(stats.count("input_tokens"), _output_tokens(stats), stats.count("cached")),
+            usage=reported(
+                Usage(stats.count("input_tokens"), _output_tokens(stats), stats.count("cached"))
+            ),
             duration_ms=stats.amount("duration_ms"),
         )
 

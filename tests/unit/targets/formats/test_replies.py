@@ -140,6 +140,7 @@ def test_read_reply__a_response_may_fail_for_a_time(code: str) -> None:
         ({"input_tokens": None, "output_tokens": -1, "input_tokens_details": None}, Usage()),
         ({"prompt_tokens": 3, "cost": 0.5}, Usage(3, cost_usd=0.5)),
         ({"cost": "free"}, Usage()),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0.5}, Usage(cost_usd=0.5)),
         ({"cost": 0.5, "is_byok": True}, Usage()),
         (
             {"input_tokens": 5, "input_token_details": {"cache_read": 2, "cache_creation": 1}},
