@@ -2,7 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -73,7 +75,15 @@ class CommandRunner:
         self._cwd, self._isolation = options.cwd, context.children.isolation
         self._judge_path = context.judge_path
         self._environment = _select_variables(options.env, context.children)
-        self.scratch, self.withheld = context.scratch, context.children.withheld
+        self._scratch, self.withheld = context.scratch, context.children.withheld
+
+    @contextmanager
+    def call_folder(self) -> Iterator[Path]:
+        """A folder for the files of one call, outside of the workspace."""
+        with tempfile.TemporaryDirectory(
+            prefix="agentevals-", dir=self._scratch, ignore_cleanup_errors=True
+        ) as name:
+            yield Path(name).resolve()
 
     def declared_folder(self, request: Request, cwd: str | None = None) -> Path:
         """The folder to which the paths in a target refer: `cwd`, else that of the target, else the

@@ -3,13 +3,11 @@ standard input and a JSON stream on standard output, which is read as it arrives
 
 import re
 import shlex
-import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import dropwhile
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -146,13 +144,14 @@ class _Agent(Provider):
 
     async def complete(self, request: Request) -> Trace:
         options, stream = self._options, Stream()
-        with self._events_file(request) as path:
-            variables = {} if path is None else {self._events_variable: str(path)}
+        with self._runner.call_folder() as folder:
+            give_folder(folder, self._runner.user_of(request))
+            path = folder / "events.jsonl"
+            variables = {self._events_variable: str(path)} if self._events_variable else {}
             done = await self._run(request, stream, variables)
             stream.add(b"\n")
-            if path is not None:
-                with suppress(OSError):  # its figures stay unknown
-                    stream.add(read_resolved(path, STREAM_LIMIT) + b"\n")
+            with suppress(OSError):  # the figures in it stay unknown
+                stream.add(read_resolved(path, STREAM_LIMIT) + b"\n")
         try:
             trace = options.read(stream.events)
         except ValueError as error:
@@ -196,19 +195,6 @@ class _Agent(Provider):
                 f"install it in the input `setup` (`{options.package}`), or name it in the "
                 "target's `command`",
             ) from None
-
-    @contextmanager
-    def _events_file(self, request: Request) -> Iterator[Path | None]:
-        """The file for more events of one run; None if the agent writes none."""
-        if not self._events_variable:
-            yield None
-            return
-        with tempfile.TemporaryDirectory(
-            prefix="agentevals-", dir=self._runner.scratch, ignore_cleanup_errors=True
-        ) as name:
-            folder = Path(name).resolve()
-            give_folder(folder, self._runner.user_of(request))
-            yield folder / "events.jsonl"
 
     def _prompts(self, messages: Sequence[Message]) -> tuple[str, str]:
         """The text for the agent's system prompt, and the prompt with the other messages: with all

@@ -5,9 +5,7 @@ from each line and answers with a line."""
 import asyncio
 import contextlib
 import shlex
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -131,7 +129,7 @@ class _Connected(Provider):
         await self._check_health(request)
         if self._options.serve:
             return await self._ask_worker(request)
-        with self._call_folder() as folder:
+        with self._runner.call_folder() as folder:
             if self._options.trace is None:
                 return await self._answer(request, folder, {})
             return await self._traced_answer(request, folder)
@@ -146,18 +144,6 @@ class _Connected(Provider):
     async def close(self) -> None:
         """Ends the workers."""
         await self._workers.close()
-
-    @contextmanager
-    def _call_folder(self) -> Iterator[Path]:
-        """The folder for the files of a call, outside of the workspace; only its parent if the
-        command uses no files."""
-        if not self._placeholders & {*placeholders.FILES, "FILES"}:
-            yield self._runner.scratch or Path(tempfile.gettempdir())
-            return
-        with tempfile.TemporaryDirectory(
-            prefix="agentevals-", dir=self._runner.scratch, ignore_cleanup_errors=True
-        ) as name:
-            yield Path(name).resolve()
 
     def _command(
         self, request: Request, folder: Path
