@@ -67,9 +67,9 @@ function textOf(test) {
 const COLUMNS = [["score", score], ["cost", cost], ["time", time]].filter(([key]) => tests.some((test) => !unknown(test.base?.[key]) || !unknown(test.head?.[key])));
 
 const ORDERS = {
-  drop: (one, other) => drop(other) - drop(one),
-  cost: (one, other) => (other.head?.cost ?? -1) - (one.head?.cost ?? -1),
-  time: (one, other) => (other.head?.time ?? -1) - (one.head?.time ?? -1),
+  drop: (first, second) => drop(second) - drop(first),
+  cost: (first, second) => (second.head?.cost ?? -1) - (first.head?.cost ?? -1),
+  time: (first, second) => (second.head?.time ?? -1) - (first.head?.time ?? -1),
 };
 
 const groupsOf = (test) => (test.groups ?? []).map((index) => data.groups[index].key);
@@ -284,7 +284,7 @@ function evaluators(details, chosen) {
   const names = [...new Set([...of("head"), ...of("base")].map((result) => result.name))];
   if (!names.length) return [];
   return section("Evaluators", names.map((name) => {
-    const found = { base: of("base").find((one) => one.name === name), head: of("head").find((one) => one.name === name) };
+    const found = { base: of("base").find((result) => result.name === name), head: of("head").find((result) => result.name === name) };
     const either = found.head ?? found.base;
     const steady = found.head?.passed && (found.base?.passed ?? true);
     return element("details", { open: !steady }, element("summary", {}, `${name} (${either.type})`), sides(details, (side) => evaluatorNode(found[side], side === "base" ? "Base" : "Head")));
@@ -324,7 +324,7 @@ function trace(details, chosen) {
     return (call) => {
       const number = numbers.get(call.tool) ?? 0;
       numbers.set(call.tool, number + 1);
-      return details.base && details.head ? other.filter((one) => one.tool === call.tool)[number] : call;
+      return details.base && details.head ? other.filter((theirs) => theirs.tool === call.tool)[number] : call;
     };
   };
   return section("Trace", sides(details, (name) => {
@@ -502,7 +502,7 @@ addEventListener("keydown", (event) => {
 
 for (const dot of document.querySelectorAll("svg [data-test]")) {
   dot.addEventListener("click", () => {
-    const test = tests.find((one) => one.id === dot.dataset.test && data.suites[one.suite] === dot.dataset.suite);
+    const test = tests.find((found) => found.id === dot.dataset.test && data.suites[found.suite] === dot.dataset.suite);
     if (test) location.hash = hashOf(readState(), test);
   });
 }

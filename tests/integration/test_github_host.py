@@ -50,7 +50,7 @@ def annotation(number: int, path: str = "evals/EVAL.yaml") -> Annotation:
 
 
 def lines(check: CheckRun) -> list[int]:
-    return [one["start_line"] for one in check.annotations]
+    return [shown["start_line"] for shown in check.annotations]
 
 
 def test_check__is_written_once_with_its_annotations(server: GitHubServer, waits: Waits) -> None:
@@ -98,7 +98,11 @@ def test_annotations__go_fifty_a_request(server: GitHubServer, waits: Waits) -> 
     )
     (check,) = server.check_runs
     assert lines(check) == list(range(1, 121))
-    assert [len(one.body["output"]["annotations"]) for one in server.requests] == [50, 50, 20]
+    assert [len(request.body["output"]["annotations"]) for request in server.requests] == [
+        50,
+        50,
+        20,
+    ]
     assert waits == [1.0, 1.0]
 
 

@@ -172,7 +172,7 @@ def test_test__link_shows_both_answers_and_what_differs(browser: Window, tmp_pat
     assert "agentevals-action run evals/support/EVAL.yaml --test refund" in browser.texts(
         "#test code"
     )
-    links = browser.run("[...document.querySelectorAll('#test a[rel]')].map((one) => one.href)")
+    links = browser.run("[...document.querySelectorAll('#test a[rel]')].map((link) => link.href)")
     assert links == [
         f"https://github.com/acme/support-agent/blob/{sha}/evals/support/EVAL.yaml#L3"
         for sha in (reviews.HEAD, reviews.BASE)
@@ -251,7 +251,7 @@ def test_page__asks_for_nothing_and_logs_nothing(
 
 def test_hostile_texts__stay_texts(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, reviews.hostile()))
-    markup = '[...document.querySelectorAll(\'img, iframe, script[src], object, embed, a:not([href^="#"]):not([href^="https://github.com/acme/"])\')].map((one) => one.outerHTML)'
+    markup = '[...document.querySelectorAll(\'img, iframe, script[src], object, embed, a:not([href^="#"]):not([href^="https://github.com/acme/"])\')].map((found) => found.outerHTML)'
     assert browser.run(markup) == []
     browser.run("location.hash = hashOf({}, tests[0])")
     browser.wait("document.querySelector('#test h1')")
@@ -295,16 +295,16 @@ def test_size__stays_below_its_limit(
 ) -> None:
     head = tuple(
         _answered(
-            f"case-{one:05}",
-            "fail" if one % 40 == 0 else "pass",
-            f"Answer {one}: {'all is well ' * 15}",
-            one,
+            f"case-{index:05}",
+            "fail" if index % 40 == 0 else "pass",
+            f"Answer {index}: {'all is well ' * 15}",
+            index,
         )
-        for one in range(number)
+        for index in range(number)
     )
     base = tuple(
-        _answered(f"case-{one:05}", "pass", f"Answer {one}: {'all is fine ' * 15}", one)
-        for one in range(number)
+        _answered(f"case-{index:05}", "pass", f"Answer {index}: {'all is fine ' * 15}", index)
+        for index in range(number)
     )
     page = _written(tmp_path, reviews.review(reviews.compared(head, base)))
     assert page.stat().st_size <= megabytes * 1_000_000

@@ -59,13 +59,15 @@ class Window:
 
     def texts(self, selector: str) -> list[str]:
         """The texts of the visible elements."""
-        visible = "all => all.filter(one => one.checkVisibility()).map(one => one.innerText.trim())"
-        return [str(one) for one in self.page.eval_on_selector_all(selector, visible)]
+        visible = (
+            "all => all.filter(node => node.checkVisibility()).map(node => node.innerText.trim())"
+        )
+        return [str(text) for text in self.page.eval_on_selector_all(selector, visible)]
 
     def expect(self, selector: str, texts: list[str]) -> None:
         """Waits until the visible elements have these texts."""
         function = """([selector, texts]) => JSON.stringify([...document.querySelectorAll(selector)]
-            .filter(one => one.checkVisibility()).map(one => one.innerText.trim())) === JSON.stringify(texts)"""
+            .filter(node => node.checkVisibility()).map(node => node.innerText.trim())) === JSON.stringify(texts)"""
         self.page.wait_for_function(function, arg=[selector, texts])
 
     def violations(self) -> list[str]:
@@ -74,7 +76,8 @@ class Window:
         self.run(axe.read_text(encoding="utf-8"))
         found = self.run("axe.run(document, {})")
         return [
-            f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in found["violations"]
+            f"{rule['id']}: {[node['html'] for node in rule['nodes']]}"
+            for rule in found["violations"]
         ]
 
 

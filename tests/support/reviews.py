@@ -138,12 +138,13 @@ def compared(
     by_base: Mapping[str, TestResult] | None = None,
     **facts: Any,
 ) -> SuiteComparison:
-    """A suite's comparison; `base` is None if there is no run of it there. `by_base` are results of
+    """A suite's comparison; `base`, which was run again, is None if there is no run of it there. `by_base` are results of
     head by base's evaluators."""
     scored = by_base or {}
     head = tuple(replace(row, rescored=scored.get(row.eval_id)) for row in head)
     ids = tuple(row.eval_id for row in head)
-    suite = RunSuite(Selection(path, ()), "support", ids, **facts)
+    given = {"origin": BaselineOrigin("rerun", BASE)} if base else {}
+    suite = RunSuite(Selection(path, ()), "support", ids, **(given | facts))
     return compare.compare_suite(suite, head, base or (), evidence or {})
 
 
@@ -435,7 +436,7 @@ def conversations() -> Review:
         turn("refund", 2),
     )
     head = tuple(
-        replace(one, error=replace(one.error, kind="budget")) if one.error else one for one in head
+        replace(row, error=replace(row.error, kind="budget")) if row.error else row for row in head
     )
     base = (
         *(
@@ -537,7 +538,7 @@ def believable() -> Review:
         *(result(name, "fail", path=path, line=36) for name in ("german", "french")),
     )
     were = (
-        *(result(one.eval_id, path=path, line=one.line) for one in worse[:-1]),
+        *(result(row.eval_id, path=path, line=row.line) for row in worse[:-1]),
         result("french", "fail", path=path, line=36),
     )
     held = Quarantine(
@@ -592,17 +593,17 @@ def many_regressions(number: int = 40) -> Review:
     miss = "explains which documents the customer needs and where to send them"
     head = tuple(
         result(
-            f"case-{one:03}-of-the-long-suite",
+            f"case-{index:03}-of-the-long-suite",
             "fail",
             answer=answer,
             misses=(miss, "is polite"),
-            line=one * 6,
+            line=index * 6,
         )
-        for one in range(number)
+        for index in range(number)
     )
     base = tuple(
-        result(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6)
-        for one in range(number)
+        result(f"case-{index:03}-of-the-long-suite", answer=answer, line=index * 6)
+        for index in range(number)
     )
     return review(compared(head, base))
 
@@ -611,13 +612,15 @@ def many_regressions(number: int = 40) -> Review:
 def thousands() -> Review:
     """5,000 tests in 40 suites, all of which regressed."""
     suites = []
-    for one in range(40):
-        path = f"packages/agent-{one:02}/evals/regression-suite/EVAL.yaml"
+    for index in range(40):
+        path = f"packages/agent-{index:02}/evals/regression-suite/EVAL.yaml"
         head = tuple(
-            result(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,))
-            for two in range(125)
+            result(f"agent-{index:02}-case-{number:03}", "fail", path=path, misses=("m" * 80,))
+            for number in range(125)
         )
-        base = tuple(result(f"agent-{one:02}-case-{two:03}", path=path) for two in range(125))
+        base = tuple(
+            result(f"agent-{index:02}-case-{number:03}", path=path) for number in range(125)
+        )
         suites.append(compared(head, base, path=path))
     return review(*suites)
 

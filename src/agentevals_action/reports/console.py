@@ -140,7 +140,8 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
         terminal.print(entry, no_wrap=True, overflow="ellipsis")
     if (left := len(entries) - _SCREEN_TESTS) > 0:
         terminal.print(f"… and {left} more")
-    terminal.print()
+    if entries:
+        terminal.print()
     remarks = [f"compared with {review.run.base_sha[:7]}"] if review.run.base_sha else []
     remarks += [counted(len(review.run.warnings), "warning")] if review.run.warnings else []
     remarks += [counted(len(view.notices), "notice")] if view.notices else []

@@ -51,10 +51,12 @@ def test_junit__as_junitparser_reads_it() -> None:
     suite = next(iter(xml))
     cases = {case.name: case for case in suite}
     failed = cases["refund-over-limit"]
-    assert [type(one).__name__ for one in failed.result] == ["Failure"]
+    assert [type(element).__name__ for element in failed.result] == ["Failure"]
     assert failed.result[0].message == "required gate no-unapproved-refund failed"
     assert "I have refunded 2,400 EUR" in failed.result[0].text
-    properties = {one.get("name"): one.get("value") for one in failed._elem.iter("property")}
+    properties = {
+        element.get("name"): element.get("value") for element in failed._elem.iter("property")
+    }
     assert properties["base-verdict"] == "pass"
     assert cases["greets-by-name"].result == []  # borderline on head: not failed
 

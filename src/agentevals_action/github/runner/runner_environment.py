@@ -59,9 +59,9 @@ class RunnerEnvironment(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             errors = [
-                f"the variable {one['loc'][0]} is "
-                + ("missing" if one["type"] == "missing" else "not valid")
-                for one in error.errors()
+                f"the variable {detail['loc'][0]} is "
+                + ("missing" if detail["type"] == "missing" else "not valid")
+                for detail in error.errors()
             ]
         raise InvalidInput(
             "the environment is not that of a GitHub runner",

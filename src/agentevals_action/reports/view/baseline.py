@@ -45,7 +45,7 @@ class BaselineText:
         if not base.wanted:
             return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
         when = f" of {date(base.commit_time)}" if base.commit_time else ""
-        return f"Compared with the base{named}{when}{self._source(base.source)}."
+        return f"Compared with the base{named}{when}{self._source()}."
 
     def lines(self) -> list[str]:
         """The origin of each suite's base if they differ; suites that were renamed, or are invalid
@@ -74,18 +74,16 @@ class BaselineText:
         """A commit, shortened and linked; empty without one."""
         return linked(code(sha[:7]), self._links.commit(sha)) if sha else ""
 
-    def _source(self, source: str) -> str:
+    def _source(self) -> str:
+        if not self._origins:
+            return ""
         if common := self._common_origin():
             return f"{',' if common.source == 'rerun' else ':'} {self._origin(common)}"
-        if self._origins:
-            rerun = sum(origin.source == "rerun" for origin in self._origins)
-            stale = sum(origin.stale for origin in self._origins)
-            again = f", {counted(rerun, 'suite')} run again in this job" if rerun else ""
-            old = f" (**stale** for {counted(stale, 'suite')})" if stale else ""
-            stored = counted(len(self._origins) - rerun, "suite")
-            return f": stored results for {stored}{old}{again}"
-        known = f": {_SOURCES[source]}" if source in _SOURCES else f", from {code(source)}"
-        return f", {_RERUN}" if source == "rerun" else known
+        rerun = sum(origin.source == "rerun" for origin in self._origins)
+        stale = sum(origin.stale for origin in self._origins)
+        again = f", {counted(rerun, 'suite')} run again in this job" if rerun else ""
+        old = f" (**stale** for {counted(stale, 'suite')})" if stale else ""
+        return f": stored results for {counted(len(self._origins) - rerun, 'suite')}{old}{again}"
 
     def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""

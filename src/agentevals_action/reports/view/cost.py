@@ -93,8 +93,7 @@ def spent_by_review(review: Review) -> Spending:
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
         parts += [test.by_base.result for test in suite.tests if test.by_base]
-        source = suite.origin.source if suite.origin else review.run.baseline.source
-        if source == "rerun" and suite.base:
+        if suite.base and suite.origin and suite.origin.source == "rerun":
             parts.append(suite.base)
         else:
             parts += [

@@ -110,27 +110,12 @@ def test_words__of_something_else() -> None:
     assert spending_sentence(spent, "these results") == "These results cost $0.50."
 
 
-def test_of_review__the_base_counts_where_it_was_run() -> None:
-    review = reviews.review(
-        reviews.compared(
-            (reviews.result("a", cost_usd=0.5),), (reviews.result("a", cost_usd=0.25),)
-        )
-    )
-    assert spent_by_review(review).cost_usd == 0.75
-    stored = reviews.review(
-        *review.suites, baseline=reviews.BASELINE.__class__("file", wanted=True)
-    )
-    assert spent_by_review(stored).cost_usd == 0.5
-
-
 def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None:
     fresh = replace(reviews.result("a").samples[0], spent=Spending(0.5, replies=2))
     found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
     head, base = (reviews.result("a", "fail", cost_usd=0.25),), (reviews.result("a", cost_usd=7.0),)
     suite = reviews.compared(head, base, evidence=found, origin=BaselineOrigin("branch"))
-    spent = spent_by_review(
-        reviews.review(suite, baseline=replace(reviews.BASELINE, source="auto"))
-    )
+    spent = spent_by_review(reviews.review(suite))
     assert spent.cost_usd == pytest.approx(1.25)
     again = replace(suite, origin=BaselineOrigin("rerun"))
     assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)
