@@ -2,7 +2,7 @@
 
 import hashlib
 import heapq
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,33 +51,21 @@ def part_of(suites: Mapping[str, Sequence[Test]], shard: Shard) -> Mapping[str, 
     return part
 
 
-def _groups(tests: Sequence[Test]) -> Sequence[Sequence[str]]:
-    """The ids of tests that stay on one machine: the turns of a conversation, and tests that share
-    a workspace, on either side."""
-    parents: dict[str, str] = {}
-    first: dict[Hashable, str] = {}
-
-    def root_of(name: str) -> str:
-        while parents[name] != name:
-            parents[name] = name = parents[parents[name]]
-        return name
-
+def _groups(tests: Sequence[Test]) -> Iterable[Sequence[str]]:
+    """The ids of tests that stay on one machine: the turns of a conversation; all tests of a suite
+    some of which share a workspace, or belong to another conversation on base."""
+    conversations: dict[str, str | None] = {}
+    is_divisible = True
     for test in tests:
-        parents.setdefault(test.id, test.id)
-        for key in _shared(test):
-            parents[root_of(test.id)] = root_of(first.setdefault(key, test.id))
-    groups: dict[str, list[str]] = {}
-    for name in parents:
-        groups.setdefault(root_of(name), []).append(name)
-    return list(groups.values())
-
-
-def _shared(test: Test) -> Iterator[Hashable]:
-    if test.conversation_id is not None:
-        yield "conversation", test.conversation_id
-    workspace = test.workspace
-    if workspace and not workspace.per_test and not workspace.own:
-        yield "workspace"
+        workspace, known = test.workspace, conversations.setdefault(test.id, test.conversation_id)
+        shares = workspace is not None and not workspace.per_test and not workspace.own
+        is_divisible = is_divisible and not shares and known == test.conversation_id
+    if not is_divisible:
+        return [list(conversations)]
+    groups: dict[tuple[str | None, str], list[str]] = {}
+    for name, conversation in conversations.items():
+        groups.setdefault((conversation, "" if conversation else name), []).append(name)
+    return groups.values()
 
 
 def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:

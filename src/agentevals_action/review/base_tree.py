@@ -51,23 +51,11 @@ async def check_head(repository: GitRepository, job: Job) -> str:
     head = await repository.head()
     if head in job.heads or await _first_parent_of_merge(repository, job, head) is not None:
         return head
-    if job.pull:
-        expected = f"neither the head of the pull request ({_short(job.pull.head_sha)})"
-        expected = f"{expected} nor its merge commit"
-        advice = (
-            "leave out `ref` of actions/checkout, "
-            "or write `ref: ${{ github.event.pull_request.head.sha }}`"
-        )
-    else:
-        expected = f"not the event's commit ({_short(job.head_sha)})"
-        advice = (
-            "leave out `ref` of actions/checkout, "
-            "and commit nothing in the workspace before this step"
-        )
     raise InvalidInput(
-        f"the workspace is at {_short(head)}, which is {expected}: "
-        "what runs would not be what is reported",
-        advice,
+        f"the workspace is at {_short(head)}, which is neither the event's commit "
+        f"({_short(job.head_sha)}) nor a merge of it: what runs would not be what is reported",
+        "leave out `ref` of actions/checkout (or write `ref: ${{ "
+        "github.event.pull_request.head.sha }}`), and commit nothing before this step",
     )
 
 

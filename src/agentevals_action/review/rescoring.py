@@ -55,28 +55,22 @@ async def rescore_head(inputs: ReviewInputs, engine: Engine, head: Rows) -> Rows
         if row.verdict is not None and path in edits and name in edits[path].rescored
     }
     by_program = {(path, name) for path, name in to_score if name in edits[path].by_program}
-    error = None
+    unprepared = None
     if by_program:  # all suites have the same tree
-        error = await _prepare(engine, next(iter(suites.values())))
+        unprepared = await _prepare(engine, next(iter(suites.values())))
     found, possible = {}, {}
-    for key, row in ((key, without_cost(row)) for key, row in to_score.items()):
-        reason = _without_workspace(row) or error if key in by_program else None
-        if reason:
-            found[key] = replace(
-                row, score=None, verdict=None, gates_failed=(), samples=(), error=reason
-            )
-        else:
+    for key, row in to_score.items():
+        row, error = without_cost(row), unprepared if key in by_program else None
+        if key in by_program and had_workspace(row):
+            reason = "the folder in which head's agent worked is gone"
+            error = ErrorInfo(kind="evaluator", message=reason)
+        if error is None:
             possible[key] = row
+        else:
+            found[key] = replace(
+                row, score=None, verdict=None, gates_failed=(), samples=(), error=error
+            )
     return _with_scores(head, found | await _rescore(engine, suites, possible))
-
-
-def _without_workspace(head: TestResult) -> ErrorInfo | None:
-    """The error of a result that a program of base cannot score, because it would judge the agent's
-    workspace. None if there was none."""
-    if not had_workspace(head):
-        return None
-    reason = "the folder in which head's agent worked is gone"
-    return ErrorInfo(kind="evaluator", message=reason)
 
 
 async def _prepare(engine: Engine, suite: Suite) -> ErrorInfo | None:

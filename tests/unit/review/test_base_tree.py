@@ -143,7 +143,7 @@ def test_check_head__at_another_commit_is_refused_with_what_to_write(
     with pytest.raises(InvalidInput, match=at) as caught:
         WAITING.check_head(workspace, job_of(request_))
     assert "ref: ${{ github.event.pull_request.head.sha }}" in caught.value.hint
-    with pytest.raises(InvalidInput, match="which is not the event's commit"):
+    with pytest.raises(InvalidInput, match="neither the event's commit"):
         WAITING.check_head(workspace, push(request_.base, request_.head))
     # The event's own commit is the base there, which compared with itself is always green.
     job = job_of(request_, "pull_request_target", request_.main, unsafe=True)

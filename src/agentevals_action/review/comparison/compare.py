@@ -73,7 +73,10 @@ def compare_suite(
         _compare(suite, result, on_base.pop(result.eval_id, None), evidence.get(result.eval_id))
         for result in head
     ]
-    tests.extend(removed(result) for result in on_base.values())
+    tests += [
+        TestComparison(name, ChangeKind.REMOVED, None, result, gates_removed=_gates(result))
+        for name, result in on_base.items()
+    ]
     compared = [test for test in tests if test.change in _COMPARED]
     return SuiteComparison(
         path=suite.path,
@@ -114,11 +117,6 @@ def _mean(result: TestResult | None, value: Callable[[SampleResult], float | Non
     samples = result.main_samples if result else ()
     known = [number for sample in samples if (number := value(sample)) is not None]
     return sum(known) / len(known) if known else None
-
-
-def removed(base: TestResult) -> TestComparison:
-    """A test that only base has, with its gates."""
-    return TestComparison(base.eval_id, ChangeKind.REMOVED, None, base, gates_removed=_gates(base))
 
 
 def _compare(

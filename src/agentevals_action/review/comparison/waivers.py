@@ -21,11 +21,6 @@ _VERDICTS = {
 }
 
 
-def entry_for(entries: Iterable[Quarantine], suite: str, test: str) -> Quarantine | None:
-    """The first entry that covers a test, by its suite's path and its id."""
-    return _first(_of_suite(entries, suite), test)
-
-
 def apply(
     suites: Iterable[SuiteComparison],
     quarantines: Quarantines,
@@ -34,27 +29,37 @@ def apply(
     """The comparisons with the waived tests marked. A regression with a lost required gate is never
     accepted, because the gate failed."""
 
-    def marked(
-        test: TestComparison, head: Sequence[Quarantine], base: Sequence[Quarantine] | None
-    ) -> TestComparison:
-        entry = _first(head, test.id)
-        if entry and base is not None:
-            entry = _first(base, test.id)
+    def marked(suite: SuiteComparison, test: TestComparison) -> TestComparison:
+        entry = entry_for(quarantines.head, suite.path, test.id)
+        if entry and quarantines.base is not None:
+            # By the path on base: a change cannot move a suite into quarantine.
+            entry = entry_for(quarantines.base, suite.base_path or suite.path, test.id)
         if entry:
             return replace(test, quarantine=entry)
         if acceptance and _is_acceptable(test):
             return replace(test, accepted_by=acceptance.by)
         return test
 
-    found = []
-    for suite in suites:
-        head = _of_suite(quarantines.head, suite.path)
-        # By the path on base: a change cannot move a suite into quarantine.
-        base_path = suite.base_path or suite.path
-        base = None if quarantines.base is None else _of_suite(quarantines.base, base_path)
-        tests = tuple(marked(test, head, base) for test in suite.tests)
-        found.append(replace(suite, tests=tests))
-    return tuple(found)
+    return tuple(
+        replace(suite, tests=tuple(marked(suite, test) for test in suite.tests)) for suite in suites
+    )
+
+
+def entry_for(entries: Iterable[Quarantine], suite: str, test: str) -> Quarantine | None:
+    """The first entry that covers a test, by its suite's path and its id."""
+    return next((entry for entry in entries if _covers(entry, suite, test)), None)
+
+
+def _covers(entry: Quarantine, suite: str, test: str) -> bool:
+    """Whether an entry covers the suite, and the last pattern that matches the test includes it."""
+    if entry.suites and not path_patterns.selected(suite, entry.suites):
+        return False
+    covered = False
+    for pattern in entry.tests:
+        bare = pattern.removeprefix("!")
+        if test == bare or fnmatch.fnmatchcase(test, bare):
+            covered = bare == pattern
+    return covered
 
 
 def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:
@@ -125,25 +130,3 @@ def not_on_base(quarantines: Quarantines) -> tuple[Diagnostic, ...]:
         for entry in quarantines.head
         if replace(entry, location=Location(FILE)) not in known
     )
-
-
-def _of_suite(entries: Iterable[Quarantine], path: str) -> list[Quarantine]:
-    return [entry for entry in entries if _covers_suite(entry, path)]
-
-
-def _first(entries: Iterable[Quarantine], test: str) -> Quarantine | None:
-    return next((entry for entry in entries if _covers(entry, test)), None)
-
-
-def _covers_suite(entry: Quarantine, suite: str) -> bool:
-    return not entry.suites or path_patterns.selected(suite, entry.suites)
-
-
-def _covers(entry: Quarantine, test: str) -> bool:
-    """Whether the last pattern that matches a test's id includes it."""
-    covered = False
-    for pattern in entry.tests:
-        bare = pattern.removeprefix("!")
-        if test == bare or fnmatch.fnmatchcase(test, bare):
-            covered = bare == pattern
-    return covered
