@@ -66,10 +66,9 @@ class ChangedFile:
     @property
     def paths(self) -> tuple[str, ...]:
         """Its path and, if it was renamed, the former one. A copied file has none."""
-        is_renamed = self.status == "renamed" and self.previous_path
-        return (
-            (self.path, self.previous_path) if is_renamed and self.previous_path else (self.path,)
-        )
+        if self.status == "renamed" and self.previous_path:
+            return (self.path, self.previous_path)
+        return (self.path,)
 
 
 @dataclass(frozen=True)

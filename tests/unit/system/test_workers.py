@@ -176,24 +176,6 @@ def test_ask__a_worker_that_ended_reports_its_code(tmp_path: Path) -> None:
         run(call())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change users")
-def test_lend__the_program_runs_as_its_user(tmp_path: Path) -> None:
-    script = 'while read -r line; do echo "$(id -u) $HOME"; done'
-    environment = (("PATH", os.environ["PATH"]),)
-    user = ChildUser(60801, tmp_path, tmp_path)
-
-    async def call() -> bytes:
-        workers = Workers()
-        async with workers.lend(
-            Program(("sh", "-c", script), Path("/"), environment, user)
-        ) as worker:
-            answer = await worker.ask(b"who")
-        await workers.close()
-        return answer
-
-    assert run(call()) == f"60801 {tmp_path}".encode()
-
-
 def test_ask__a_worker_that_writes_without_an_end_is_an_error(tmp_path: Path) -> None:
     endless = program(tmp_path, "import os\nwhile True: os.write(1, b'hello' * 10_000)")
 

@@ -166,8 +166,8 @@ WRITE_MUCH = "import sys; open(sys.argv[1], 'w').write('x' * 11_000_000)"
         ("echo; echo why >&2", "the command succeeded without an answer: why"),
         ("echo {OUTPUT_FILE}", "did not write {OUTPUT_FILE}"),
         ("ln -s /etc/passwd {OUTPUT_FILE}", "{OUTPUT_FILE} cannot be read"),
-        ("mkfifo {OUTPUT_FILE}", "{OUTPUT_FILE} cannot be read: it is a named pipe"),
-        ("mkdir {OUTPUT_FILE}", "{OUTPUT_FILE} cannot be read: it is a folder"),
+        ("mkfifo {OUTPUT_FILE}", "{OUTPUT_FILE} cannot be read: it is not a regular file"),
+        ("mkdir {OUTPUT_FILE}", "{OUTPUT_FILE} cannot be read: it is not a regular file"),
     ],
 )
 def test_complete__a_run_without_an_answer_is_an_error(
