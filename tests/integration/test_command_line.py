@@ -70,7 +70,6 @@ def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_p
     ]
     marks += [
         "--resume Keep",
-        "--keep-workspaces Keep",
         "--suites LIST",
         "--watch LIST",
         "--help Show",

@@ -127,18 +127,3 @@ def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None
             assert f"-{start}\n+{result['evalId']}\n" in result["samples"][0]["fileChanges"]
     assert "start/app.txt" in done.out  # the question differs: what the agent finds is another
     assert list((tmp_path / "temp").iterdir()) == []
-
-
-def test_run__what_is_kept_is_reported_to_hold_secrets(tmp_path: Path) -> None:
-    root = make_repository(
-        tmp_path, "  template: start\n", one_test("a", "write out.txt other", "out.txt=text")
-    )
-    secret = {"AGENT_TOKEN": "a-secret-0123456789"}
-
-    done = command.run(root, "run", "--keep-workspaces", "--env", "AGENT_TOKEN", env=secret)
-    plain = command.run(root, "run", "--output", "other.jsonl", "--report-dir", "other")
-
-    assert done.code == plain.code == 1, done.err
-    assert [line for line in done.err.splitlines() if "including secrets" in line]
-    assert "including secrets" not in plain.err
-    assert "including secrets" in " ".join(command.run(root, "run", "--help").out.split())

@@ -31,15 +31,14 @@ class Run:
         """The suite's tests."""
         return tuple(self.suite.tests)
 
-    async def enter(self, number: int = 0, sample: int = 0) -> WorkspaceSession:
+    async def enter(self, number: int = 0) -> WorkspaceSession:
         """The folder of a test."""
-        return await self.workspaces.enter(self.suite, self.tests[number], sample)
+        return await self.workspaces.enter(self.suite, self.tests[number])
 
 
 def run(
     root: Path,
     scratch: Path,
-    keep: Path | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
     path: str = "EVAL.yaml",
     isolation: Isolation = NO_ISOLATION,
@@ -49,7 +48,7 @@ def run(
     notices: list[str] = []
     children = ChildContext(environment, withheld=("API_KEY",), isolation=isolation)
     copy = JudgeTrees({}).copy_template
-    pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, keep, root)
+    pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, root)
     return Run(suites.load_valid(root, path), pool, notices)
 
 
@@ -77,6 +76,6 @@ async def changed(root: Path, scratch: Path, work: Callable[[Path], Awaitable[No
     if done is not None:
         await done
     diff = await attempt.diff()
-    await attempt.leave(failed=False)
+    await attempt.leave()
     await made.workspaces.close()
     return diff

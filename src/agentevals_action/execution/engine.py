@@ -106,14 +106,12 @@ async def open_engine(
     *,
     cache: Mode | None,
     permissions: Permissions | None,
-    keep: Path | None,
 ) -> AsyncIterator[Engine]:
     """An engine for the `suites` of head and of base, which has read all their files.
 
     `cache` is what it does with stored replies, whose folder is in `workspace` (absolute).
-    `variables` returns what `${{ }}` in targets may name, as far as `permissions` allow it. `keep`
-    gets the folders of agents whose tests did not pass. At the end no process of a program is
-    left."""
+    `variables` returns what `${{ }}` in targets may name, as far as `permissions` allow it. At the
+    end no process of a program is left."""
     async with open_scratch(children.isolation) as scratch:
         sentences = Counter[str]()
         budget = Budget(settings.max_cost_usd)
@@ -132,7 +130,7 @@ async def open_engine(
             stored = StoredCalls(client, requests, cache, workspace, settings.cache_dir, note)
         run_id = scratch.name.removeprefix(_PREFIX)
         open_workspaces = functools.partial(
-            WorkspacePool, scratch, children, run_id, note, judge_trees.copy_template, keep
+            WorkspacePool, scratch, children, run_id, note, judge_trees.copy_template
         )
         runner = Runner(
             stored or client,

@@ -66,7 +66,7 @@ class JudgeTrees:
     def copy_template(self, template: Path, target: Path) -> None:
         """Copies the template of a workspace as `copy_tree` does, with what is linked in it."""
         links = frozenset(self._links)  # the tree of the other side may get some meanwhile
-        copy_tree(self.path_of(template), target, "refuse", followed=links)
+        copy_tree(self.path_of(template), target, followed=links)
 
 
 def needs_judge_tree(suite: Suite) -> bool:

@@ -205,15 +205,15 @@ class Runner:
             raise error
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
-        session = await workspaces.enter(sample.suite, sample.test, sample.number)
+        session = await workspaces.enter(sample.suite, sample.test)
         try:
             trace = await self._call_agent(sample, session.path)
             work = Work(trace, session.path, await session.diff())
             result = await self._grade(sample, work)
         except Exception:
-            await session.leave(failed=True)
+            await session.leave()
             raise
-        await session.leave(failed=result.verdict != "pass")
+        await session.leave()
         return result
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:

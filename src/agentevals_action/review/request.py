@@ -116,8 +116,7 @@ class LocalRun:
     """The command `run`: a review without a base, of which each suite must be valid. `paths` are
     the suites, or folders of suites, that run (empty: all); `globs` are those by which `select`
     reduces suites to tests. `resume` gives the results of an earlier run that stay. The results are
-    written to the file `output`, too. `keep` gets the workspaces of tests that did not pass, the
-    reply store each reply if the run `records`."""
+    written to the file `output`, too. If the run `records`, the reply store gets each reply."""
 
     paths: tuple[Path, ...]
     globs: tuple[str, ...]
@@ -126,7 +125,6 @@ class LocalRun:
         [Sequence[Suite], Callable[[Suite, Test], Fingerprint]], Mapping[Key, TestResult]
     ]
     output: Path
-    keep: Path | None = None
     records: bool = False
 
 

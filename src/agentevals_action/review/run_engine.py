@@ -36,7 +36,6 @@ async def engine_of(inputs: ReviewInputs) -> AsyncIterator[Engine]:
             judge_trees,
             cache=request.cache,
             permissions=inputs.permissions,
-            keep=request.run.keep if request.run else None,
         ) as engine,
     ):
         yield engine

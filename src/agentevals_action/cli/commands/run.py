@@ -70,12 +70,6 @@ from agentevals_action.system.git import GitRepository
     "the agent's other code are not noticed.",
 )
 @click.option(
-    "--keep-workspaces",
-    is_flag=True,
-    help="Keep the workspaces of tests that did not pass in `workspaces` of the report folder, as "
-    "the agent left them, including secrets.",
-)
-@click.option(
     "--record",
     type=str,
     metavar="FOLDER",
@@ -89,7 +83,6 @@ async def command(
     output: Path | None,
     tests: tuple[str, ...],
     resume: bool,
-    keep_workspaces: bool,
     record: str | None,
     junit_path: Path | None,
     as_json: bool,
@@ -109,7 +102,6 @@ async def command(
         lambda suites: _select(suites, tests),
         earlier.kept,
         output,
-        workspace.report / "workspaces" if keep_workspaces else None,
         records=record is not None,
     )
     request = await local_request(workspace, repository, run)
@@ -124,7 +116,7 @@ async def command(
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
     if junit_path:
         write_file(junit_path, [junit(view).encode("utf-8", "replace")])
-    _print_notices(view, run.keep)
+    _print_notices(view)
     if as_json:
         print(review_summary(view), end="")
     else:
@@ -159,16 +151,10 @@ def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str
     return {**inputs, "cache_dir": folder, "cache": "replay"}
 
 
-def _print_notices(view: ReportView, keep: Path | None) -> None:
-    notices = list(view.review.run.notices)
-    if keep and keep.is_dir():
-        notices.append(
-            f"{keep} contains workspaces as the agents left them, including secrets: "
-            "they are not redacted, so do not upload them"
-        )
+def _print_notices(view: ReportView) -> None:
     for warning in view.review.run.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    console.print_sentences((f"notice: {notice}" for notice in notices), sys.stderr)
+    console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
 
 
 def _print(view: ReportView, subject: str) -> None:

@@ -92,7 +92,7 @@ class WorkspaceFolder:
         await tools.hooks.run("before_all", workspace, self.path, self._owner)
         if workspace.reset != "none" or workspace.reset_before != "none":
             with workspace_errors("the workspace cannot be copied for its resets"):
-                await self._in_thread(copy_tree, self.path, self._pristine, "keep", True)
+                await self._in_thread(_copy, self.path, self._pristine)
         self.diff = diff
 
     async def _in_thread(self, work: Callable[..., None], *arguments: Any) -> None:
@@ -116,7 +116,7 @@ class WorkspaceFolder:
     def _restore(self, ignored: list[str]) -> None:
         fresh = self.path.with_name("fresh")
         remove_folder(fresh)
-        copy_tree(self._pristine, fresh, "keep", git=True)
+        _copy(self._pristine, fresh)
         for path in ignored:
             target = fresh / path
             # A link on the way could lead anywhere.
@@ -142,6 +142,10 @@ class WorkspaceFolder:
             await in_thread(remove_folder, self.path.parent)
             await in_thread(remove_folder, self._pristine.parent)
         self.diff = None
+
+
+def _copy(folder: Path, target: Path) -> None:
+    copy_tree(folder, target, complete=True)
 
 
 def _remove_any(path: Path) -> None:

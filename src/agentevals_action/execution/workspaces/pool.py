@@ -1,7 +1,6 @@
 """The workspaces of one run: which tests share a folder, and the session of each sample in one."""
 
 import os
-import re
 import secrets
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -19,22 +18,17 @@ from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import HookName, Workspace
 from agentevals_action.system.child_environment import ChildContext
-from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.protection import share_with_group
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
-
-#: Characters of a test's id in the name of a folder that is kept.
-_MAX_NAME = 60
 
 
 class WorkspacePool:
     """The workspaces of one run of suites in the tree `root`, in new folders below `scratch` that
     are made when they are needed.
 
-    `notice` takes sentences for the reader, `copy_template` copies a template into a new folder.
-    With `keep`, the folder of a test that did not pass is copied there as the agent left it."""
+    `notice` takes sentences for the reader, `copy_template` copies a template into a new folder."""
 
     def __init__(
         self,
@@ -43,7 +37,6 @@ class WorkspacePool:
         run_id: str,
         notice: Callable[[str], None],
         copy_template: Callable[[Path, Path], None],
-        keep: Path | None,
         root: Path,
     ) -> None:
         folder = scratch.resolve() / f"workspaces-{secrets.token_hex(8)}"
@@ -58,7 +51,6 @@ class WorkspacePool:
             copy_template,
             user,
         )
-        self._keep = keep
         self._shared: dict[Hashable, WorkspaceFolder] = {}
 
     def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
@@ -69,7 +61,7 @@ class WorkspacePool:
             return None
         return (suite.path, test.id if workspace.own else None)
 
-    async def enter(self, suite: Suite, test: Test, sample: int) -> "WorkspaceSession":
+    async def enter(self, suite: Suite, test: Test) -> "WorkspaceSession":
         """Makes or reuses the folder of a test and runs the hooks before the agent.
 
         Raises AttemptError of kind `workspace`. A shared folder that could not be made is an error
@@ -82,16 +74,12 @@ class WorkspacePool:
         folder = WorkspaceFolder(self._tools, test.workspace, suite.path, owner)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
-        keep = None
-        if self._keep:
-            suffix = f"-{sample + 1}" if sample else ""
-            keep = self._keep / _slug(suite.path) / f"{_slug(test.id)}{suffix}"
-        session = WorkspaceSession(self._tools, folder, test, test.workspace, keep)
+        session = WorkspaceSession(self._tools, folder, test, test.workspace)
         try:
             await folder.make()
             await session.begin()
         except AttemptError:
-            await session.leave(failed=True, begun=False)
+            await session.leave(begun=False)
             raise
         return session
 
@@ -119,13 +107,12 @@ class WorkspacePool:
 
 @dataclass(frozen=True)
 class WorkspaceSession:
-    """One sample of a test in its folder, which is copied to `keep` if the test does not pass."""
+    """One sample of a test in its folder."""
 
     _tools: WorkspaceTools
     _folder: WorkspaceFolder
     _test: Test
     _workspace: Workspace
-    _keep: Path | None
 
     @property
     def path(self) -> Path:
@@ -149,7 +136,7 @@ class WorkspaceSession:
             await share_with_group(self.path, self._tools.user)
         return await self._folder.diff.since_begin()
 
-    async def leave(self, failed: bool, begun: bool = True) -> None:
+    async def leave(self, begun: bool = True) -> None:
         """Runs the steps after the evaluators: `after_each`, then the reset of a shared folder or
         the removal of an own one.
 
@@ -157,8 +144,6 @@ class WorkspaceSession:
         writes reaches the next test. A failure here is a notice, never a score. `begun` is False
         when the agent did not run."""
         folder, workspace = self._folder, self._workspace
-        if failed and folder.diff and self._keep:
-            await self._copy_to(self._keep)
         if begun:
             try:
                 await self._run_hook("after_each")
@@ -176,24 +161,6 @@ class WorkspaceSession:
     async def _run_hook(self, name: HookName) -> None:
         await self._tools.hooks.run(name, self._workspace, self.path, self._test)
 
-    async def _copy_to(self, keep: Path) -> None:
-        copy, number = keep, 1
-        while copy.exists():
-            number += 1
-            copy = keep.with_name(f"{keep.name}.{number}")
-        try:
-            # Links out of the folder are dropped: whoever uploads the copy would follow them.
-            await in_thread(copy_tree, self.path, copy, "drop", True)
-        except (OSError, RecursionError) as error:
-            outcome = f"could not be kept: {error}"
-        else:
-            outcome = f"is kept in {copy}"
-        self._tools.notice(f"the workspace of the test `{self._test.id}` {outcome}")
-
     def _notice(self, error: AttemptError) -> None:
         test = self._test
         self._tools.notice(f"{test.location.path}: test `{test.id}`: {error.sentence}")
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:_MAX_NAME] or "test"

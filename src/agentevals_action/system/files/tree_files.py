@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from agentevals_action.errors import OutputError
 
@@ -19,9 +18,6 @@ WRITE_ADVICE = (
     "check that the disk has free space and that the folder is writable, or name another folder, "
     "and run again"
 )
-
-#: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
-Links = Literal["refuse", "drop", "keep"]
 
 
 @dataclass(frozen=True)
@@ -69,28 +65,27 @@ def leads_out(folder: Path, path: str) -> bool:
 def copy_tree(
     source: Path,
     target: Path,
-    links: Links,
-    git: bool = False,
+    *,
+    complete: bool = False,
     followed: Collection[Path] = (),
 ) -> None:
     """Copies the files, folders and links of a folder, with modes and times, into a new folder;
-    `git` includes `.git`. For the links in `followed` what they lead to is copied.
+    only a `complete` copy has `.git` and links that lead out. For the links in `followed` what they
+    lead to is copied.
 
     LeavingLink for a refused link, OSError if a copy fails."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
-        """What is not copied: special files, links that leave, and what is copied later."""
+        """What is not copied: special files, and what is copied later."""
         return {name for name in names if not is_copied(Path(folder, name))}
 
     def is_copied(path: Path) -> bool:
         mode = path.lstat().st_mode
-        if (path.name == ".git" and not git) or path in followed:
+        if (path.name == ".git" and not complete) or path in followed:
             return False
-        if stat.S_ISLNK(mode) and links != "keep" and leads_out(source, str(path)):
-            if links == "refuse":
-                name = path.relative_to(source).as_posix()
-                raise LeavingLink(f"the link {name!r} leads out of {source.name!r}")
-            return False
+        if stat.S_ISLNK(mode) and not complete and leads_out(source, str(path)):
+            name = path.relative_to(source).as_posix()
+            raise LeavingLink(f"the link {name!r} leads out of {source.name!r}")
         return stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)
 
     shutil.copytree(source, target, symlinks=True, ignore=left_out, copy_function=_copy_file)
@@ -99,7 +94,7 @@ def copy_tree(
         if origin.is_symlink():
             copy.symlink_to(origin.readlink())
         elif origin.is_dir():
-            copy_tree(origin, copy, links)
+            copy_tree(origin, copy)
         else:
             _copy_file(str(origin), str(copy))
 

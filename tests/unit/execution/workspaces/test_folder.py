@@ -83,7 +83,7 @@ def test_template__is_copied_with_modes_and_links(tmp_path: Path) -> None:
         assert contents(session.path) == {**FRESH, "link": "x\n"}
         assert (session.path / "link").readlink() == Path("sub/x")
         assert stat.S_IMODE((session.path / "app.py").stat().st_mode) == 0o755
-        await session.leave(failed=False)
+        await session.leave()
 
     run(tmp_path, "  template: start", work)
     assert (start / "app.py").read_text() == "one\n"
@@ -105,12 +105,12 @@ def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
         first = await job.enter(0)
         (first.path / "app.py").write_text("two\n")
         assert "+two\n" in await first.diff()
-        await first.leave(failed=False)
+        await first.leave()
         second = await job.enter(1)
         assert second.path == first.path
         assert (second.path / "app.py").read_text() == "two\n"
         assert await second.diff() == ""
-        await second.leave(failed=False)
+        await second.leave()
 
     assert run(tmp_path, "  template: start\n" + noting(tmp_path, *ALL_HOOKS), work) == []
     found = notes(tmp_path)
@@ -162,7 +162,7 @@ def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) ->
         first, second = await job.enter(0), await job.enter(1)
         assert first.path != second.path
         assert contents(second.path) == FRESH
-        again = await job.enter(1, sample=1)
+        again = await job.enter(1)
         assert again.path == second.path
 
     run(tmp_path, "  template: start", work, tests)
@@ -172,13 +172,13 @@ def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) ->
 
 def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        first, second = await asyncio.gather(job.enter(0), job.enter(0, sample=1))
+        first, second = await asyncio.gather(job.enter(0), job.enter(0))
         assert first.path != second.path
         (first.path / "app.py").unlink()
         assert await second.diff() == ""
-        await first.leave(failed=False)
+        await first.leave()
         assert not first.path.exists()
-        await second.leave(failed=False)
+        await second.leave()
 
     workspace = "  template: start\n  isolation: per_test\n" + noting(tmp_path, *ALL_HOOKS)
     run(tmp_path, workspace, work)
@@ -208,7 +208,7 @@ def test_before_each__its_failure_is_an_error_of_its_test(tmp_path: Path) -> Non
     async def work(job: workspaces.Run) -> None:
         with pytest.raises(AttemptError, match=r"the hook `before_each` .* ended with exit code 1"):
             await job.enter(0)
-        await (await job.enter(1)).leave(failed=False)
+        await (await job.enter(1)).leave()
 
     hook = "'case {{test_id}} in a) exit 1;; esac'"
     run(tmp_path, f"  hooks: {{before_each: {{command: {hook}}}}}", work)
@@ -242,7 +242,7 @@ def test_hook__its_changes_are_not_those_of_the_agent(tmp_path: Path) -> None:
 
 def test_after_hooks__their_failures_are_notices(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        await (await job.enter()).leave(failed=False)
+        await (await job.enter()).leave()
 
     hooks = "{after_each: {command: 'echo bad >&2; exit 2'}, after_all: {command: 'exit 4'}}"
     hint = "; variables withheld from it: API_KEY; name those it needs in the input `env`"
@@ -281,14 +281,14 @@ def test_reset__between_tests(tmp_path: Path, reset: str, expected: dict[str, st
     async def work(job: workspaces.Run) -> None:
         first = await job.enter(0)
         spoil(first.path)
-        await first.leave(failed=False)
+        await first.leave()
         second = await job.enter(1)
         assert second.path == first.path
         assert contents(second.path) == expected
         assert await second.diff() == ""
         (second.path / "sub" / "x").write_text("two\n")
         assert "+two\n" in await second.diff()
-        await second.leave(failed=False)
+        await second.leave()
 
     script = "{command: [sh, -c, 'mkdir $0/cache; echo 1 > $0/cache/x', '{{workspace_path}}']}"
     workspace = f"  template: start\n  hooks: {{before_all: {script}, {reset}}}"
@@ -299,7 +299,7 @@ def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
         first = await job.enter(0)
         (first.path / "made").write_text("by the agent\n")
-        await first.leave(failed=False)
+        await first.leave()
         assert contents((await job.enter(1)).path) == FRESH
 
     script = f"cp $0/made {tmp_path}/collected; touch $0/leaked"
@@ -325,49 +325,20 @@ def test_shared__a_folder_that_an_agent_removed_is_made_again(
         elif replacement == "a file":
             first.path.write_text("file\n")
         assert "-one\n" in await first.diff()
-        await first.leave(failed=False)
+        await first.leave()
         second = await job.enter(1)
         assert contents(second.path) == FRESH
-        await second.leave(failed=False)
+        await second.leave()
 
     run(tmp_path, f"  template: start\n  hooks: {{after_each: {{reset: {mode}}}}}", work)
     assert (tmp_path / "elsewhere" / "mine").read_text() == "mine\n"
-
-
-@pytest.mark.parametrize("isolation", ["shared", "per_test"])
-def test_keep__the_folder_of_a_test_that_failed(tmp_path: Path, isolation: str) -> None:
-    keep, names = tmp_path / "kept", ("good", "b", "../../x", "'..'")
-    (tmp_path / "secret").write_text("hunter2\n")
-
-    async def work(job: workspaces.Run) -> None:
-        await (await job.enter(0)).leave(failed=False)
-        failed = await job.enter(1)
-        (failed.path / "app.py").write_text("as the agent left it\n")
-        (failed.path / "out").symlink_to(tmp_path / "secret")
-        (failed.path / "inside").symlink_to("app.py")
-        os.mkfifo(failed.path / "pipe")
-        await failed.leave(failed=True)
-        for number, sample in ((1, 1), (2, 0), (3, 0)):
-            await (await job.enter(number, sample)).leave(failed=True)
-
-    workspace = (
-        f"  template: start\n  isolation: {isolation}\n  hooks: {{after_each: {{reset: strict}}}}"
-    )
-    tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in names)
-    notices = run(tmp_path, workspace, work, tests, keep=keep)
-    folders = sorted(path.relative_to(keep).as_posix() for path in keep.glob("*/*"))
-    assert folders == ["EVAL.yaml/b", "EVAL.yaml/b-2", "EVAL.yaml/test", "EVAL.yaml/x"]
-    kept = keep / "EVAL.yaml" / "b"
-    assert sorted(path.name for path in kept.iterdir()) == [".gitignore", "app.py", "inside", "sub"]
-    assert (kept / "app.py").read_text() == "as the agent left it\n"
-    assert notices[0] == f"the workspace of the test `b` is kept in {kept}"
 
 
 def test_close__removes_what_an_agent_made_unreadable(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
         session = await job.enter()
         (session.path / "sub").chmod(0)
-        await session.leave(failed=True)
+        await session.leave()
 
     try:
         run(tmp_path, "  template: start", work)
@@ -402,7 +373,7 @@ def test_judges__and_hooks_change_what_the_other_made(tmp_path: Path) -> None:
         await sh(change.format("agent"), judge, session.path)
         await sh("mkdir judge; echo x > judge/file", judge, session.path)
         await sh(change.format("judge"), head, session.path)
-        await session.leave(failed=False)
+        await session.leave()
 
     try:
         isolation = Isolation(folder / "repository", head, head, judge)

@@ -41,7 +41,7 @@ def entered(
     job = workspaces.run(root, tmp_path / "scratch")
 
     async def enter() -> list[WorkspaceSession]:
-        return list(await asyncio.gather(*(job.enter(sample=sample) for sample in range(count))))
+        return list(await asyncio.gather(*(job.enter() for _ in range(count))))
 
     return asyncio.run(enter())
 

@@ -43,6 +43,6 @@ def test_copy_tree__a_file_that_becomes_a_fifo_does_not_block(tmp_path: Path) ->
         for number in range(1000):
             # A file that is replaced between two looks at it is an error of the copy.
             with contextlib.suppress(OSError):
-                copy_tree(folder, tmp_path / f"copy-{number}", "keep")
+                copy_tree(folder, tmp_path / f"copy-{number}", complete=True)
                 copied += 1
     assert copied
