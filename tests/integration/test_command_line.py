@@ -11,21 +11,8 @@ from agentevals_action.settings import INPUTS
 from tests.support import command
 
 COMMANDS = (
-    "init",
-    "review",
-    "run",
-    "merge",
-    "compare",
-    "report",
-    "history",
-    "validate",
-    "list",
-    "explain",
-    "targets",
-    "selftest",
-    "schema",
-    "demo",
-    "action",
+    *("init", "review", "run", "merge", "compare", "report", "history", "validate"),
+    *("list", "explain", "targets", "selftest", "schema", "demo", "action"),
 )
 
 
@@ -39,7 +26,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("columns", [80, 120, 300])
+@pytest.mark.parametrize("columns", [80, 300])
 def test_help__names_every_command_in_order_with_its_whole_sentence(
     tmp_path: Path, columns: int
 ) -> None:
@@ -104,16 +91,10 @@ def test_no_command__shows_the_help_and_is_exit_code_2(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ("nope", "No such command 'nope'"),
-        ("run --nope", "No such option '--nope'"),
-        ("run --samples", "Option '--samples' requires an argument"),
         ("validate --samples 2", "No such option '--samples'"),
         ("list extra", "there is no file or folder extra"),
         ("review", "Missing option '--base'"),
-        ("explain", "Missing argument 'TEST'"),
-        ("compare a.jsonl", "Missing argument 'HEAD.jsonl'"),
         ("selftest --samples 1", "Invalid value for '--samples': 1 "),
-        ("selftest --samples 101", "Invalid value for '--samples': 101 "),
-        ("selftest --samples many", "Invalid value for '--samples': 'many' "),
     ],
 )
 def test_arguments__that_are_invalid_are_reported_with_exit_code_2(

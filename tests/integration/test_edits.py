@@ -84,11 +84,6 @@ def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> Files:
             id="the target's entry",
         ),
         pytest.param(
-            edited("tests:", "execution: {target: fake}\ntests:"),
-            "target `fake` of `greets` changed at `.agentv/targets.yaml:3`",
-            id="the suite's target",
-        ),
-        pytest.param(
             {"evals/.agentv/targets.yaml": MOCK},
             "target `default` of `greets` changed at `evals/.agentv/targets.yaml:2`",
             id="a nearer targets file",
@@ -118,20 +113,6 @@ def test_review__a_replaced_target_is_named(
             "by-name",
             7,
             id="value",
-        ),
-        pytest.param(
-            NAMELESS,
-            edited("required: 0.9", "required: 0.9, negate: true"),
-            "by-name",
-            7,
-            id="negate",
-        ),
-        pytest.param(
-            IMPOLITE,
-            {"evals/check.py": CHECK.replace("float(is_polite(answer))", "1.0")},
-            "check",
-            8,
-            id="the judge's script",
         ),
         pytest.param(
             IMPOLITE,

@@ -1,10 +1,8 @@
 """The files that decide about a review as they are on disk: missing, not regular, or not as in the
 commit."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 from tests.support import command
 from tests.support.gate import opened
@@ -35,11 +33,6 @@ def review(made: Repository, *arguments: str) -> command.Done:
     return command.run(
         made.path, "review", "--base", "main", "--baseline", "rerun", "--confirm", "0", *arguments
     )
-
-
-def results(made: Repository) -> list[dict[str, Any]]:
-    lines = (made.path / "agentevals-report/results.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def test_prompt__is_as_it_was_before_the_agent_replaced_it_by_a_link(tmp_path: Path) -> None:

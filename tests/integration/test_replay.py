@@ -123,33 +123,15 @@ def test_record__a_secret_is_not_written_and_the_judge_is_replayed(tmp_path: Pat
     assert done.code == 0, done.out + done.err
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "test", "difference"),
-    [
-        (
-            "evals/EVAL.yaml",
-            "Greet Ada",
-            "Greet Adam",
-            "greets",
-            '`messages[1].content` is "Greet Adam" instead of "Greet Ada"',
-        ),
-        (
-            ".agentv/targets.yaml",
-            "model: m",
-            "model: n",
-            "short",
-            '`options.model` is "n" instead of "m"',
-        ),
-    ],
-)
 def test_replay__a_request_that_is_not_stored_is_an_error_with_the_difference(
-    recorded: Repository, file: str, old: str, new: str, test: str, difference: str
+    recorded: Repository,
 ) -> None:
-    replace_in(recorded.path / file, old, new)
+    replace_in(recorded.path / "evals/EVAL.yaml", "Greet Ada", "Greet Adam")
     done = replay(recorded.path)
     assert done.code == 3, done.out
+    difference = '`messages[1].content` is "Greet Adam" instead of "Greet Ada"'
     expected = f"a request to `default` is not stored in {FOLDER}: {difference}"
-    assert expected in message(recorded.path, test)
+    assert expected in message(recorded.path, "greets")
 
 
 def test_replay__a_damaged_reply_is_an_error_of_its_test(recorded: Repository) -> None:
@@ -227,10 +209,8 @@ def test_replay__an_agent_does_not_run_and_a_change_of_its_code_is_an_error(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--cache", "replay"), "`replay` needs a folder"),
         (("--cache", "replay", "--record", "c"), "`--record` cannot be used with `--cache`"),
         (("--record", "../out"), "write a path relative to the workspace, without `..`"),
-        (("--record", "agentevals-report/c"), "write another folder than `agentevals-report/c`"),
     ],
 )
 def test_options__that_contradict_each_other_are_refused(

@@ -16,7 +16,6 @@ from agentevals_action.system.protection import restore_owner
 from tests.support.repositories import PullRequest, pull_request
 from tests.support.waiting import Waiting, entered
 
-ROOT = Path(__file__).resolve().parents[2]
 USER, GROUP = 1001, 127
 
 

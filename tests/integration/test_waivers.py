@@ -1,69 +1,181 @@
-"""Tests in quarantine, through the command line: run and actual, not blocking, until their day is
-over."""
+"""Failures that do not block: quarantine by the file of the base, regressions by a label for one head."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.support import command
+from tests.support import command, payloads
+from tests.support.gate import Gate, opened
+from tests.support.job import Finished
+from tests.support.repositories import Files, Repository
 
-MOCK = """\
-targets:
-  - name: default
-    provider: mock
-    responses:
-      - {pattern: broken, response: nothing of use}
-      - {pattern: ".*", response: hello there}
+SUITE = """\
+name: greeter
+tests:
+  - {id: greets, input: Ada, assert: [{type: contains, value: hello}]}
+  - {id: gated, input: Bob, assert: [{name: polite, type: contains, value: "please", required: true}]}
 """
+LABEL = "agentevals:accept"
 
 
-def suite(*tests: str) -> str:
-    rows = [
-        f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello, required: true}}]}}\n"
-        for name in tests
+def agent(ada: str = "hello Ada", bob: str = "please, Bob") -> str:
+    """Targets whose answers are known."""
+    return f"targets: [{{name: default, provider: mock, responses: [{{pattern: Ada, response: '{ada}'}}, {{pattern: Bob, response: '{bob}'}}]}}]\n"
+
+
+def quarantine(tests: str, days: int = 2) -> str:
+    expires = (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
+    return f"quarantine:\n  - {{tests: {tests}, owner: grace, reason: flaky, expires: {expires}}}\n"
+
+
+BASE: Files = {
+    "EVAL.yaml": SUITE,
+    ".agentv/targets.yaml": agent(),
+    ".gitignore": "/agentevals-report/\n",
+}
+RUDE: Files = {".agentv/targets.yaml": agent(bob="Bob")}
+
+
+def review(tmp_path: Path, base: Files, change: Files) -> command.Done:
+    repository = Repository.create(tmp_path / "repository", {**BASE, **base})
+    repository.git("checkout", "--quiet", "-b", "change")
+    repository.commit("change", change)
+    return command.run(repository.path, "review", "--base", "main", "--baseline", "rerun")
+
+
+def test_run__a_failed_gate_in_quarantine_is_reported_and_does_not_block(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repository", {**BASE, **RUDE})
+    assert command.run(repository.path, "run").code == 1
+    repository.write({".agentevals.yaml": quarantine("gate*")})
+    done = command.run(repository.path, "run", "--min-pass-rate", "1")
+    assert done.code == 0, done.out + done.err
+    (waived,) = json.loads((repository.path / "agentevals-report/summary.json").read_text())[
+        "waived"
     ]
-    return "name: greeter\ntests:\n" + "".join(rows)
+    assert waived.startswith("1 test in quarantine does not count (1 fail): owner grace, until ")
+    assert waived in done.out
+    assert "required gate failed" in done.out
 
 
-def day(days: int) -> str:
-    """A day so many days from now, in UTC."""
-    return (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
+def test_run__an_expired_entry_is_an_error_and_nothing_runs(tmp_path: Path) -> None:
+    expired = {".agentevals.yaml": quarantine("gated", days=-1)}
+    repository = Repository.create(tmp_path / "repository", {**BASE, **expired})
+    done = command.run(repository.path, "run")
+    assert done.code == 2
+    assert ".agentevals.yaml:2:" in done.err
+    assert "the quarantine of 'gated' expired on" in done.err
+    assert not (repository.path / "agentevals-report/results.jsonl").exists()
 
 
-def quarantine(tests: str, expires: str) -> str:
-    return f'quarantine:\n  - {{tests: "{tests}", owner: "@ada", reason: the provider flakes, expires: {expires}}}\n'
+def test_quarantine__of_the_base_lets_a_failed_gate_pass_and_is_reported(tmp_path: Path) -> None:
+    done = review(tmp_path, {".agentevals.yaml": quarantine("gated")}, RUDE)
+    assert done.code == 0, done.out + done.err
+    assert "; 1 test in quarantine." in done.out
+
+
+def test_quarantine__of_the_change_itself_does_not_hold_and_is_listed(tmp_path: Path) -> None:
+    done = review(tmp_path, {}, {**RUDE, ".agentevals.yaml": quarantine("gated")})
+    assert done.code == 1, done.out + done.err
+    assert "takes effect once it is merged" in done.out
+
+
+def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_path: Path) -> None:
+    old: Files = {".agentevals.yaml": quarantine("gated", days=-1)}
+    done = review(tmp_path / "left", old, {".agentv/targets.yaml": agent(ada="hello, Ada")})
+    assert done.code == 2, done.out + done.err
+    assert "expired on" in done.out
+    mended = review(
+        tmp_path / "mended",
+        old,
+        {".agentv/targets.yaml": agent(ada="hello, Ada"), ".agentevals.yaml": quarantine("gated")},
+    )
+    assert mended.code == 0, mended.out + mended.err
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    (folder / ".agentv").mkdir(parents=True)
-    (folder / ".agentv/targets.yaml").write_text(MOCK)
-    (folder / "EVAL.yaml").write_text(suite("one", "broken"))
-    return folder
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    """A change after which Ada is not greeted any more."""
+    change = {".agentv/targets.yaml": agent(ada="Ada?")}
+    with opened(tmp_path, BASE, change, inputs={"baseline": "rerun"}) as gate:
+        yield gate
 
 
-def test_run__a_failed_gate_in_quarantine_is_reported_and_does_not_block(folder: Path) -> None:
-    assert command.run(folder, "run").code == 1
-    (folder / ".agentevals.yaml").write_text(quarantine("brok*", day(2)))
-    done = command.run(folder, "run", "--min-pass-rate", "1")
-    assert done.code == 0, done.out + done.err
-    actual = f"1 test in quarantine does not count (1 fail): owner @ada, until {day(2)}, the provider flakes"
-    assert actual in done.out
-    assert "required gate failed" in done.out
-    summary = json.loads((folder / "agentevals-report/summary.json").read_text())
-    assert summary["waived"] == [actual]
-    assert summary["suites"][0]["head"]["fail"] == 1
+def run(gate: Gate, action: str = "synchronize") -> Finished:
+    """The next run of the workflow; `labeled` and `unlabeled` are by ada."""
+    event = payloads.pull_request_event(gate.pull.head, gate.pull.main, action=action)
+    if action in ("labeled", "unlabeled"):
+        gate.announced.labels = {LABEL} if action == "labeled" else set()
+        event |= {"label": {"name": LABEL}, "sender": payloads.user("ada")}
+    return gate.job(event=event).finish()
 
 
-def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) -> None:
-    (folder / ".agentevals.yaml").write_text(quarantine("broken", day(-1)))
-    done = command.run(folder, "run")
-    assert done.code == 2
-    assert (
-        f".agentevals.yaml:2:5: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)"
-        in done.err
+def test_accepting__a_regression_passes_for_this_head_and_no_longer(gate: Gate) -> None:
+    assert run(gate).code == 1
+    done = run(gate, "labeled")
+    assert done.code == 0, done.log
+    assert "1 regression accepted by" in done.summary
+    again = run(gate)  # the marker of the comment has the commit
+    assert again.code == 0, again.log
+    gate.push({".agentv/targets.yaml": agent(ada="Ada!")})
+    later = run(gate)  # worse, so that this is a new comment, which has the commit of the old one
+    assert later.code == 1, later.log
+    assert "added it for" in later.summary
+    assert run(gate).code == 1
+    assert run(gate, "labeled").code == 0
+
+
+def test_accepting__ends_with_the_label(gate: Gate) -> None:
+    assert run(gate, "labeled").code == 0
+    assert run(gate, "unlabeled").code == 1
+    gate.announced.labels = {LABEL}  # no run of this event
+    done = run(gate)
+    assert done.code == 1, done.log
+    assert "the commit that it was added for is not known" in done.summary
+    assert "remove the label and add it again" in done.summary
+
+
+def test_accepting__never_a_failed_gate(gate: Gate) -> None:
+    gate.push({".agentv/targets.yaml": agent(ada="Ada!", bob="Bob")})
+    done = run(gate, "labeled")
+    assert done.code == 1, done.log
+    assert "required gate" in done.summary
+
+
+def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
+    gate.announced.labels = {LABEL}
+    gate.server.permissions |= {"pull-requests": "none", "issues": "none"}
+    done = run(gate)
+    assert done.code == 1, done.log
+    assert "pull-requests: read" in done.summary
+
+
+def test_quarantine__that_an_agent_writes_into_both_trees_does_not_hold(tmp_path: Path) -> None:
+    # Attack: the failed gate's own agent declares the quarantine, in head's tree and in base's.
+    agent = (
+        "import glob, os, pathlib, sys\n"
+        f"text = {quarantine('gated')!r}\n"
+        "trees = glob.glob(os.environ['TMPDIR'] + '/agentevals-tree-*/agentevals-tree-*')\n"
+        "pathlib.Path('trees').write_text(str(trees))\n"
+        "for tree in (*trees, '.'):\n"
+        "    pathlib.Path(tree, '.agentevals.yaml').write_text(text)\n"
+        "print('hello', sys.argv[1])\n"
     )
-    assert not (folder / "agentevals-report/results.jsonl").exists()
+    targets = "targets: [{name: default, provider: cli, command: [python3, agent.py, '{PROMPT}']}]"
+    base = {".agentv/targets.yaml": targets, "agent.py": "print('hello, please')\n"}
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    repository = Repository.create(tmp_path / "repository", {**BASE, **base})
+    repository.git("checkout", "--quiet", "-b", "change")
+    repository.commit("change", {"agent.py": agent})
+    done = command.run(
+        repository.path,
+        *("review", "--base", "main", "--baseline", "rerun"),
+        env={"TMPDIR": str(temp)},
+    )
+    assert done.code == 1, done.out + done.err
+    assert (repository.path / ".agentevals.yaml").exists()
+    assert "agentevals-tree-" in (repository.path / "trees").read_text()
+    assert "In quarantine" not in done.out

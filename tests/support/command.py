@@ -5,17 +5,17 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
 
 from tests.support import warm
 
 #: Where the tests' own interpreter has its commands; children must find `python3` there too.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-MODULE = "agentevals_action"
-COMMAND = [sys.executable, "-m", MODULE]
+COMMAND = [sys.executable, "-m", "agentevals_action"]
+#: A command that runs.
+Process = warm.Fork | subprocess.Popen[str]
 #: A fork may not use all of the system's libraries elsewhere.
 _FORKS = sys.platform.startswith("linux")
 
@@ -73,41 +73,23 @@ def finish(
         return Done(code, out.read(), err.read())
 
 
-def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
+def run_with_small_files(
+    folder: Path, kilobytes: int, arguments: Sequence[str], environ: Mapping[str, str]
+) -> Done:
     """The same where no file can grow larger than this: what a full disk does, in the middle of a
-    row."""
-    with start_with_pipes(folder, arguments, environment(), kilobytes=kilobytes) as process:
-        out, err = process.communicate(timeout=100)
-        return Done(process.wait(), out, err)
-
-
-def small_files(kilobytes: int | None) -> Callable[[], None] | None:
-    """What a child has to do before it begins so that no file of its grows larger; None where they
-    may."""
-    if kilobytes is None:
-        return None
+    row. Both streams are in `out`."""
     size = kilobytes * 1024
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-class Process(Protocol):
-    """A command that runs: what tests use of `subprocess.Popen`."""
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def returncode(self) -> int | None: ...
-    @property
-    def stdout(self) -> IO[str] | None: ...
-    @property
-    def stderr(self) -> IO[str] | None: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def send_signal(self, number: int, /) -> None: ...
-    def kill(self) -> None: ...
-    def communicate(self, *, timeout: float | None = None) -> tuple[str, str]: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *error: Any) -> None: ...
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env={**environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,  # a file would be held short, too
+        stderr=subprocess.STDOUT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        text=True,
+        timeout=100,
+    )
+    return Done(done.returncode, done.stdout, "")
 
 
 def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Process:
@@ -116,30 +98,22 @@ def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -
 
 
 def start_with_pipes(
-    folder: Path,
-    arguments: Sequence[str],
-    environ: Mapping[str, str],
-    *,
-    merged: bool = False,
-    kilobytes: int | None = None,
-    module: str = MODULE,
+    folder: Path, arguments: Sequence[str], environ: Mapping[str, str], *, merged: bool = False
 ) -> Process:
-    """Starts it, or another `module` that is a program, in exactly this environment with a pipe for
-    each stream, or one for both."""
+    """Starts it in exactly this environment with a pipe for each stream, or one for both."""
     if not _FORKS:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [*COMMAND, *arguments],
             cwd=folder,
             env=environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            preexec_fn=small_files(kilobytes),
             text=True,
         )
     reading, writing = os.pipe()
     reading_errors, writing_errors = (None, writing) if merged else os.pipe()
     fork = warm.process(**environment()).start(
-        folder, arguments, environ, (writing, writing_errors), kilobytes, module
+        folder, arguments, environ, (writing, writing_errors)
     )
     for descriptor in {writing, writing_errors}:
         os.close(descriptor)

@@ -81,27 +81,16 @@ class Job:
 
     def start(self) -> command.Process:
         """Starts the step, for tests that kill it."""
-        return command.start_with_pipes(
-            self.workspace, ["action"], self.environment(), merged=True, kilobytes=self.kilobytes
-        )
+        return command.start_with_pipes(self.workspace, ["action"], self.environment(), merged=True)
 
     def finish(self, timeout: float = 100) -> Finished:
         """Runs the step to its end."""
+        place, environ = self.workspace, self.environment()
         if self.kilobytes is None:
-            done = command.finish(
-                self.workspace, ["action"], self.environment(), timeout, merged=True
-            )
-            code, log = done.code, done.out
-        else:  # through a pipe: a file that takes the log would be held short too
-            with self.start() as process:
-                log, _ = process.communicate(timeout=timeout)
-                code = process.wait()
-        return Finished(
-            code,
-            self.outputs(),
-            self._file("github_step_summary"),
-            log,
-        )
+            done = command.finish(place, ["action"], environ, timeout, merged=True)
+        else:
+            done = command.run_with_small_files(place, self.kilobytes, ["action"], environ)
+        return Finished(done.code, self.outputs(), self._file("github_step_summary"), done.out)
 
     def outputs(self) -> dict[str, str]:
         """The outputs that the step has written."""

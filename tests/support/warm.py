@@ -10,7 +10,6 @@ import io
 import json
 import os
 import pkgutil
-import resource
 import runpy
 import selectors
 import signal
@@ -65,17 +64,12 @@ class Warm:
         arguments: Sequence[str],
         environment: Mapping[str, str],
         streams: tuple[int, int],
-        kilobytes: int | None = None,
-        module: str = _PACKAGE,
     ) -> "Fork":
-        """Starts the command, or another `module` that is a program, with these two standard
-        streams; `kilobytes` is the largest file that it can write."""
+        """Starts the command with these two standard streams."""
         asked = {
             "folder": str(folder),
             "arguments": arguments,
             "environment": dict(environment),
-            "kilobytes": kilobytes,
-            "module": module,
         }
         status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -210,7 +204,7 @@ def _forget(selector: selectors.BaseSelector, descriptors: Sequence[int]) -> Non
 
 
 def _main() -> None:
-    """Imports all that a command may need and waits; a fork goes on as `python -m MODULE` does."""
+    """Imports all that a command may need and waits; a fork goes on as `python -m agentevals_action` does."""
     gc.disable()  # nothing of what is imported becomes garbage
     import agentevals_action
 
@@ -239,10 +233,8 @@ def _main() -> None:
             write_through=at_once,
         )
         sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
-        if asked["kilobytes"]:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["kilobytes"] * 1024,) * 2)
         try:
-            runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
+            runpy.run_module(_PACKAGE, run_name="__main__", alter_sys=True)
         except SystemExit as ended:
             if isinstance(ended.code, int):
                 _exit(ended.code)
