@@ -257,11 +257,11 @@ class _Loader:
             self._reader.error(location, problem, "give each test its own")
 
     def _check_criteria(self, test: Test) -> None:
-        # Where other evaluators score the test, criteria are usually documentation.
-        if not self._catalog.strict or self._is_criteria_reported or test.criteria is None:
+        if self._is_criteria_reported or test.criteria is None:
             return
         evaluators = [inside for evaluator in test.evaluators for inside in evaluator.walk()]
         if all(each.deterministic for each in evaluators):
             self._is_criteria_reported = True
             problem = f"no evaluator scores `criteria` of the test `{test.id}`"
-            self._reader.warn(test.location, problem, "add `type: llm_judge` to score it")
+            advice = "write an `llm_judge`, or move the text to `description`"
+            self._reader.warn(test.location, problem, advice)

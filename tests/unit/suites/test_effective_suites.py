@@ -1,5 +1,6 @@
-"""The effective form of every conformance suite and every example, as `explain` prints it: messages,
-evaluators with their origins and options, targets, gates, files, and the warnings of the suite."""
+"""The effective form of every conformance suite, every example, and the suites in `tests/data/valid`,
+as `explain` prints it: messages, evaluators with their origins and options, targets, gates,
+workspaces, and the files and the warnings of the suite."""
 
 from pathlib import Path
 
@@ -21,12 +22,16 @@ EXAMPLES = {
 }
 
 
+VALID = ROOT / "tests/data/valid"
+
+
 def effective_suite(path: Path, root: Path) -> str:
     suite = load_suite(path, root, Catalog())
     assert isinstance(suite, Suite), suite
     warnings = [str(warning) for warning in suite.warnings]
     tests = [effective_test(suite, test, 300) for test in suite.tests]
-    return write_yaml({"name": suite.name, "warnings": warnings, "tests": tests})
+    files = [f"{file.path} ({file.role})" for file in suite.files]
+    return write_yaml({"name": suite.name, "files": files, "warnings": warnings, "tests": tests})
 
 
 def conformance_suites() -> list[str]:
@@ -48,6 +53,12 @@ def test_effective_suite__of_the_conformance_suites(path: str, golden: Golden) -
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_effective_suite__of_the_examples(name: str, golden: Golden) -> None:
     golden.check(f"effective/{name}", effective_suite(ROOT / EXAMPLES[name], ROOT))
+
+
+@pytest.mark.parametrize("case", sorted(path.name for path in VALID.iterdir()))
+def test_effective_suite__of_every_form(case: str, golden: Golden) -> None:
+    (path,) = (VALID / case).rglob("suite.yaml")
+    golden.check(f"effective/valid-{case}.yaml", effective_suite(path, VALID / case))
 
 
 def test_examples__are_all_here() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.messages import Block, Message, ToolCall
+from agentevals_action.model.messages import Block, Message
 from tests.support import suites
 from tests.support.cases import file_block
 
@@ -28,54 +28,6 @@ def read(root: Path, fields: str) -> tuple[tuple[Message, ...], tuple[Message, .
     )
     test = suites.only_test(root, "evals/EVAL.yaml")
     return test.input, test.expected_output
-
-
-@pytest.mark.parametrize(
-    ("value", "messages"),
-    [
-        ("hello", (Message("user", "hello"),)),
-        ("''", (Message("user", ""),)),
-        ("{a: [1]}", (Message("user", (Block("json", {"a": [1]}),)),)),
-        ("{role: system, content: hello}", (Message("system", "hello"),)),
-        (
-            "{role: narrator, content: hello}",
-            (Message("user", (Block("json", {"role": "narrator", "content": "hello"}),)),),
-        ),
-        (
-            "[{role: system, content: s}, {role: user, content: u}]",
-            (Message("system", "s"), Message("user", "u")),
-        ),
-        (
-            "[{role: user, content: [{type: text, value: t}]}]",
-            (Message("user", (Block("text", "t"),)),),
-        ),
-        (
-            "[{role: user, content: [{type: text, text: t}]}]",
-            (Message("user", (Block("text", "t"),)),),
-        ),
-        (
-            "[{role: tool, content: r, tool_call_id: '1', name: f}]",
-            (Message("tool", "r", "f", "1"),),
-        ),
-        (
-            "[{role: assistant, tool_calls: [{id: x, type: function, function: {name: f, arguments: '{\"a\": 1}'}}]}]",
-            (Message("assistant", "", tool_calls=(ToolCall("f", {"a": 1}, id="x"),)),),
-        ),
-        (
-            "[{role: assistant, content: c, tool_calls: [{tool: f, input: {a: 1}, output: o, duration_ms: 5}]}]",
-            (Message("assistant", "c", tool_calls=(ToolCall("f", {"a": 1}, "o", duration_ms=5),)),),
-        ),
-    ],
-)
-def test_input__every_form(root: Path, value: str, messages: tuple[Message, ...]) -> None:
-    assert read(root, f"input: {value}")[0] == messages
-
-
-def test_expected_output__is_the_assistants(root: Path) -> None:
-    assert read(root, "input: q\n    expected_output: {a: 1}")[1] == (
-        Message("assistant", (Block("json", {"a": 1}),)),
-    )
-    assert read(root, "input: q\n    expected_output: yes")[1] == (Message("assistant", "yes"),)
 
 
 def test_file_block__from_the_folder_of_the_file_or_from_the_root(root: Path) -> None:
@@ -136,18 +88,3 @@ def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
     ((message,), _) = read(root, "input: [{role: user, content: [{type: file, value: link.txt}]}]")
 
     assert message.content == (file_block("file", "link.txt", root / "evals/notes.txt"),)
-
-
-def test_metadata__is_kept_as_it_is(root: Path) -> None:
-    suites.write(
-        root,
-        {
-            "EVAL.yaml": "name: suite\ntests: [{id: a, criteria: c, input: q, metadata: {camelCase: {snake_case: [1, yes]}}}]"
-        },
-    )
-
-    metadata = suites.only_test(root).metadata
-
-    assert metadata == {"camelCase": {"snake_case": [1, "yes"]}}
-    assert type(metadata) is dict
-    assert type(metadata["camelCase"]["snake_case"]) is list

@@ -22,88 +22,6 @@ def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
     return [test.id for test in suites.load_valid(root, path).tests]
 
 
-def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "evals/EVAL.yaml": SUITE
-            + "tests:\n  - {id: a, input: q}\n  - ./more/b.yaml\n  - {id: e, input: q}\n  - /shared/f.jsonl\n",
-            "evals/more/b.yaml": "- {id: b, input: q}\n- c.jsonl\n- {id: d, input: q}\n",
-            "evals/more/c.jsonl": row("c1") + "\n" + row("c2"),
-            "shared/f.jsonl": row("f"),
-        },
-    )
-
-    assert ids(tmp_path, "evals/EVAL.yaml") == ["a", "b", "c1", "c2", "d", "e", "f"]
-    suite = suites.load_valid(tmp_path, "evals/EVAL.yaml")
-    assert {file.path for file in suite.files} == {
-        "evals/EVAL.yaml",
-        "evals/more/b.yaml",
-        "evals/more/c.jsonl",
-        "shared/f.jsonl",
-    }
-    assert [str(test.location) for test in suite.tests][1:4] == [
-        "evals/more/b.yaml:1:3",
-        "evals/more/c.jsonl:1:1",
-        "evals/more/c.jsonl:3:1",
-    ]
-
-
-def test_glob__in_the_order_of_paths(tmp_path: Path) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "evals/EVAL.yaml": SUITE
-            + "tests:\n  - {id: first, input: q}\n  - file://more/**/*.yaml\n",
-            "evals/more/b.yaml": "- {id: b, input: q}",
-            "evals/more/a/c.yaml": "- {id: c, input: q}",
-            "evals/more/a/skipped.jsonl": row("d"),
-        },
-    )
-
-    assert ids(tmp_path, "evals/EVAL.yaml") == ["first", "c", "b"]
-
-
-def test_glob__name_with_brackets_is_a_file(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: 'a[1].jsonl'", "a[1].jsonl": row("a")})
-
-    assert ids(tmp_path) == ["a"]
-
-
-@pytest.mark.parametrize("value", ["cases.jsonl", "./cases.jsonl", "cases.yaml"])
-def test_references__one_path(tmp_path: Path, value: str) -> None:
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE + f"tests: {value}",
-            "cases.jsonl": row("a"),
-            "cases.yaml": "- {id: a, input: q}",
-        },
-    )
-
-    assert ids(tmp_path) == ["a"]
-
-
-def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
-    judge = {"type": "llm_judge", "prompt": "./judge.md"}
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": "name: suite\nassert: [{name: shared, type: llm_judge, prompt: ./judge.md}]\ntests: [more/a.yaml, more/b.jsonl]",
-            "judge.md": "suite {{answer}}",
-            "more/judge.md": "more {{answer}}",
-            "more/a.yaml": "- {id: a, input: q, assert: [{name: own, type: llm_judge, prompt: ./judge.md}]}",
-            "more/b.jsonl": row("b", criteria="c", **{"assert": [judge]}),
-        },
-    )
-
-    for test in suites.load_valid(tmp_path).tests:
-        own, shared = test.evaluators
-        assert [file.path for file in own.files] == ["more/judge.md"]
-        assert [file.path for file in shared.files] == ["judge.md"]
-        assert [file.path for file in test.files] == ["more/judge.md"]
-
-
 @pytest.mark.parametrize(
     ("files", "said"),
     [
@@ -127,30 +45,6 @@ def test_reference__of_a_file_that_is_too_large(
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
 
     assert suites.errors(tmp_path) == [said]
-
-
-def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> None:
-    rows = "".join(row(f"t{number}", expected_outcome="c") for number in range(3))
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
-
-    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
-        "a.jsonl:1:1: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`",
-    ]
-
-
-def test_rows__gates_stand_on_their_row(tmp_path: Path) -> None:
-    gate = {"type": "contains", "value": "x", "required": True}
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": SUITE + "tests: a.jsonl",
-            "a.jsonl": row("a") + row("b", **{"assert": [gate]}),
-        },
-    )
-
-    assert [
-        str(gate.location) for test in suites.load_valid(tmp_path).tests for gate in test.gates
-    ] == ["a.jsonl:2:1"]
 
 
 @pytest.mark.parametrize("sidecar", ["cases.yaml", "cases.yml", "dataset.yaml"])
