@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import distribution
 from pathlib import Path
@@ -56,7 +55,8 @@ def make_table(listed: Mapping[str, Any], source: str, date: str) -> str:
         if found == prices[key] or (found is None and key in retired):
             prices = others
     rows = ",\n".join(
-        f"    {json.dumps(names[key])}: {json.dumps(_row(prices[key]))}" for key in sorted(prices)
+        f"    {json.dumps(names[key])}: {json.dumps(prices[key].model_dump(exclude_none=True))}"
+        for key in sorted(prices)
     )
     head = {"source": source, "date": date, "unit": "US dollars per million tokens"}
     return f'{json.dumps(head, indent=2)[:-2]},\n  "models": {{\n{rows}\n  }}\n}}\n'
@@ -66,7 +66,7 @@ def _price(name: str, entry: Mapping[str, Any]) -> Price | None:
     is_chat = entry.get("mode") in ("chat", "responses")
     if not is_chat or entry.get("litellm_provider") not in _VENDORS or _LEFT_OUT.search(name):
         return None
-    found = {
+    found: dict[str, Any] = {
         price: round(value * 1_000_000, 6)
         for price, field in _FIELDS.items()
         if (value := entry.get(field))
@@ -74,11 +74,9 @@ def _price(name: str, entry: Mapping[str, Any]) -> Price | None:
     if not {"input", "output"} <= found.keys():
         return None
     limit = next((match for key in entry if (match := _LONG.fullmatch(key))), None)
-    return Price(**found, max_prompt=int(limit[1]) * 1000 if limit else None)
-
-
-def _row(price: Price) -> dict[str, Any]:
-    return {name: value for name, value in asdict(price).items() if value is not None}
+    if limit:
+        found["max_prompt"] = int(limit[1]) * 1000
+    return Price(**found)
 
 
 def main(path: str = "", to: str = "") -> None:

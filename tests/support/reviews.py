@@ -384,7 +384,11 @@ def hostile() -> Review:
     return review(
         waived(
             suite,
-            {waived_[0]: Quarantine((line,), line, line, date(2026, 3, 1))},
+            {
+                waived_[0]: Quarantine(
+                    tests=(line,), owner=line, reason=line, expires=date(2026, 3, 1)
+                )
+            },
             {waived_[1]: line},
         ),
         other,
@@ -542,10 +546,10 @@ def believable() -> Review:
         result("french", "fail", path=path, line=36),
     )
     held = Quarantine(
-        ("german", "french"),
-        "grace",
-        "the translation service is replaced until then",
-        date(2026, 3, 1),
+        tests=("german", "french"),
+        owner="grace",
+        reason="the translation service is replaced until then",
+        expires=date(2026, 3, 1),
     )
     tone = waived(
         compared(worse, were, path=path, origin=BaselineOrigin("rerun", BASE)),

@@ -1,26 +1,24 @@
 """Waivers, which keep a regression from blocking: the quarantine, and acceptance by a label."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
-    model_validator,
 )
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.validation.field_errors import shorten
 from agentevals_action.model.validation.file_model import (
     ComputedStored,
+    FileModel,
     ListOf,
     NonEmpty,
-    check_fields,
     expected,
 )
 
@@ -73,42 +71,28 @@ _Day = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Quarantine:
+class Quarantine(FileModel):
     """One entry of the file: tests that run, are reported and do not block until `expires` is over
     (that day included, UTC).
 
     `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both
     `!glob` takes out again and the last that matches decides. `owner` answers for it."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=False)
     noun = "quarantine"
 
-    tests: Annotated[
-        Globs, Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
-    ]
-    owner: Annotated[_Words, Field(description="The person who is responsible for it.")]
-    reason: Annotated[_Words, Field(description="Why these tests may fail.")]
-    expires: Annotated[
-        _Day,
-        Field(
-            description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry "
-            "is an error."
-        ),
-    ]
-    suites: Annotated[
-        Globs,
-        Field(
-            description="Glob over suite paths from the repository's root, or a list of them; "
-            "every suite when left out."
-        ),
-    ] = ()
-    location: ComputedStored[Location] = field(default_factory=lambda: Location(FILE))
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        return check_fields(cls, data, info)
+    tests: Globs = Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
+    owner: _Words = Field(description="The person who is responsible for it.")
+    reason: _Words = Field(description="Why these tests may fail.")
+    expires: _Day = Field(
+        description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is "
+        "an error."
+    )
+    suites: Globs = Field(
+        default=(),
+        description="Glob over suite paths from the repository's root, or a list of them; every "
+        "suite when left out.",
+    )
+    location: ComputedStored[Location] = Location(FILE)
 
 
 @dataclass(frozen=True)

@@ -6,55 +6,32 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
-    ConfigDict,
     Field,
-    Strict,
-    ValidationInfo,
-    model_validator,
 )
 
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import (
     Computed,
     ListOf,
     NonEmpty,
     TargetModel,
-    check_fields,
-    expected,
     spelled,
 )
 
-
-def _refuse_empty(value: Any) -> Any:
-    if value is None:
-        raise expected("a value, or leave it out")
-    return value
+_Dollars = Annotated[float, Field(ge=0)]
 
 
-_Dollars = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
-_OtherDollars = Annotated[_Dollars | None, BeforeValidator(_refuse_empty)]
-
-
-@dataclass(frozen=True)
-class Price:
+class Price(TargetModel):
     """US dollars per million tokens. Where a price of cached input is None, that of `input`
     applies. Calls with more than `max_prompt` input tokens have other prices, which are unknown."""
 
-    __pydantic_config__ = ConfigDict(extra="ignore", strict=False)
     noun = "price"
 
     input: _Dollars
     output: _Dollars
-    cached_input: _OtherDollars = None
-    cache_write: _OtherDollars = None
+    cached_input: _Dollars | None = None
+    cache_write: _Dollars | None = None
     max_prompt: Computed[int | None] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        return check_fields(cls, data, info)
 
 
 class TargetTraits(TargetModel):
@@ -80,13 +57,6 @@ class TargetTraits(TargetModel):
     def priced_model(self) -> str | None:
         """The model whose price per token is that of the answers, if the definition names it."""
         return None
-
-
-def _read_globs(value: Any) -> Any:
-    if isinstance(value, list) and all(isinstance(glob, str) and glob for glob in value):
-        return value
-    advice = 'write the files that the agent consists of, as `["agent/**", "*.md"]`'
-    raise ValueError(f"{describe_value(value)} is not a list of globs; {advice}")
 
 
 def _refuse_batching(value: bool) -> bool:
@@ -119,7 +89,7 @@ class Target(TargetModel):
     price: Price | None = None
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
-    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
+    cache_key: ListOf[NonEmpty] = ()
 
     options: Computed[TargetTraits] = TargetTraits()
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)

@@ -3,7 +3,7 @@ that a review on a developer's machine has the same ones as the pull request."""
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ def _validated(read: Callable[[], Document]) -> ConfigurationFile:
     if content is None or diagnostics.errors:
         return ConfigurationFile(errors=diagnostics.errors)
     located = tuple(
-        replace(entry, location=positions.of(item))
+        entry.model_copy(update={"location": positions.of(item)})
         for entry, item in zip(content.quarantine or (), data.get("quarantine") or (), strict=True)
     )
     return ConfigurationFile(content.model_copy(update={"quarantine": located}))

@@ -187,7 +187,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
     def base(number: int) -> TestResult:
         return reviews.result(f"{number}{word}", **{**fields, "failed": ()})
 
-    held = Quarantine((word,), word, word, date(2026, 3, 1))
+    held = Quarantine(tests=(word,), owner=word, reason=word, expires=date(2026, 3, 1))
     unsure = reviews.evidence(Finding.UNDECIDED, (1, 2), (1, 3), reason=word)
 
     def compared(suite: int) -> SuiteComparison:

@@ -33,7 +33,9 @@ RUN = Run(
     suites=(SUITE,),
     baseline=BaselineInfo("auto", wanted=True, incomplete=(IncompleteSource("branch", "none"),)),
     invalid=(Diagnostic(AT, "wrong", "fix it"),),
-    quarantines=Quarantines((Quarantine(("a",), "ada", "flaky", date(2026, 3, 1)),), ()),
+    quarantines=Quarantines(
+        (Quarantine(tests=("a",), owner="ada", reason="flaky", expires=date(2026, 3, 1)),), ()
+    ),
     acceptance=Acceptance("ada", "accept"),
     template=CommentTemplate("comment.md.j2", "{{ x }}"),
 )

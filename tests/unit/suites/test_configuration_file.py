@@ -44,7 +44,14 @@ quarantine:
 """
     tests, suites = ("refund-*", "!refund-over-limit"), ("evals/support/**",)
     location = Location(FILE, 3, 5)
-    entry = Quarantine(tests, "@ada", "the provider flakes", TODAY, suites, location)
+    entry = Quarantine(
+        tests=tests,
+        owner="@ada",
+        reason="the provider flakes",
+        expires=TODAY,
+        suites=suites,
+        location=location,
+    )
 
     assert quarantines(text) == Quarantines((entry,))
 

@@ -50,11 +50,21 @@ def priced(usage: Usage, name: str, price: Price | None = None, **fields: Any) -
             100 * 3 + 2000 * 0.3 + 500 * 3.75 + 40 * 15,
             TABLE,
         ),
-        (priced(USAGE, "gpt-5", Price(2, 10)), 11 * 2 + 7 * 10, "price of the target"),
-        (priced(USAGE, "x", Price(2, 10, 1)), 8 * 2 + 3 * 1 + 7 * 10, "price of the target"),
-        (priced(Usage(1, 1, cost_usd=0.5), "gpt-5", Price(2, 10)), 500_000, "reply"),
+        (priced(USAGE, "gpt-5", Price(input=2, output=10)), 11 * 2 + 7 * 10, "price of the target"),
+        (
+            priced(USAGE, "x", Price(input=2, output=10, cached_input=1)),
+            8 * 2 + 3 * 1 + 7 * 10,
+            "price of the target",
+        ),
+        (priced(Usage(1, 1, cost_usd=0.5), "gpt-5", Price(input=2, output=10)), 500_000, "reply"),
         (priced(Usage(cost_usd=0.0), "gpt-5", cost_source="spans"), 0, "spans"),
-        (priced(Usage(2000, 0), "m", Price(1, 9, max_prompt=1000), llm_call_count=2), 2000, None),
+        (
+            priced(
+                Usage(2000, 0), "m", Price(input=1, output=9, max_prompt=1000), llm_call_count=2
+            ),
+            2000,
+            None,
+        ),
     ],
 )
 def test_with_cost__by_the_reply_the_target_or_the_table(
@@ -72,8 +82,13 @@ def test_with_cost__by_the_reply_the_target_or_the_table(
         (priced(USAGE, "gpt-5", model="test"), ""),
         (priced(Usage(), "gpt-5"), "the reply states neither tokens nor its cost"),
         (priced(Usage(1), "gpt-5"), "the reply states neither tokens nor its cost"),
-        (priced(Usage(1001, 0), "m", Price(1, 9, max_prompt=1000), llm_call_count=1), LONG),
-        (priced(Usage(1001, 0), "m", Price(1, 9, max_prompt=1000)), LONG),
+        (
+            priced(
+                Usage(1001, 0), "m", Price(input=1, output=9, max_prompt=1000), llm_call_count=1
+            ),
+            LONG,
+        ),
+        (priced(Usage(1001, 0), "m", Price(input=1, output=9, max_prompt=1000)), LONG),
     ],
 )
 def test_with_cost__an_unknown_cost_states_what_to_write(trace: Trace, hint: str) -> None:
@@ -94,8 +109,8 @@ def test_complete__the_cost_in_a_header_comes_before_that_in_the_body(
         assert MODELS["openai"].ask(server).usage.cost_usd == cost
 
 
-GPT_5 = Price(1.25, 10, cached_input=0.125)
-SONNET = Price(3, 15, cached_input=0.3, cache_write=3.75)
+GPT_5 = Price(input=1.25, output=10, cached_input=0.125)
+SONNET = Price(input=3, output=15, cached_input=0.3, cache_write=3.75)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +125,9 @@ SONNET = Price(3, 15, cached_input=0.3, cache_write=3.75)
         ("claude-sonnet-4-5@20250929", SONNET),
         ("anthropic/claude-sonnet-4.5", SONNET),
         ("claude-sonnet-4-5-latest", SONNET),
-        ("models/gemini-2.5-flash", Price(0.3, 2.5, cached_input=0.03)),
+        ("models/gemini-2.5-flash", Price(input=0.3, output=2.5, cached_input=0.03)),
         # A version that the vendor retired, which the undated name would price wrongly.
-        ("gpt-4o-2024-05-13", Price(5, 15)),
+        ("gpt-4o-2024-05-13", Price(input=5, output=15)),
     ],
 )
 def test_find_price__finds_names_with_vendor_and_date(name: str, price: Price) -> None:
@@ -179,8 +194,10 @@ def test_update__has_what_a_cost_needs_and_no_more(tmp_path: Path) -> None:
     written = PriceTable.model_validate_json(table.read_text())
     assert written.source == "list.json"
     assert written.models == {
-        "other": Price(1.25, 10, 0.125, 2, 200_000),
-        "new": Price(1, 2),
-        "new-2027-01-02": Price(5, 6),
-        "new-2028-01-02": Price(3, 4),
+        "other": Price(
+            input=1.25, output=10, cached_input=0.125, cache_write=2, max_prompt=200_000
+        ),
+        "new": Price(input=1, output=2),
+        "new-2027-01-02": Price(input=5, output=6),
+        "new-2028-01-02": Price(input=3, output=4),
     }

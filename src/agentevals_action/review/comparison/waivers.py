@@ -123,10 +123,14 @@ def not_on_base(quarantines: Quarantines) -> tuple[Diagnostic, ...]:
     """A warning for each entry of head that base does not have: it is not in effect yet."""
     if quarantines.base is None:
         return ()
-    known = {replace(entry, location=Location(FILE)) for entry in quarantines.base}
+    known = {_without_location(entry) for entry in quarantines.base}
     problem = "this quarantine is not on the base like this, so it does not hold in this review"
     return tuple(
         Diagnostic(entry.location, problem, "it takes effect once it is merged")
         for entry in quarantines.head
-        if replace(entry, location=Location(FILE)) not in known
+        if _without_location(entry) not in known
     )
+
+
+def _without_location(entry: Quarantine) -> Quarantine:
+    return entry.model_copy(update={"location": Location(FILE)})

@@ -13,7 +13,7 @@ from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.sentences import describe_change, headline
 from tests.support import results, reviews
 
-HELD = Quarantine(("*",), "grace", "the service moves", date(2026, 3, 1))
+HELD = Quarantine(tests=("*",), owner="grace", reason="the service moves", expires=date(2026, 3, 1))
 GATE: dict[str, Any] = {"gates": ("g",)}
 FAILED: dict[str, Any] = {"gates": ("g",), "failed": ("g",)}
 

@@ -31,7 +31,14 @@ NONE = Quarantines()
 def entry(
     *tests: str, suites: tuple[str, ...] = (), reason: str = "flaky", line: int = 2
 ) -> Quarantine:
-    return Quarantine(tests, "grace", reason, DAY, suites, Location(FILE, line))
+    return Quarantine(
+        tests=tests,
+        owner="grace",
+        reason=reason,
+        expires=DAY,
+        suites=suites,
+        location=Location(FILE, line),
+    )
 
 
 def alone(*tests: str) -> Quarantines:

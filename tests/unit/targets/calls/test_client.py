@@ -257,7 +257,7 @@ class Failing(ProviderOptions):
 def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
     budget = Budget(limit=0.0000249)  # two calls of 11 and 7 tokens
     with OpenAIServer(otherwise="hi") as server:
-        found = one_by_one(model(server.url, price=Price(0.5, 1.0)), 4, budget)
+        found = one_by_one(model(server.url, price=Price(input=0.5, output=1.0)), 4, budget)
     assert (found, len(server.requests)) == (["hi", "hi", "budget", "budget"], 2)
     (notice,) = budget.notices()
     assert notice.endswith("was reached after <$0.0001; 2 calls were not made.")
@@ -276,7 +276,7 @@ def test_complete__what_failed_is_paid_for() -> None:
         provider="failing",
         options=Failing(),
         location=Location(".agentv/targets.yaml"),
-        price=Price(5.0, 5.0),
+        price=Price(input=5.0, output=5.0),
     )
     empty = cli(["printf", "%s", '{"output": "", "cost_usd": 5}'])
     for target in (failing, empty):

@@ -113,7 +113,7 @@ def test_describe__not_by_what_no_reply_depends_on(tmp_path: Path) -> None:
         "judge_target": "judge",
         "retries": 9,
         "timeout_seconds": 3,
-        "price": Price(1, 2),
+        "price": Price(input=1, output=2),
         "max_concurrency": 1,
         "requests_per_minute": 7,
     }

@@ -133,7 +133,7 @@ def test_prune__the_longest_unused_replies_beyond_a_size_and_an_age(tmp_path: Pa
 def test_complete__a_stored_reply_has_the_price_of_today(tmp_path: Path) -> None:
     async def costs(url: str) -> list[tuple[float | None, bool]]:
         found = []
-        for price in (None, Price(1.0, 1.0), Price(100.0, 100.0)):
+        for price in (None, Price(input=1.0, output=1.0), Price(input=100.0, output=100.0)):
             target = targets.target(
                 {"provider": "openai", "model": "m", "base_url": url}, price=price
             )
