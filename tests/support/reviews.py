@@ -376,10 +376,10 @@ def hostile() -> Review:
         evidence=found,
         by_base={"moved": result("moved", "fail", gates=(line,), failed=(line,))},
         edits=(Edit(EditKind.GATE, line, "changed", Location(line, 2), (line,)),),
-        origin=BaselineOrigin(line, line, True, line, 3, stale=True),
+        origin=BaselineOrigin(line, line, line, 3, stale=True),
     )
     other = compared(
-        (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, None, line)
+        (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, line)
     )
     return review(
         waived(
@@ -531,9 +531,7 @@ def believable() -> Review:
             Finding.ERROR, Counts(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
         ),
     }
-    ancestor = BaselineOrigin(
-        "branch", "0ddba11" + "0" * 33, True, "2025-12-15T09:30:00Z", 2, stale=True
-    )
+    ancestor = BaselineOrigin("branch", "0ddba11" + "0" * 33, "2025-12-15T09:30:00Z", 2, stale=True)
     support = compared(head, base, evidence=found, origin=ancestor)
     calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
     worse = (
@@ -585,7 +583,7 @@ def waived_alone() -> Review:
         "greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6),
         "sums-up": open_,
     }
-    stored = BaselineOrigin("branch", BASE, True, "2025-12-31T06:00:00Z", 30)
+    stored = BaselineOrigin("branch", BASE, "2025-12-31T06:00:00Z", 30)
     support = compared(head, base, evidence=found, origin=stored)
     return review(
         support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")

@@ -4,7 +4,7 @@ samples of the other runs as its history."""
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -36,8 +36,7 @@ class StoredSource:
     """The results in `runs`, newest first, which are `at` a branch or file (as messages show it);
     `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
     result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
-    compare it with head by. Results are stale `days` before `now`. `is_ancestor` gives whether a
-    commit is base or before it, None if unknown."""
+    compare it with head by. Results are stale `days` before `now`."""
 
     name: str
     at: str
@@ -47,16 +46,14 @@ class StoredSource:
     compared: Callable[[Suite, Test], Fingerprint]
     now: datetime
     days: float
-    is_ancestor: Callable[[str], Awaitable[bool | None]]
 
     async def find(self, suite: Suite) -> BaseSuite:
         """The results of a suite of base. Raises Unavailable."""
         rows, run = await asyncio.to_thread(self._newest, suite)
         origin = origin_of(self.name, rows, run.commit)
         time = run.time or origin.time
-        is_ancestor = await self.is_ancestor(run.commit) if run.commit else None
         stale = _is_stale(time, self.now, self.days)
-        return BaseSuite(rows, replace(origin, is_ancestor=is_ancestor, time=time, stale=stale))
+        return BaseSuite(rows, replace(origin, time=time, stale=stale))
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
         """The newest run with all tests of a suite as base has them. Unavailable states why the

@@ -45,13 +45,11 @@ class BaselineInfo:
 @dataclass(frozen=True)
 class BaselineOrigin:
     """The origin of one suite's base results: `source` as in the input `baseline`, `commit` the one
-    that was run, `is_ancestor` whether that is the base or a commit before it (None if unknown),
-    `time` of its latest result (ISO 8601), `samples` of the test with the fewest, `stale` whether
-    they are older than `baseline-max-age`."""
+    that was run, `time` of its latest result (ISO 8601), `samples` of the test with the fewest,
+    `stale` whether they are older than `baseline-max-age`."""
 
     source: str
     commit: str | None = None
-    is_ancestor: bool | None = None
     time: str | None = None
     samples: int = 1
     stale: bool = False

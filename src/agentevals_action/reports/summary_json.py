@@ -26,7 +26,7 @@ _DECISION = ("outcome", "exit_code", "reasons", "waived", "conclusion")
 _RUN = ("base_sha", "uncommitted", "test_globs", "samples", "duration_ms", "gone_suites")
 _BASELINE = ("source", "wanted", "commit", "commit_time", "reason", "problem")
 _SPENT = ("cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies")
-_ORIGIN = ("source", "commit", "is_ancestor", "time", "samples", "stale")
+_ORIGIN = ("source", "commit", "time", "samples", "stale")
 #: Of head minus base, the mean per sample; `low` and `high` bound the 95 % interval.
 _DIFFERENCE = ("mean", "low", "high", "detectable", "pairs", "clusters", "is_change")
 _EVIDENCE = ("finding", "base", "head", "needed", "chance", "reason")

@@ -66,11 +66,6 @@ async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
     else:
         at, (runs, problem) = f"`{settings.baseline_file}` on base", await _read_file(inputs)
     fingerprints = inputs.fingerprints
-
-    async def is_ancestor(commit: str) -> bool | None:
-        repository = inputs.request.repository
-        return await repository.is_ancestor(commit, inputs.base.sha or "") if repository else None
-
     return StoredSource(
         name,
         at,
@@ -80,7 +75,6 @@ async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
         fingerprints.of,
         datetime.now(UTC),
         settings.baseline_max_age,
-        is_ancestor,
     )
 
 

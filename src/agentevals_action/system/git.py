@@ -170,16 +170,6 @@ class GitRepository:
         reply = await self._read("rev-parse", "--is-shallow-repository")
         return reply.strip() == b"true"
 
-    async def is_ancestor(self, one: str, other: str) -> bool | None:
-        """Whether a commit is the other one or before it; None if the clone is too shallow to
-        show it."""
-        if one == other:
-            return True
-        done = await self._call("merge-base", "--is-ancestor", one, other)
-        if done.returncode == 0:
-            return True
-        return False if done.returncode == 1 and not await self.is_shallow() else None
-
     async def merge_base(self, one: str, other: str) -> str | None:
         """SHA of the best common ancestor; None if the repository contains none."""
         done = await self._call("merge-base", one, other)

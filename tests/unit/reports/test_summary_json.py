@@ -74,7 +74,6 @@ def test_summary_json__origin_confirmation_and_waivers() -> None:
     assert support["origin"] == {
         "source": "branch",
         "commit": "0ddba11" + "0" * 33,
-        "isAncestor": True,
         "time": "2025-12-15T09:30:00Z",
         "samples": 2,
         "stale": True,

@@ -20,7 +20,7 @@ SUITE = RunSuite(
     Selection("evals/EVAL.yaml", ("changed: agent.py",), ("agent.py",), "old/EVAL.yaml"),
     "greeter",
     ("a", "b"),
-    origin=BaselineOrigin("rerun", "b" * 40, is_ancestor=None, time="2026-01-01"),
+    origin=BaselineOrigin("rerun", "b" * 40, time="2026-01-01"),
     edits=(Edit(EditKind.GATE, "polite", "changed", AT, ("a",)),),
     question_files={"a": ("prompt.md",)},
 )

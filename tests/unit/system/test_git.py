@@ -327,18 +327,6 @@ def test_uncommitted__runs_no_program_of_a_repository_in_a_submodule(tmp_path: P
     assert ran.exists()  # the attack is real
 
 
-def test_is_ancestor__of_a_whole_and_of_a_shallow_clone(tmp_path: Path) -> None:
-    pull = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
-    whole = opened(pull.origin)
-    assert [whole.is_ancestor(one, pull.main) for one in (pull.main, pull.base, pull.head)] == [
-        True,
-        True,
-        False,
-    ]
-    shallow = opened(pull.checkout(tmp_path / "clone", pull.merge, 2))
-    assert [shallow.is_ancestor(one, pull.main) for one in (pull.base, pull.head)] == [None, None]
-
-
 def test_blobs__are_those_of_git_and_of_the_files_that_differ(made: Repository) -> None:
     made.write({"EVAL.yaml": "name: b\n", "new": "1"})
     made.git("add", "new")

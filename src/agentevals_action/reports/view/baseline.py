@@ -13,11 +13,6 @@ from agentevals_action.reports.view.links import Links, linked
 
 _RERUN = "run again in this job with the base's own files"
 _SOURCES = {"branch": "stored results", "file": "the baseline file"}
-_ANCESTRY = {
-    True: "an ancestor of the base",
-    False: "no ancestor of the base",
-    None: "an ancestor of the base or not: the clone is too shallow to show it",
-}
 #: Explains the lines of `difference_lines`.
 NOISE_NOTE = (
     "Mean differences per sample with their 95 % intervals, without fresh samples. "
@@ -88,8 +83,7 @@ class BaselineText:
     def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""
         alike = {
-            (origin.source, origin.commit, origin.is_ancestor, origin.time, origin.stale)
-            for origin in self._origins
+            (origin.source, origin.commit, origin.time, origin.stale) for origin in self._origins
         }
         return min(self._origins, key=lambda origin: origin.samples) if len(alike) == 1 else None
 
@@ -110,7 +104,7 @@ class BaselineText:
             return ""
         if origin.commit == self._review.run.base_sha:
             return " of that commit"
-        return f" of {self.commit(origin.commit)}, {_ANCESTRY[origin.is_ancestor]}"
+        return f" of {self.commit(origin.commit)}"
 
     def _age(self, time: str) -> str:
         """The age at the time of head's latest result, because a report has no clock."""
