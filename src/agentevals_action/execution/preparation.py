@@ -95,15 +95,12 @@ class Preparation:
     ) -> None:
         await process.run_checked(
             f"`{name}`",
-            ("sh", "-c", command),
+            process.Program(("sh", "-c", command), folder, self.children.environment, user),
             kind="prepare",
-            cwd=folder,
-            environment=self.children.environment,
             withheld=self.children.withheld,
             timeout=TIMEOUT_SECONDS,
             complete=False,
             on_output=on_output,
-            user=user,
         )
 
 

@@ -301,9 +301,7 @@ class GitRepository:
         are missing in a partial clone."""
         try:
             done = await process.run(
-                ("git", *arguments),
-                cwd=self.root,
-                environment=self._environment(network),
+                process.Program(("git", *arguments), self.root, self._environment(network)),
                 timeout=_NETWORK_SECONDS if network else _LOCAL_SECONDS,
                 limit=_OUTPUT_LIMIT,
             )

@@ -8,7 +8,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -37,6 +37,17 @@ _UMASK = 0o002
 #: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
 #: and the bytes.
 OnOutput = Callable[[int, bytes], None]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a child runs, in a folder and with nothing but this environment. It runs as `user`, or
+    as the user of this process."""
+
+    words: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str] = field(hash=False)
+    user: ChildUser | None = None
 
 
 @dataclass(frozen=True)
@@ -75,18 +86,15 @@ class Completed:
 
 
 async def run(
-    command: Sequence[str],
+    program: Program,
     *,
-    cwd: Path,
-    environment: Mapping[str, str],
     timeout: float,
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
-    user: ChildUser | None = None,
 ) -> Completed:
     """Runs a child until it ends or `timeout` seconds pass, and keeps the first `limit` bytes of
-    each stream. It runs as `user`, or as the user of this process.
+    each stream.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
@@ -94,7 +102,7 @@ async def run(
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
-        child = await Child.start(command, cwd, environment, feed, user)
+        child = await Child.start(program, feed)
     streams = [_Kept(number, limit, on_output) for number in (1, 2)]
     readers = zip(streams, (child.output, child.errors), strict=True)
     reading = [asyncio.create_task(stream.read(reader)) for stream, reader in readers]
@@ -134,11 +142,9 @@ class _Kept:
 
 async def run_checked(
     subject: str,
-    command: Sequence[str],
+    program: Program,
     *,
     kind: str,
-    cwd: Path,
-    environment: Mapping[str, str],
     withheld: Sequence[str] = (),
     timeout: float,
     codes: Container[int] = (0,),
@@ -146,7 +152,6 @@ async def run_checked(
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
-    user: ChildUser | None = None,
 ) -> Completed:
     """Runs a child as `run` does. AttemptError of `kind` (`timeout` for a target that did not end)
     if it cannot be started, does not end in time, ends with a code that is not in `codes` or by a
@@ -155,18 +160,9 @@ async def run_checked(
     `subject` begins the sentence of the error: `the judge`. `withheld` are the variables that the
     environment does not have."""
     try:
-        done = await run(
-            command,
-            cwd=cwd,
-            environment=environment,
-            timeout=timeout,
-            stdin=stdin,
-            limit=limit,
-            on_output=on_output,
-            user=user,
-        )
+        done = await run(program, timeout=timeout, stdin=stdin, limit=limit, on_output=on_output)
     except OSError as error:
-        reason, hint = describe_start(error, command[0], cwd)
+        reason, hint = describe_start(error, program.words[0], program.folder)
         raise AttemptError(kind, f"{subject} cannot be started: {reason}", hint) from None
     if done.timed_out and kind == "target":
         kind = "timeout"
@@ -211,29 +207,22 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
 
     @classmethod
-    async def start(
-        cls,
-        command: Sequence[str],
-        cwd: Path,
-        environment: Mapping[str, str],
-        stdin: IO[bytes],
-        user: ChildUser | None = None,
-    ) -> "Child":
+    async def start(cls, program: Program, stdin: IO[bytes]) -> "Child":
         """Starts a child; `end` ends it. OSError if it cannot be started."""
         _children.add(child := cls())
-        identity: dict[str, Any] = {"env": dict(environment)}
+        user, identity = program.user, dict[str, Any](env=dict(program.environment))
         if user is not None:
             identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
-            identity |= {"umask": _UMASK, "env": user.environment_of(environment)}
+            identity |= {"umask": _UMASK, "env": user.environment_of(program.environment)}
             os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
         try:
             with contextlib.ExitStack() as opened:
                 identity["stdout"] = await child._open(child.output, user, opened)
                 identity["stderr"] = await child._open(child.errors, user, opened)
-                cwd = opened.enter_context(entered_as(user, cwd))
+                cwd = opened.enter_context(entered_as(user, program.folder))
                 starting = asyncio.create_task(
                     asyncio.create_subprocess_exec(
-                        *command, stdin=stdin, cwd=cwd, start_new_session=True, **identity
+                        *program.words, stdin=stdin, cwd=cwd, start_new_session=True, **identity
                     )
                 )
                 # asyncio would end the child of a start that is cancelled, but not its group.

@@ -122,10 +122,12 @@ async def _change_owner(
     words = ("find", str(tree), *closed, "(", *given, ")", *tests)
     await process.run_checked(
         "the change of owners",
-        (*words, "-execdir", "chown", "-h", f"{owner[0]}:{owner[1]}", "{}", "+"),
+        process.Program(
+            (*words, "-execdir", "chown", "-h", f"{owner[0]}:{owner[1]}", "{}", "+"),
+            Path("/"),
+            _ENVIRONMENT,
+        ),
         kind="resources",
-        cwd=Path("/"),
-        environment=_ENVIRONMENT,
         timeout=_SECONDS,
     )
 
@@ -140,13 +142,10 @@ async def share_with_group(folder: Path, user: ChildUser) -> None:
     of `user`, who may have left what it cannot enter itself. AttemptError."""
     await process.run_checked(
         "the change of modes",
-        ("chmod", "-R", "g=u", str(folder)),
+        process.Program(("chmod", "-R", "g=u", str(folder)), Path("/"), _ENVIRONMENT, user),
         kind="workspace",
-        cwd=Path("/"),
-        environment=_ENVIRONMENT,
         timeout=_SECONDS,
         codes=range(256),
-        user=user,
     )
 
 

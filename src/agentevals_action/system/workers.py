@@ -5,12 +5,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
-from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.process import Program
 from agentevals_action.system.redaction import redact
 
 #: Bytes of the end of standard error that are kept.
@@ -19,16 +17,6 @@ _ERRORS_KEPT = 64 * 1024
 _STARTS = max(4, os.cpu_count() or 1)
 #: Workers of a run. The agents of head and base at a concurrency of 8 fit.
 LIMIT = 16
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a worker runs: `environment` are pairs of names and values, `user` is the child's."""
-
-    words: tuple[str, ...]
-    folder: Path
-    environment: tuple[tuple[str, str], ...]
-    user: ChildUser | None = None
 
 
 class WorkerEnded(Exception):
@@ -52,11 +40,8 @@ class Worker:
             stdin, _ = await asyncio.get_running_loop().connect_write_pipe(
                 asyncio.BaseProtocol, os.fdopen(write_end, "wb", 0)
             )
-            environment = dict(program.environment)
             try:
-                child = await process.Child.start(
-                    program.words, program.folder, environment, reader, program.user
-                )
+                child = await process.Child.start(program, reader)
             except BaseException:
                 stdin.close()
                 raise

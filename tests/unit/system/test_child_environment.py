@@ -66,6 +66,7 @@ def test_scrub__a_fact_that_carries_a_secret_is_no_fact() -> None:
 
 def test_scrub__a_child_sees_no_credential(tmp_path: Path) -> None:
     environment, _ = child_environment.scrub({**RUNNER, "PATH": os.environ["PATH"]}, [])
-    command = ["sh", "-c", "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'"]
-    done = asyncio.run(process.run(command, cwd=tmp_path, environment=environment, timeout=30))
+    script = "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'"
+    program = process.Program(("sh", "-c", script), tmp_path, environment)
+    done = asyncio.run(process.run(program, timeout=30))
     assert (done.returncode, done.stdout) == (0, "")

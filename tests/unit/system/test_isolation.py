@@ -15,6 +15,7 @@ import pytest
 
 from agentevals_action.system import isolation, process
 from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.process import Completed, Program
 
 #: Leaves its process group and its parent, and says where it is.
 DAEMON = """\
@@ -52,14 +53,16 @@ def user() -> ChildUser:
     return ChildUser(UID, Path("/tmp"), Path("/tmp"))  # any folder will do
 
 
+def run(
+    *words: str, user: ChildUser | None = None, folder: Path = Path("/"), stdin: str = ""
+) -> Completed:
+    environment = {"PATH": os.environ["PATH"], "HOME": "/root"}
+    program = Program(words, folder, environment, user)
+    return asyncio.run(process.run(program, timeout=60, stdin=stdin))
+
+
 def daemon(program: str) -> int:
-    ran = process.run(
-        (sys.executable, "-c", program),
-        cwd=Path("/"),
-        environment={"PATH": os.environ["PATH"]},
-        timeout=60,
-    )
-    done = asyncio.run(ran)
+    done = run(sys.executable, "-c", program)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
@@ -108,15 +111,7 @@ def test_run__as_a_user_has_its_rights_alone(user: ChildUser) -> None:
     command = (
         "id -u; id -g; id -G; echo seen > /dev/stderr; cat /dev/stdin; git config safe.directory"
     )
-    ran = process.run(
-        ("sh", "-c", command),
-        cwd=Path("/"),
-        environment={"PATH": os.environ["PATH"], "HOME": "/root"},
-        timeout=60,
-        stdin="fed\n",
-        user=user,
-    )
-    done = asyncio.run(ran)
+    done = run("sh", "-c", command, user=user, stdin="fed\n")
     uid = str(UID)
     assert done.stdout.split() == [uid, uid, uid, "fed", "*"], done.stderr
     assert done.stderr == "seen\n"
@@ -155,9 +150,7 @@ def test_restrict_children__a_user_has_a_limited_number_of_processes(user: Child
     script = (
         "import sys; from tests.unit.system.test_isolation import *\n"
         "isolation.restrict_children(); user = ChildUser(UID, Path('/'), Path('/'))\n"
-        "words = ('/usr/bin/python3', '-c', THREADS)\n"
-        "ran = process.run(words, cwd=Path('/'), environment={}, timeout=60, user=user)\n"
-        "print(asyncio.run(ran).stdout)\n"
+        "print(run('/usr/bin/python3', '-c', THREADS, user=user).stdout)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
@@ -191,19 +184,11 @@ def test_run__a_folder_that_a_program_replaced_by_a_link_is_not_entered(
     (shared / "base/tree/rules.txt").write_text("the other side's")
     (shared / "evals").symlink_to("base/tree")
 
-    async def read() -> process.Completed:
-        return await process.run(
-            ("cat", "rules.txt"),
-            cwd=shared / "evals",
-            environment={"PATH": os.environ["PATH"]},
-            timeout=60,
-            user=user,
-        )
-
     with pytest.raises(PermissionError, match="evals"):
-        asyncio.run(read())
+        run("cat", "rules.txt", user=user, folder=shared / "evals")
     os.chown(shared / "base", 0, UID)
-    assert asyncio.run(read()).stdout == "the other side's"
+    done = run("cat", "rules.txt", user=user, folder=shared / "evals")
+    assert done.stdout == "the other side's"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux offers this")
@@ -218,7 +203,4 @@ def test_hide_from_children__a_child_of_the_same_user_cannot_read_the_parents_en
         "def child(): return subprocess.call(['cat', f'/proc/{os.getpid()}/environ'], stdout=subprocess.DEVNULL)\n"
         "before = child(); hide_from_children(); print(before, child())\n"
     )
-    words = ("/usr/bin/python3", "-c", script)
-    environment = {"PATH": os.environ["PATH"]}
-    ran = process.run(words, cwd=Path("/"), environment=environment, timeout=60, user=user)
-    assert asyncio.run(ran).stdout.split() == ["0", "1"]
+    assert run("/usr/bin/python3", "-c", script, user=user).stdout.split() == ["0", "1"]

@@ -12,6 +12,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
+from agentevals_action.system.process import Program
 from tests.support.processes import gone
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -25,7 +26,7 @@ def run(
     environment: Mapping[str, str] = ENVIRONMENT,
 ) -> process.Completed:
     return asyncio.run(
-        process.run(command, cwd=tmp_path, environment=environment, timeout=timeout, stdin=stdin)
+        process.run(Program(command, tmp_path, environment), timeout=timeout, stdin=stdin)
     )
 
 
@@ -55,13 +56,8 @@ def test_run__standard_input_can_be_opened_by_its_name(tmp_path: Path) -> None:
 def test_run__keeps_the_complete_lines_of_what_is_asked_for(
     tmp_path: Path, limit: int, kept: str
 ) -> None:
-    limited = process.run(
-        ["printf", "hello\nthere"],
-        cwd=tmp_path,
-        environment=ENVIRONMENT,
-        timeout=30,
-        limit=limit,
-    )
+    program = Program(("printf", "hello\nthere"), tmp_path, ENVIRONMENT)
+    limited = process.run(program, timeout=30, limit=limit)
     done = asyncio.run(limited)
     assert (done.stdout, done.truncated) == (kept, True)
 
@@ -139,7 +135,7 @@ def test_run__cancellation_kills_the_group_before_it_returns(tmp_path: Path) -> 
     async def cancelled() -> list[int]:
         command = ("sh", "-c", "sleep 300 & echo $! $$ > started; wait")
         task = asyncio.create_task(
-            process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+            process.run(Program(command, tmp_path, ENVIRONMENT), timeout=300)
         )
         pids = [int(pid) for pid in (await asyncio.to_thread(fifo.read_text)).split()]
         task.cancel()
@@ -159,7 +155,7 @@ def test_run__a_second_cancellation_still_kills(tmp_path: Path) -> None:
     async def cancelled() -> int:
         command = ("sh", "-c", "trap '' TERM; echo $$ > started; while :; do sleep 300; done")
         task = asyncio.create_task(
-            process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+            process.run(Program(command, tmp_path, ENVIRONMENT), timeout=300)
         )
         pid = int(await asyncio.to_thread(fifo.read_text))
         task.cancel()
@@ -175,7 +171,7 @@ def test_run__a_second_cancellation_still_kills(tmp_path: Path) -> None:
 def test_run__cancellation_while_the_child_is_being_started_leaves_nothing(tmp_path: Path) -> None:
     async def cancelled() -> None:
         task = asyncio.create_task(
-            process.run(("sleep", "300.25"), cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+            process.run(Program(("sleep", "300.25"), tmp_path, ENVIRONMENT), timeout=300)
         )
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -198,13 +194,8 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
         before = count()
         for command in (("true",), ("sleep", "300"), ("no-such-program-here",)):
             with contextlib.suppress(FileNotFoundError):
-                await process.run(
-                    command,
-                    cwd=tmp_path,
-                    environment=ENVIRONMENT,
-                    timeout=0.1,
-                    stdin="x" * 2_000_000,
-                )
+                program = Program(command, tmp_path, ENVIRONMENT)
+                await process.run(program, timeout=0.1, stdin="x" * 2_000_000)
         return before, count()
 
     before, after = asyncio.run(counted())
@@ -221,26 +212,24 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
         ("exec sleep 60", {"timeout": 0.1}, "evaluator", "the judge did not end within 0.1 s"),
         ("exec sleep 60", {"timeout": 0.1, "kind": "target"}, "timeout", "the judge did not end within 0.1 s"),
         ("echo long", {"limit": 3}, "evaluator", "the judge wrote more than 2.86102e-06 MB"),
-        ("true", {"cwd": Path("/nowhere")}, "evaluator", "the judge cannot be started: there is no folder /nowhere"),
+        ("true", {"folder": Path("/nowhere")}, "evaluator", "the judge cannot be started: there is no folder /nowhere"),
     ],
 )  # fmt: skip
 def test_run_checked__explains_the_end(
     tmp_path: Path, command: str, options: dict[str, Any], kind: str, message: str
 ) -> None:
-    options = {"kind": "evaluator", "cwd": tmp_path, "timeout": 30, **options}
-    words = ("sh", "-c", command)
+    options = {"kind": "evaluator", "timeout": 30, **options}
+    program = Program(("sh", "-c", command), options.pop("folder", tmp_path), ENVIRONMENT)
     with pytest.raises(AttemptError) as caught:
-        asyncio.run(process.run_checked("the judge", words, environment=ENVIRONMENT, **options))
+        asyncio.run(process.run_checked("the judge", program, **options))
     assert (caught.value.kind, str(caught.value)) == (kind, message)
 
 
 def test_run_checked__names_what_was_withheld(tmp_path: Path) -> None:
     checked = process.run_checked(
         "the judge",
-        ("false",),
+        Program(("false",), tmp_path, ENVIRONMENT),
         kind="evaluator",
-        cwd=tmp_path,
-        environment=ENVIRONMENT,
         withheld=("A_KEY", "B_KEY"),
         timeout=30,
     )
@@ -257,7 +246,6 @@ def test_run_checked__names_what_was_withheld(tmp_path: Path) -> None:
 def test_run_checked__what_the_caller_accepts_is_no_error(
     tmp_path: Path, command: str, options: dict[str, Any]
 ) -> None:
-    done = process.run_checked(
-        "it", ("sh", "-c", command), kind="target", cwd=tmp_path, environment=ENVIRONMENT, timeout=30, **options
-    )  # fmt: skip
+    program = Program(("sh", "-c", command), tmp_path, ENVIRONMENT)
+    done = process.run_checked("it", program, kind="target", timeout=30, **options)
     assert asyncio.run(done).failure

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.process import Program, run
 from agentevals_action.system.protection import protected_checkout, restore_owner
 from agentevals_action.system.stored_credentials import warn_of_credentials
 from tests.support.repositories import Repository
@@ -75,14 +75,8 @@ def state(made: Repository) -> dict[str, tuple[int, int, int, bytes]]:
 
 
 def output_of(user: ChildUser | None, folder: Path, script: str) -> str:
-    ran = process.run(
-        ("sh", "-c", script),
-        cwd=folder,
-        environment={"PATH": os.environ["PATH"]},
-        timeout=60,
-        user=user,
-    )
-    return asyncio.run(ran).stdout
+    program = Program(("sh", "-c", script), folder, {"PATH": os.environ["PATH"]}, user)
+    return asyncio.run(run(program, timeout=60)).stdout
 
 
 READ_ALL = "find . -type f -exec cat {} + 2> /dev/null"

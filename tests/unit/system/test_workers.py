@@ -10,7 +10,8 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.workers import Program, Worker, WorkerEnded, Workers
+from agentevals_action.system.process import Program
+from agentevals_action.system.workers import Worker, WorkerEnded, Workers
 from tests.support.processes import alive, gone
 
 Result = TypeVar("Result")
@@ -19,8 +20,7 @@ ECHO = "import os, sys\nfor line in sys.stdin: print(os.getpid(), line, end='', 
 
 
 def program(folder: Path, code: str = ECHO, user: ChildUser | None = None) -> Program:
-    environment = (("PATH", os.environ["PATH"]),)
-    return Program((sys.executable, "-c", code), folder, environment, user)
+    return Program((sys.executable, "-c", code), folder, {"PATH": os.environ["PATH"]}, user)
 
 
 def run(calls: Coroutine[Any, Any, Result]) -> Result:

@@ -63,9 +63,9 @@ async def _git(folder: Path, *arguments: str) -> None:
     }
     for role in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
-    command = ("git", *arguments)
+    program = process.Program(("git", *arguments), folder, environment)
     try:
-        done = await process.run(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
+        done = await process.run(program, timeout=_TIME_OUT)
     except OSError as error:
         raise GitError(
             f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"

@@ -214,15 +214,12 @@ class CodeJudge(Evaluator):
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
         done = await process.run_checked(
             "the judge",
-            self.script,
+            process.Program(self.script, case.judge_path(self._folder), environment, case.user),
             kind="evaluator",
-            cwd=case.judge_path(self._folder),
-            environment=environment,
             withheld=case.withheld,
             timeout=self.timeout_seconds or case.timeout,
             codes=range(256),
             stdin=payload,
-            user=case.user,
         )
         if self.exit_code:
             return _score_code(done, case.withheld)

@@ -81,15 +81,14 @@ class Git:
         words = (word for word in arguments if not word.startswith("-") and "=" not in word)
         return await process.run_checked(
             f"`git {next(words, '')}`",
-            ("git", *arguments),
+            process.Program(
+                ("git", *arguments), cwd, self._environment | dict(variables or {}), self.user
+            ),
             kind="workspace",
-            cwd=cwd,
-            environment=self._environment | dict(variables or {}),
             timeout=timeout,
             codes=codes,
             stdin=stdin,
             complete=False,
-            user=self.user,
         )
 
     async def find(self, *arguments: str, cwd: Path) -> str | None:

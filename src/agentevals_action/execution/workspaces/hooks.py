@@ -44,15 +44,14 @@ class HookRunner:
         }
         await process.run_checked(
             f"the hook `{name}` ({hook.location})",
-            _filled(hook.command, facts),
+            process.Program(
+                _filled(hook.command, facts), hook.cwd, self.children.environment, self.user
+            ),
             kind="workspace",
-            cwd=hook.cwd,
-            environment=self.children.environment,
             withheld=self.children.withheld,
             timeout=workspace.timeout_seconds(name),
             complete=False,
             stdin=json.dumps(facts, default=str),
-            user=self.user,
         )
 
 

@@ -20,7 +20,7 @@ from agentevals_action.system.child_environment import (
 )
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.workers import Program
+from agentevals_action.system.process import Program
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
@@ -143,25 +143,31 @@ class CommandRunner:
         time of the request. Raises the AttemptError of `process.run_checked`."""
         return await process.run_checked(
             subject,
-            words,
+            self.program(
+                words,
+                request,
+                folder or self.working_folder(request),
+                request.workspace,
+                variables,
+            ),
             kind="target",
-            cwd=folder or self.working_folder(request),
-            environment={**self.environment(request, request.workspace), **(variables or {})},
             withheld=self.withheld,
             timeout=request.timeout if timeout is None else timeout,
             stdin=stdin,
-            user=self.user_of(request),
         )
 
     def program(
-        self, words: Sequence[str], request: Request, folder: Path, workspace: Path | None
+        self,
+        words: Sequence[str],
+        request: Request,
+        folder: Path,
+        workspace: Path | None,
+        variables: Mapping[str, str] | None = None,
     ) -> Program:
-        """The same command as a worker that answers requests; one with a `workspace` answers only
-        those in it."""
-        environment = self.environment(request, workspace)
-        return Program(
-            tuple(words), folder, tuple(sorted(environment.items())), self.user_of(request)
-        )
+        """A command in a folder, with more `variables`; a worker with a `workspace` answers only
+        requests in it."""
+        environment = self.environment(request, workspace) | dict(variables or {})
+        return Program(tuple(words), folder, environment, self.user_of(request))
 
     def user_of(self, request: Request) -> ChildUser | None:
         """The user that the command runs as for a request."""

@@ -176,14 +176,11 @@ class _Agent(Provider):
         words = (*located[: len(command)], *options.arguments(located[len(command) :], system))
         try:
             return await process.run(
-                words,
-                cwd=folder,
-                environment={**self._runner.environment(request, request.workspace), **variables},
+                self._runner.program(words, request, folder, request.workspace, variables),
                 timeout=request.timeout,
                 stdin=prompt,
                 limit=STREAM_LIMIT,
                 on_output=lambda fd, data: stream.add(data) if fd == 1 else None,
-                user=self._runner.user_of(request),
             )
         except OSError as error:
             reason, hint = describe_start(error, words[0], folder)

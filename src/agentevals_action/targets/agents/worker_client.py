@@ -10,9 +10,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.system.process import Program
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.start_errors import describe_start
-from agentevals_action.system.workers import OnStart, Program, Worker, WorkerEnded, Workers
+from agentevals_action.system.workers import OnStart, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.formats import openai_chat

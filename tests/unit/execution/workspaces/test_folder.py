@@ -357,13 +357,8 @@ def test_judges__and_hooks_change_what_the_other_made(tmp_path: Path) -> None:
     change = "echo more >> {0}/file && echo new > {0}/new && rm -r {0}"
 
     async def sh(script: str, user: ChildUser, path: Path) -> None:
-        done = await process.run(
-            ("sh", "-ec", script),
-            cwd=path,
-            environment=workspaces.ENVIRONMENT,
-            timeout=60,
-            user=user,
-        )
+        program = process.Program(("sh", "-ec", script), path, workspaces.ENVIRONMENT, user)
+        done = await process.run(program, timeout=60)
         assert done.returncode == 0, done.stderr
 
     async def work(job: workspaces.Run) -> None:
