@@ -5,9 +5,6 @@ from collections.abc import Sequence
 
 from agentevals_action.model.messages import Block, Message
 
-#: Characters of a file in a message.
-MAX_CHARACTERS = 10_000_000
-
 
 def prompt_text(messages: Sequence[Message]) -> str:
     """The prompt as text: one user message is its text, several are
@@ -30,7 +27,7 @@ def content_text(message: Message) -> str:
     """A message's blocks joined by newlines: text as it is, JSON as JSON, a file with its content,
     an image as its path.
 
-    ValueError if a file is no UTF-8 text, or too long."""
+    ValueError if a file is no UTF-8 text."""
     return "\n".join(map(_block_text, message.blocks))
 
 
@@ -44,8 +41,5 @@ def _block_text(block: Block) -> str:
             raise ValueError(
                 f"the file {block.value} is no UTF-8 text ({error.reason} at byte {error.start})"
             ) from None
-        if len(text) > MAX_CHARACTERS:
-            limit = MAX_CHARACTERS // 1_000_000
-            raise ValueError(f"the file {block.value} is longer than {limit} million characters")
         return f'<file path="{block.value}">\n{text}\n</file>'
     return str(block.value)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.messages import Block, Message
-from agentevals_action.targets.message_texts import MAX_CHARACTERS, content_text, prompt_text
+from agentevals_action.targets.message_texts import content_text, prompt_text
 from tests.support.cases import file_block
 
 
@@ -44,9 +44,3 @@ def test_content_text__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -
     (tmp_path / "x").write_bytes(base64.b64decode("/w=="))
     with pytest.raises(ValueError, match="the file x is no UTF-8 text"):
         content_text(Message("user", (file_block("file", "x", tmp_path / "x"),)))
-
-
-def test_content_text__a_file_that_is_too_long_is_an_error(tmp_path: Path) -> None:
-    large = Block("file", "large", tmp_path / "large", b"x" * (MAX_CHARACTERS + 1))
-    with pytest.raises(ValueError, match="the file large is longer than 10 million characters"):
-        content_text(Message("user", (large,)))

@@ -22,8 +22,6 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.targets.formats.base import read_usage
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
-_WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LINE_SHOWN = 80
 
 
@@ -122,10 +120,8 @@ def last(events: Sequence[Event], *types: str) -> Event:
 
 
 def rate_limit(message: str) -> TransientError:
-    """The error of a rate limit; the message may contain the wait."""
-    found = _WAIT.search(message)
-    wait = float(found[1]) * _SECONDS[found[2]] if found else None
-    return TransientError(message, wait, limited=True)
+    """The error of a rate limit."""
+    return TransientError(message, limited=True)
 
 
 def own_failure(message: str) -> AttemptError:

@@ -99,7 +99,6 @@ class RequestDescriptions:
         self, variables: Variables, allowed: Mapping[str, str], files: FileDigests
     ) -> None:
         self._variables, self._allowed, self._files = variables, allowed, files
-        self._earlier: dict[str, str] = {}  # of each conversation, the digest of its requests
 
     def describe(self, target: Target, request: Request) -> dict[str, Any]:
         """A request as JSON data. ValueError with the reason if the reply depends on what is not
@@ -109,6 +108,8 @@ class RequestDescriptions:
             raise ValueError("the agent works in a workspace, whose files are not in the request")
         if not is_defined and not target.cache_key:
             raise ValueError("its definition does not contain its code; name it in `cache_key`")
+        if not is_defined and request.conversation_id is not None:
+            raise ValueError("the agent may remember the conversation")
         fields = target.options.model_dump(exclude=_IRRELEVANT, exclude_defaults=True)
         try:
             described = {
@@ -123,11 +124,7 @@ class RequestDescriptions:
             }
         except OSError as error:
             raise ValueError(f"a file of it cannot be read ({error.strerror or error})") from None
-        described = {name: part for name, part in described.items() if part not in (None, {})}
-        if request.conversation_id is not None and not is_defined:
-            described["after"] = self._earlier.get(request.conversation_id, "")
-            self._earlier[request.conversation_id] = digest(without_variables(described))[:16]
-        return described
+        return {name: part for name, part in described.items() if part not in (None, {})}
 
     def _values(
         self, target: Target, fields: Mapping[str, Any], request: Request

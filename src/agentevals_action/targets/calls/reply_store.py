@@ -197,7 +197,7 @@ class StoredCalls(Calls):
         if target.options.deterministic:
             return await self._calls.complete(target, request)
         try:
-            described = self._describe(target, request)
+            described = self._requests.describe(target, request)
         except ValueError as reason:
             if self._mode == "replay":
                 problem = f"a request to `{target.name}` cannot be replayed: {reason}"
@@ -221,13 +221,6 @@ class StoredCalls(Calls):
                 self._store.put(key, StoredReply(test, described, trace))
                 self._recorded.add(key)
             return trace
-
-    def _describe(self, target: Target, request: Request) -> Mapping[str, Any]:
-        remembers = request.conversation_id is not None and not target.options.is_defined
-        if remembers and self._mode in ("read", "on"):
-            # The agent would not know the turns whose replies are stored.
-            raise ValueError("the agent may remember the conversation")
-        return self._requests.describe(target, request)
 
     def _replay(self, target: Target, root: Path, test: str, described: Mapping[str, Any]) -> Trace:
         stored = self._replayed.get(root, {})

@@ -116,10 +116,7 @@ def read_reply(data: Any) -> Trace:
         raise ValueError("the reply is not a message: `content` is not a list")
     reason = reply.get("stop_reason")
     if reason == "refusal":
-        found = members(reply.get("stop_details"))
-        details = (base.optional_text(found.get(name)) for name in ("category", "explanation"))
-        problem = "the model's vendor refused to answer (stop_reason 'refusal')"
-        raise ValueError(": ".join([problem, *filter(None, details)]))
+        raise ValueError("the model's vendor refused to answer (stop_reason 'refusal')")
     if reason == "pause_turn":
         raise ValueError(
             "the vendor paused the turn before the answer was complete (pause_turn); "

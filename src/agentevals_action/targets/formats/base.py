@@ -39,14 +39,6 @@ class HistoryFormat(Protocol):
         ...
 
 
-class TemporaryFailure(ValueError):
-    """A reply that reports a temporary failure; `limited`: the rate limit."""
-
-    def __init__(self, message: str, limited: bool) -> None:
-        super().__init__(message)
-        self.limited = limited
-
-
 def reply_trace(messages: Sequence[Message], usage: Usage, model: Any) -> Trace:
     """The trace of one call of a model that answered with these messages."""
     return Trace(

@@ -20,16 +20,10 @@ from agentevals_action.targets.formats.requests import Picture
 #: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
 FOREIGN_CALL = "skip_thought_signature_validator"
 _UNSIGNED = re.compile(r"(?:.*/)?gemini-[12]\b")
-_STOPPED = {
-    "SAFETY": "it may violate the safety policies",
-    "RECITATION": "it may be a recitation of a source",
-    "LANGUAGE": "its language is not supported",
-    "BLOCKLIST": "it has a term of a blocklist",
-    "PROHIBITED_CONTENT": "its content may be prohibited",
-    "SPII": "it may hold sensitive personal information",
-    "MALFORMED_FUNCTION_CALL": "the model wrote a function call that cannot be read",
-    "UNEXPECTED_TOOL_CALL": "the model called a function that the request does not declare",
-}
+_STOPPED = frozenset({
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+    "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL",
+})  # fmt: skip
 
 
 def to_wire(messages: Sequence[Message], model: str) -> dict[str, Any]:
@@ -84,8 +78,9 @@ def read_reply(data: Any) -> Trace:
     reason = candidates[0].get("finishReason")
     details = base.optional_text(candidates[0].get("finishMessage"))
     # The vendor adds reasons: content with one that is not known is an answer.
-    if stopped := _STOPPED.get(str(reason)):
-        raise ValueError(f"the vendor stopped the reply ({reason}): {details or stopped}")
+    if reason in _STOPPED:
+        stopped = f"the vendor stopped the reply ({reason})"
+        raise ValueError(": ".join(filter(None, [stopped, details])))
     parts = base.objects(candidates[0], "content", "parts")
     message = from_wire(parts)
     if not message.content and not message.tool_calls:

@@ -17,7 +17,6 @@ from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 _COMPLETED = (None, "completed", "incomplete")
-_TEMPORARY = ("server_error", "rate_limit_exceeded", "vector_store_timeout")
 #: The types of parts that only this API has.
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
 #: Calls that have a name; other types of calls are named after the vendor's own tool.
@@ -118,7 +117,7 @@ def _read_call(kind: str, item: Item) -> ToolCall:
 
 def read_reply(data: Any) -> Trace:
     """The trace of a response without its reasoning. ValueError if it is not one, failed, was
-    filtered or is empty; TemporaryFailure."""
+    filtered or is empty."""
     response = members(data)
     if "output" not in response or response.get("object", "response") != "response":
         raise ValueError("the reply is not a response: `output` is missing")
@@ -129,8 +128,6 @@ def read_reply(data: Any) -> Trace:
         details = [part for part in (code, members(error).get("message")) if isinstance(part, str)]
         problem = f"the response was not completed (status {status!r})"
         problem = ": ".join([problem, *details])
-        if code in _TEMPORARY:
-            raise base.TemporaryFailure(problem, limited=code == "rate_limit_exceeded")
         raise ValueError(problem)
     if reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")

@@ -7,13 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, field_validator
 
-from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty, spelled
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.formats.base import TemporaryFailure
 from agentevals_action.targets.http.client import HttpClient, check_url, origin_of
 from agentevals_action.targets.http.errors import Service
 
@@ -137,9 +136,6 @@ class ModelApi(Provider):
         reply, cost = await self.client.post(self.path, body, request.timeout)
         try:
             trace = self.read(reply)
-        except TemporaryFailure as error:
-            problem = str(self.client.reply_error(error))
-            raise TransientError(problem, limited=error.limited) from None
         except ValueError as error:
             raise self.client.reply_error(error) from None
         return replace(trace, usage=Usage(cost_usd=cost).or_else(trace.usage))

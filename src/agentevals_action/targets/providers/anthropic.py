@@ -1,10 +1,9 @@
 """`anthropic`: a model behind Anthropic's Messages API, or a compatible server."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.base import Provider, ProviderContext
@@ -18,13 +17,6 @@ VERSION = "2023-06-01"
 #: Tokens of an answer if `config` has no `max_tokens`, which the API requires. The budget for
 #: thinking is added.
 MAX_TOKENS = 8192
-_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-
-
-def _check_version(version: str) -> str:
-    if "${{" not in version and not _VERSION.fullmatch(version):
-        raise ValueError("write a date as 2023-06-01")
-    return version
 
 
 class Anthropic(ModelOptions):
@@ -39,9 +31,6 @@ class Anthropic(ModelOptions):
         **dict.fromkeys(("messages", "stream"), "leave it out"),
     }
 
-    api_version: Annotated[str, AfterValidator(_check_version)] = Field(
-        VERSION, description="The version of the API, as a date."
-    )
     config: dict[str, Any] = Field(
         default_factory=dict,
         description=f"Fields of the request, passed on unchanged: max_tokens ({MAX_TOKENS} by "
@@ -51,7 +40,7 @@ class Anthropic(ModelOptions):
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
         key = self.key(context)
-        headers = {"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})}
+        headers = {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
         service = self.service(self.url.removesuffix("/v1") + "/", key, headers)
         return ModelApi(HttpClient(service), "v1/messages", self._body, anthropic.read_reply)
 

@@ -12,7 +12,7 @@ from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.http.client import check_url, origin_of
 from agentevals_action.targets.http.errors import Service
 from agentevals_action.targets.http.model_api import ApiOptions
-from agentevals_action.targets.providers.openai import PATHS, RESERVED, ApiFormat, openai_model
+from agentevals_action.targets.providers.openai import PATHS, RESERVED, openai_model
 
 _API_PATH = re.compile(r"/openai(/v1)?$")
 #: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
@@ -38,7 +38,6 @@ class Azure(ApiOptions):
         description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is "
         "called by deployment.",
     )
-    api_format: ApiFormat = "chat"
 
     @field_validator("endpoint")
     @classmethod
@@ -81,7 +80,7 @@ class Azure(ApiOptions):
             "that `endpoint` and `api_version` are right",
             secrets=(key,),
         )
-        return openai_model(service, self.api_format, self._path(), self.deployment, self.config)
+        return openai_model(service, "chat", self._path(), self.deployment, self.config)
 
     @property
     def url(self) -> str:
@@ -89,11 +88,9 @@ class Azure(ApiOptions):
         return _API_PATH.sub("", self.endpoint.rstrip("/")) + "/openai/"
 
     def _path(self) -> str:
-        """The path of a call. Only chat completions of a dated API name the deployment in the path;
-        elsewhere the body names it."""
-        path = PATHS[self.api_format]
+        """The path of a call: a dated API names the deployment in it, elsewhere the body does."""
+        path = PATHS["chat"]
         if self.api_version == "v1":
             return f"v1/{path}"
-        if self.api_format == "chat":
-            path = f"deployments/{quote(self.deployment, safe='')}/{path}"
-        return f"{path}?api-version={self.api_version}"
+        name = quote(self.deployment, safe="")
+        return f"deployments/{name}/{path}?api-version={self.api_version}"

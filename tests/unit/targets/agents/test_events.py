@@ -31,19 +31,6 @@ def test_stream__a_line_with_endless_brackets_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "seconds"),
-    [
-        ("rate limit: Please try again in 1.2s.", 1.2),
-        ("429: try again in 350ms", 0.35),
-        ("status: 429, try again in 2 m", 120),
-        ("status: 429, try again later", None),
-    ],
-)
-def test_rate_limit__the_wait_in_the_message(message: str, seconds: float | None) -> None:
-    assert agent_events.rate_limit(message).retry_after == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
     ("message", "status", "expected", "limited"),
     [
         ("unexpected status 403 Forbidden", None, TargetDead, False),

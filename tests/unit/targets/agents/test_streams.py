@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from agentevals_action.errors import TransientError
 from agentevals_action.model.trace import Trace
 from tests.support.agent_programs import STREAMS, AgentRun, lines, recorded
 
@@ -59,12 +58,6 @@ def test_failed__each_error_is_what_it_is(name: str, tmp_path: Path) -> None:
     assert type(error).__name__ + (" (rate limit)" if is_limit else "") == kind
     assert error.kind == "target"
     assert words in str(error)
-
-
-def test_failed__the_wait_of_a_rate_limit(tmp_path: Path) -> None:
-    error = printing(tmp_path, "raw-codex-RATE", 1).refused()
-    assert isinstance(error, TransientError)
-    assert error.retry_after == 1.2
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,7 @@ def test_describe__globs_follow_links_inside_and_skip_byproducts(tmp_path: Path)
     [
         (targets.target(AGENT), {}, "name it in `cache_key`"),
         (model(), {"workspace": Path("/w")}, "works in a workspace"),
+        (agent(), {"conversation_id": "c"}, "may remember the conversation"),
         (agent("agent/**", "prompts/*.md"), {}, "no file matches `prompts/*.md`"),
         (agent("agent/gone.py"), {}, "no file matches `agent/gone.py`"),
         (agent("agent/**", "!agent/**"), {}, "leaves no file"),

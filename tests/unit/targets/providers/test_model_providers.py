@@ -63,13 +63,6 @@ REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] 
         {"model": "my gpt", **CHAT},
     ),
     (
-        "azure",
-        {"api_format": "responses", "api_version": DATE},
-        f"/openai/responses?api-version={DATE}",
-        {},
-        {"model": "my gpt", **RESPONSES},
-    ),
-    (
         "anthropic",
         {"config": {"stop_sequences": ["x"]}},
         "/v1/messages",
@@ -78,9 +71,9 @@ REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] 
     ),
     (
         "anthropic",
-        {"config": {"thinking": THINKING}, "api_version": "2026-10-21"},
+        {"config": {"thinking": THINKING}},
         "/v1/messages",
-        {"anthropic-version": "2026-10-21"},
+        {},
         {**ANTHROPIC, "thinking": THINKING, "max_tokens": 10_192},
     ),
     (
@@ -262,14 +255,11 @@ def test_complete__the_wait_that_the_vendor_asks_for(
     assert error.retry_after == seconds
 
 
-@pytest.mark.parametrize("code", ["rate_limit_exceeded", "server_error", "invalid_prompt"])
-def test_complete__a_response_that_failed(code: str) -> None:
-    failed = {"code": code, "message": "it went wrong with sk-0123456789"}
+def test_complete__a_response_that_failed_is_quoted_without_the_key() -> None:
+    failed = {"code": "server_error", "message": "it went wrong with sk-0123456789"}
     reply = Sent({"output": [], "status": "failed", "error": failed})
     error = MODELS["openai"].refused(reply, api_format="responses", api_key="sk-0123456789")
-    assert f"{code}: it went wrong with ***" in str(error)
-    assert isinstance(error, TransientError) is (code != "invalid_prompt")
-    assert not isinstance(error, TransientError) or error.limited is (code == "rate_limit_exceeded")
+    assert "server_error: it went wrong with ***" in str(error)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -296,7 +286,6 @@ INVALID: list[tuple[str, str, Any, str]] = [
     ("azure", "deployment", "", "a text that is not empty"),
     ("azure", "endpoint", "https://h/openai/deployments/d/chat", "end the URL before /openai"),
     ("azure", "api_version", "preview", "write `v1`, or a date"),
-    ("anthropic", "api_version", "latest", "write a date as 2023-06-01"),
     ("anthropic", "config", {"system": "x"}, "write a system message"),
     ("gemini", "config", {"contents": []}, "`contents` cannot be set"),
     ("gemini", "config", {"system_instruction": "x"}, "write a system message"),
