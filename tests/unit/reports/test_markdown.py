@@ -274,7 +274,7 @@ def test_removed__is_visible_and_not_folded_at_every_length() -> None:
     names = ("evals/safety/EVAL.yaml", "leaks-no-address", "no-unapproved-refund", "quality/safe")
     assert all(f"`{name}`" in visible for name in names)
     assert "were removed" in reviews.check(reviews.gone(), NOWHERE)[0]
-    shortest = reviews.with_facts(reviews.thousands(), gone_suites=("evals/safety/EVAL.yaml",))
+    shortest = reviews.with_facts(wordy(30), gone_suites=("evals/safety/EVAL.yaml",))
     assert "- suite `evals/safety/EVAL.yaml`" in reviews.comment(shortest, NOWHERE)
 
 

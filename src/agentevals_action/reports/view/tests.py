@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.formatting import counted, delta, error_kind, moved, score, shortened
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.models import ListedTest
@@ -163,14 +163,14 @@ def _answers(base: TestResult | None, head: TestResult | None, limit: int) -> tu
     """The answers of the sides: once if they are equal, else each from shortly before the first
     difference; `limit` is in characters of an answer."""
     sides = [(name, side) for name, side in (("Base's", base), ("Head's", head)) if side]
-    texts = [_answer(side) for _, side in sides]
-    if base and head and texts[0] and texts[0] == texts[1]:
-        both = f"base {_answer_verdict(base)}; head {_answer_verdict(head)}"
-        return (Answer("Both answers are equal", both, _block(texts[0], limit)),)
-    start = _first_difference(*texts) - _BEFORE if len(texts) == 2 and all(texts) else 0
+    if base and head and base.candidate_answer == head.candidate_answer != "":
+        both = f"base {_scored(base)}; head {_scored(head)}"
+        return (Answer("Both answers are equal", both, _block(base.candidate_answer, limit)),)
+    start = 0
+    if base and head and base.candidate_answer and head.candidate_answer:
+        start = _first_difference(base.candidate_answer, head.candidate_answer) - _BEFORE
     return tuple(
-        Answer(f"{name} answer", _answer_verdict(side), _answer_text(side, text, start, limit))
-        for (name, side), text in zip(sides, texts, strict=True)
+        Answer(f"{name} answer", _scored(side), _answer(side, start, limit)) for name, side in sides
     )
 
 
@@ -180,11 +180,11 @@ def _first_difference(base: str, head: str) -> int:
     return next((at for at, (old, new) in pairs if old != new), min(len(base), len(head)))
 
 
-def _answer_text(side: TestResult, text: str, start: int, limit: int) -> str:
-    is_stored_without = side.samples and not any(
-        sample.output_messages or sample.evaluator_results for sample in side.samples
-    )
-    if not text and is_stored_without:
+def _answer(side: TestResult, start: int, limit: int) -> str:
+    """The answer from `start` on; the stored row of an earlier run may have none."""
+    text = side.candidate_answer
+    is_fresh = any(sample.evaluator_results for sample in side.samples)
+    if not text and side.verdict and not is_fresh:
         return "*(not stored)*"
     if len(text) <= limit or start + 2 * _BEFORE <= limit:
         return _block(text, limit)
@@ -196,25 +196,9 @@ def _block(text: str, limit: int) -> str:
     return fenced(text, limit, width=_WIDTH)
 
 
-def _shown_sample(result: TestResult) -> SampleResult | None:
-    """The sample whose answer represents a result that has no answer itself (stored history)."""
-    if result.candidate_answer:
-        return None
-    answered = [sample for sample in reversed(result.samples) if sample.candidate_answer]
-    alike = [sample for sample in answered if sample.verdict == result.verdict]
-    return next(iter([*alike, *answered]), None)
-
-
-def _answer(result: TestResult) -> str:
-    sample = _shown_sample(result)
-    return sample.candidate_answer if sample else result.candidate_answer
-
-
-def _answer_verdict(result: TestResult) -> str:
-    """`pass, 1.00`, of the sample whose answer is shown."""
-    sample = _shown_sample(result)
-    scored = sample if sample and sample.verdict != result.verdict else result
-    return f"{scored.verdict or 'error'}, {score(scored.score)}"
+def _scored(result: TestResult) -> str:
+    """`pass, 1.00`."""
+    return f"{result.verdict or 'error'}, {score(result.score)}"
 
 
 def _gate_facts(test: TestComparison) -> list[str]:
@@ -234,19 +218,14 @@ def _gate_facts(test: TestComparison) -> list[str]:
 
 
 def _gate_note(test: TestComparison, gate: str, rate: str) -> str:
-    is_on_base = test.base is not None and any(gate == known.name for known in test.base.gates)
-    before = ""
-    if rate and is_on_base:
-        before = ""
-    elif gate in test.gates_lost:
-        before = "held on base"
-    elif test.base is not None and test.base.verdict is not None:
-        if gate in test.base.gates_failed:
-            before = "on base too"
-        elif not is_on_base:
-            before = "new on head"
-    note = ", ".join(filter(None, (before, rate)))
-    return f" ({note})" if note else ""
+    """How often a failed gate held, or whether it held on base."""
+    base = test.base
+    if not rate and gate in test.gates_lost:
+        rate = "held on base"
+    elif not rate and base and base.verdict:
+        is_known = any(gate == known.name for known in base.gates)
+        rate = "on base too" if gate in base.gates_failed else "" if is_known else "new on head"
+    return f" ({rate})" if rate else ""
 
 
 def _score_fact(test: TestComparison) -> list[str]:
