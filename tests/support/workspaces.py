@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.workspaces.pool import (
+    WorkspaceFolder,
     WorkspacePool,
-    WorkspaceSession,
 )
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.system.child_environment import ChildContext
@@ -31,9 +31,13 @@ class Run:
         """The suite's tests."""
         return tuple(self.suite.tests)
 
-    async def enter(self, number: int = 0) -> WorkspaceSession:
-        """The folder of a test."""
+    async def enter(self, number: int = 0) -> WorkspaceFolder:
+        """The folder of a test, before its agent runs."""
         return await self.workspaces.enter(self.suite, self.tests[number])
+
+    async def leave(self, folder: WorkspaceFolder, number: int = 0) -> None:
+        """Ends the sample of a test."""
+        await folder.leave(self.tests[number])
 
 
 def run(
@@ -71,11 +75,11 @@ def suite(
 async def changed(root: Path, scratch: Path, work: Callable[[Path], Awaitable[None] | None]) -> str:
     """The diff of what `work` does in the folder of the first test."""
     made = run(root, scratch)
-    attempt = await made.enter()
-    done = work(attempt.path)
+    folder = await made.enter()
+    done = work(folder.path)
     if done is not None:
         await done
-    diff = await attempt.diff()
-    await attempt.leave()
+    diff = await folder.changes()
+    await made.leave(folder)
     await made.workspaces.close()
     return diff

@@ -205,15 +205,15 @@ class Runner:
             raise error
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
-        session = await workspaces.enter(sample.suite, sample.test)
+        folder = await workspaces.enter(sample.suite, sample.test)
         try:
-            trace = await self._call_agent(sample, session.path)
-            work = Work(trace, session.path, await session.diff())
+            trace = await self._call_agent(sample, folder.path)
+            work = Work(trace, folder.path, await folder.changes())
             result = await self._grade(sample, work)
         except Exception:
-            await session.leave()
+            await folder.leave(sample.test)
             raise
-        await session.leave()
+        await folder.leave(sample.test)
         return result
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.workspaces.pool import WorkspaceSession
+from agentevals_action.execution.workspaces.pool import WorkspaceFolder
 from tests.support import git_http, repositories, workspaces
 
 
@@ -33,21 +33,21 @@ def _origin() -> repositories.Repository:
 
 def entered(
     tmp_path: Path, fields: str, count: int = 1, isolation: str = "shared"
-) -> list[WorkspaceSession]:
+) -> list[WorkspaceFolder]:
     """The folders of samples, in a suite with one repository."""
     root = workspaces.suite(
         tmp_path / "repository", f"  isolation: {isolation}\n  repos: [{{path: app, {fields}}}]", {}
     )
     job = workspaces.run(root, tmp_path / "scratch")
 
-    async def enter() -> list[WorkspaceSession]:
+    async def enter() -> list[WorkspaceFolder]:
         return list(await asyncio.gather(*(job.enter() for _ in range(count))))
 
     return asyncio.run(enter())
 
 
-def content(session: WorkspaceSession, name: str = "a.txt") -> str:
-    return (session.path / "app" / name).read_text()
+def content(folder: WorkspaceFolder, name: str = "a.txt") -> str:
+    return (folder.path / "app" / name).read_text()
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_commit__is_checked_out(tmp_path: Path, commit: str, expected: str) -> N
     made.git("reset", "--quiet", "--hard", "HEAD^")
     if "{lost}" in commit:  # no reference leads to it
         made.git("update-ref", "-d", "refs/pull/1/head")
-    (session,) = entered(tmp_path, f"repo: ./origin{commit.format(lost=lost)}")
-    assert content(session) == expected
+    (folder,) = entered(tmp_path, f"repo: ./origin{commit.format(lost=lost)}")
+    assert content(folder) == expected
 
 
 def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
@@ -80,21 +80,21 @@ def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
     repositories.Repository.create(root).commit("first")
     (root / "src" / "x").write_text("not committed\n")
     job = workspaces.run(root, tmp_path / "scratch")
-    session = asyncio.run(job.enter())
-    assert (session.path / "src" / "x").read_text() == "1\n"
+    folder = asyncio.run(job.enter())
+    assert (folder.path / "src" / "x").read_text() == "1\n"
 
 
 def test_source__shallow_and_detached_as_a_workflow_checks_out(tmp_path: Path) -> None:
     request = repositories.pull_request(tmp_path / "origin", {"a.txt": "1\n"}, {"a.txt": "2\n"})
     request.checkout(tmp_path / "repository" / "under", request.merge)
-    (session,) = entered(tmp_path, "repo: ./under")
-    assert content(session) == "2\n"
+    (folder,) = entered(tmp_path, "repo: ./under")
+    assert content(folder) == "2\n"
 
 
 def test_checkout__is_complete_and_on_its_own(tmp_path: Path) -> None:
     made = origin(tmp_path / "repository" / "origin")
-    (session,) = entered(tmp_path, "repo: ./origin, commit: first")
-    app = repositories.Repository(session.path / "app")
+    (folder,) = entered(tmp_path, "repo: ./origin, commit: first")
+    app = repositories.Repository(folder.path / "app")
     assert app.git("status", "--porcelain") == ""
     assert app.git("rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
     assert app.git("rev-list", "--count", "origin/topic") == "4"
@@ -114,19 +114,19 @@ def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     hook.chmod(0o755)
-    (session,) = entered(tmp_path, "repo: ./origin")
-    assert "AUTHORIZATION" not in (session.path / "app" / ".git" / "config").read_text()
-    assert not (session.path / "app" / ".git" / "hooks").exists()
+    (folder,) = entered(tmp_path, "repo: ./origin")
+    assert "AUTHORIZATION" not in (folder.path / "app" / ".git" / "config").read_text()
+    assert not (folder.path / "app" / ".git" / "hooks").exists()
     assert not (tmp_path / "ran").exists()
 
 
 def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
     with git_http.served(origin(tmp_path / "elsewhere")) as url:
         fields = f"repo: '{url}', commit: topic~2"
-        sessions = entered(tmp_path, fields, count=3, isolation="per_test")
-    assert len({session.path for session in sessions}) == 3
-    assert {content(session) for session in sessions} == {"2\n"}
-    assert len(list(sessions[0].path.parent.parent.glob("repositories/*"))) == 1
+        folders = entered(tmp_path, fields, count=3, isolation="per_test")
+    assert len({folder.path for folder in folders}) == 3
+    assert {content(folder) for folder in folders} == {"2\n"}
+    assert len(list(folders[0].path.parent.parent.glob("repositories/*"))) == 1
 
 
 @pytest.mark.parametrize(

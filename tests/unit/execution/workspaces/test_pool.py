@@ -79,11 +79,11 @@ def test_template__is_copied_with_modes_and_links(tmp_path: Path) -> None:
         (start / "link").symlink_to("sub/x")
         (start / "sub" / ".git").write_text("gitdir: ../../..\n")
         job.suite = suites.load_valid(tmp_path / "repository")
-        session = await job.enter()
-        assert contents(session.path) == {**FRESH, "link": "x\n"}
-        assert (session.path / "link").readlink() == Path("sub/x")
-        assert stat.S_IMODE((session.path / "app.py").stat().st_mode) == 0o755
-        await session.leave()
+        folder = await job.enter()
+        assert contents(folder.path) == {**FRESH, "link": "x\n"}
+        assert (folder.path / "link").readlink() == Path("sub/x")
+        assert stat.S_IMODE((folder.path / "app.py").stat().st_mode) == 0o755
+        await job.leave(folder)
 
     run(tmp_path, "  template: start", work)
     assert (start / "app.py").read_text() == "one\n"
@@ -104,13 +104,13 @@ def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
         first = await job.enter(0)
         (first.path / "app.py").write_text("two\n")
-        assert "+two\n" in await first.diff()
-        await first.leave()
+        assert "+two\n" in await first.changes()
+        await job.leave(first)
         second = await job.enter(1)
         assert second.path == first.path
         assert (second.path / "app.py").read_text() == "two\n"
-        assert await second.diff() == ""
-        await second.leave()
+        assert await second.changes() == ""
+        await job.leave(second, 1)
 
     assert run(tmp_path, "  template: start\n" + noting(tmp_path, *ALL_HOOKS), work) == []
     found = notes(tmp_path)
@@ -175,10 +175,10 @@ def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
         first, second = await asyncio.gather(job.enter(0), job.enter(0))
         assert first.path != second.path
         (first.path / "app.py").unlink()
-        assert await second.diff() == ""
-        await first.leave()
+        assert await second.changes() == ""
+        await job.leave(first)
         assert not first.path.exists()
-        await second.leave()
+        await job.leave(second)
 
     workspace = "  template: start\n  isolation: per_test\n" + noting(tmp_path, *ALL_HOOKS)
     run(tmp_path, workspace, work)
@@ -208,7 +208,7 @@ def test_before_each__its_failure_is_an_error_of_its_test(tmp_path: Path) -> Non
     async def work(job: workspaces.Run) -> None:
         with pytest.raises(AttemptError, match=r"the hook `before_each` .* ended with exit code 1"):
             await job.enter(0)
-        await (await job.enter(1)).leave()
+        await job.leave(await job.enter(1), 1)
 
     hook = "'case {{test_id}} in a) exit 1;; esac'"
     run(tmp_path, f"  hooks: {{before_each: {{command: {hook}}}}}", work)
@@ -216,8 +216,8 @@ def test_before_each__its_failure_is_an_error_of_its_test(tmp_path: Path) -> Non
 
 def test_hook__sees_the_scrubbed_environment_and_its_placeholders(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        session = await job.enter()
-        assert (tmp_path / "path").read_text() == str(session.path)
+        folder = await job.enter()
+        assert (tmp_path / "path").read_text() == str(folder.path)
 
     script = f"env > {tmp_path}/env; printf %s {{{{workspace_path}}}} > {tmp_path}/path"
     script += f"; printf %s {{{{case_input}}}} {{{{other}}}} > {tmp_path}/input"
@@ -230,11 +230,11 @@ def test_hook__sees_the_scrubbed_environment_and_its_placeholders(tmp_path: Path
 
 def test_hook__its_changes_are_not_those_of_the_agent(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        session = await job.enter()
-        assert (session.path / "new").read_text() == "new\n"
-        assert await session.diff() == ""
-        (session.path / "new").unlink()
-        assert "-new\n" in await session.diff()
+        folder = await job.enter()
+        assert (folder.path / "new").read_text() == "new\n"
+        assert await folder.changes() == ""
+        (folder.path / "new").unlink()
+        assert "-new\n" in await folder.changes()
 
     hook = "{command: [sh, -c, 'echo set > \"$0/app.py\"; echo new > \"$0/new\"', '{{workspace_path}}']}"
     run(tmp_path, f"  template: start\n  hooks: {{before_all: {hook}, before_each: {hook}}}", work)
@@ -242,7 +242,7 @@ def test_hook__its_changes_are_not_those_of_the_agent(tmp_path: Path) -> None:
 
 def test_after_hooks__their_failures_are_notices(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        await (await job.enter()).leave()
+        await job.leave(await job.enter())
 
     hooks = "{after_each: {command: 'echo bad >&2; exit 2'}, after_all: {command: 'exit 4'}}"
     hint = "; variables withheld from it: API_KEY; name those it needs in the input `env`"
@@ -281,14 +281,14 @@ def test_reset__between_tests(tmp_path: Path, reset: str, expected: dict[str, st
     async def work(job: workspaces.Run) -> None:
         first = await job.enter(0)
         spoil(first.path)
-        await first.leave()
+        await job.leave(first)
         second = await job.enter(1)
         assert second.path == first.path
         assert contents(second.path) == expected
-        assert await second.diff() == ""
+        assert await second.changes() == ""
         (second.path / "sub" / "x").write_text("two\n")
-        assert "+two\n" in await second.diff()
-        await second.leave()
+        assert "+two\n" in await second.changes()
+        await job.leave(second, 1)
 
     script = "{command: [sh, -c, 'mkdir $0/cache; echo 1 > $0/cache/x', '{{workspace_path}}']}"
     workspace = f"  template: start\n  hooks: {{before_all: {script}, {reset}}}"
@@ -299,7 +299,7 @@ def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
         first = await job.enter(0)
         (first.path / "made").write_text("by the agent\n")
-        await first.leave()
+        await job.leave(first)
         assert contents((await job.enter(1)).path) == FRESH
 
     script = f"cp $0/made {tmp_path}/collected; touch $0/leaked"
@@ -324,11 +324,11 @@ def test_shared__a_folder_that_an_agent_removed_is_made_again(
             first.path.symlink_to(tmp_path / "elsewhere")
         elif replacement == "a file":
             first.path.write_text("file\n")
-        assert "-one\n" in await first.diff()
-        await first.leave()
+        assert "-one\n" in await first.changes()
+        await job.leave(first)
         second = await job.enter(1)
         assert contents(second.path) == FRESH
-        await second.leave()
+        await job.leave(second, 1)
 
     run(tmp_path, f"  template: start\n  hooks: {{after_each: {{reset: {mode}}}}}", work)
     assert (tmp_path / "elsewhere" / "mine").read_text() == "mine\n"
@@ -336,9 +336,9 @@ def test_shared__a_folder_that_an_agent_removed_is_made_again(
 
 def test_close__removes_what_an_agent_made_unreadable(tmp_path: Path) -> None:
     async def work(job: workspaces.Run) -> None:
-        session = await job.enter()
-        (session.path / "sub").chmod(0)
-        await session.leave()
+        folder = await job.enter()
+        (folder.path / "sub").chmod(0)
+        await job.leave(folder)
 
     try:
         run(tmp_path, "  template: start", work)
@@ -348,10 +348,10 @@ def test_close__removes_what_an_agent_made_unreadable(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start other users' processes")
 def test_judges__and_hooks_change_what_the_other_made(tmp_path: Path) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="test-workspaces-"))  # every user can reach it
-    folder.chmod(0o755)
+    root = Path(tempfile.mkdtemp(prefix="test-workspaces-"))  # every user can reach it
+    root.chmod(0o755)
     uid = 61_000 + os.getpid() % 4_000  # the users of the image belong to other tests' containers
-    head = ChildUser(uid, folder, folder)
+    head = ChildUser(uid, root, root)
     judge = replace(head, uid=uid + 4_000, group=uid)
     made = "umask 077; mkdir -p {0}; echo {0} > {0}/file; chmod -R go= {0}"
     change = "echo more >> {0}/file && echo new > {0}/new && rm -r {0}"
@@ -362,16 +362,16 @@ def test_judges__and_hooks_change_what_the_other_made(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
     async def work(job: workspaces.Run) -> None:
-        session = await job.enter()
-        await sh(made.format("agent"), head, session.path)
-        await session.diff()
-        await sh(change.format("agent"), judge, session.path)
-        await sh("mkdir judge; echo x > judge/file", judge, session.path)
-        await sh(change.format("judge"), head, session.path)
-        await session.leave()
+        folder = await job.enter()
+        await sh(made.format("agent"), head, folder.path)
+        await folder.changes()
+        await sh(change.format("agent"), judge, folder.path)
+        await sh("mkdir judge; echo x > judge/file", judge, folder.path)
+        await sh(change.format("judge"), head, folder.path)
+        await job.leave(folder)
 
     try:
-        isolation = Isolation(folder / "repository", head, head, judge)
-        run(folder, "  template: start", work, isolation=isolation)
+        isolation = Isolation(root / "repository", head, head, judge)
+        run(root, "  template: start", work, isolation=isolation)
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(root)
