@@ -52,12 +52,3 @@ def test_history__without_a_branch_names_what_writes_it(origin: Repository, tmp_
     assert done.code == 2
     assert "`main` contains something else than results" in done.err
     assert not (cloned.path / "history.html").exists()
-
-
-def test_history__opens_the_page(origin: Repository, tmp_path: Path) -> None:
-    opened = tmp_path / "opened"
-    browser = f"sh -c 'printf %s \"$1\" > {opened}' sh %s"
-    cloned = clone(origin, tmp_path / "clone")
-    done = command.run(cloned.path, "history", "--open", env={"BROWSER": browser})
-    assert done.code == 0, done.err
-    assert opened.read_text() == (cloned.path / "history.html").as_uri()

@@ -2,10 +2,8 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -52,14 +50,6 @@ def test_run__writes_the_page_with_every_test(folder: Path) -> None:
     assert all("details" in test for test in tests)
 
 
-def test_run__junit_is_written_where_it_is_wanted(folder: Path) -> None:
-    done = command.run(folder, "run", "--junit", "out/junit.xml", "--output", "out/mine.jsonl")
-    assert done.code == 0, done.err
-    root = ElementTree.parse(folder / "out" / "junit.xml").getroot()
-    assert [case.get("name") for case in root.iter("testcase")] == ["greets", "thanks"]
-    assert {path.name for path in (folder / "out").iterdir()} == {"junit.xml", "mine.jsonl"}
-
-
 def test_report__compares_stored_results(folder: Path) -> None:
     assert command.run(folder, "run", "--output", "base.jsonl").code == 0
     _answer(folder, "Bye")
@@ -74,16 +64,6 @@ def test_report__compares_stored_results(folder: Path) -> None:
         ("greets", "regressed"),
         ("thanks", "unchanged"),
     ]
-
-
-def test_report__opens_in_the_browser(folder: Path) -> None:
-    command.run(folder, "run", "--output", "head.jsonl")
-    browser = folder / "browser.py"
-    browser.write_text("import sys\nopen('opened', 'w').write(sys.argv[1])\n")
-    env = {"BROWSER": f"{sys.executable} {browser} %s"}
-    done = command.run(folder, "report", "head.jsonl", "--open", env=env)
-    assert done.code == 0, done.err
-    assert (folder / "opened").read_text() == (folder / "report.html").as_uri()
 
 
 @pytest.mark.parametrize(

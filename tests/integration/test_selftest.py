@@ -1,6 +1,5 @@
 """`selftest`: suites that run many times on one commit, by real processes."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -51,20 +50,6 @@ def test_selftest__shows_which_test_is_flaky_and_how_often_that_would_block(fold
     assert ["all", "together", "6/8", "0", "25%", "33%"] in rows
     stored = read_results(folder / "agentevals-report/selftest/results.jsonl")
     assert [len(result.samples) for result in stored] == [4, 4]
-
-
-def test_selftest__json_is_one_document_and_the_same_each_time(folder: Path) -> None:
-    first, again = (
-        command.run(folder, "selftest", "EVAL.yaml", "--samples", "4", "--json") for _ in range(2)
-    )
-    found = json.loads(first.out)
-    assert first.out == again.out
-    assert found["steady"] == 0
-    assert found["blocked"] == pytest.approx(1 / 3)
-    assert [(test["test"], test["passed"], test["flakeRate"]) for test in found["tests"]] == [
-        ("flaky", 2, 0.5),
-        ("steady", 4, 0.0),
-    ]
 
 
 def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None:

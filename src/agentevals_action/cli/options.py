@@ -44,6 +44,12 @@ markdown_option = click.option(
 )
 
 
+def page_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the option for the file of a page (`path`), by default `name`."""
+    words = ("-o", "--output", "path")
+    return click.option(*words, type=Path, default=Path(name), show_default=True, help="The page.")
+
+
 def input_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds an option for each of these inputs.
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -11,6 +12,7 @@ from agentevals_action.escaping import printable
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.suites.yaml_writer import write_yaml
+from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.redaction import redact
 
 _CELL, _LINE = 1_000, 100_000  # characters
@@ -38,6 +40,12 @@ def print_warnings(warnings: Iterable[object]) -> None:
     """Each warning once, on standard error."""
     for warning in dict.fromkeys(map(str, warnings)):
         print(f"warning: {printable(redact(warning), _LINE)}", file=sys.stderr)
+
+
+def write_page(title: str, text: str, path: Path) -> None:
+    """Writes a page, and prints where it is."""
+    write_file(path, [text.encode("utf-8", "replace")])
+    print(f"{title}: {path}")
 
 
 def print_table(

@@ -6,36 +6,27 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.errors import InvalidInput
-from agentevals_action.formatting import counted, joined, plural
+from agentevals_action.cli.options import as_environment, input_options
+from agentevals_action.formatting import counted, plural
 from agentevals_action.model.run import Policy
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.results.stored_results import read_files
 from agentevals_action.review.comparison import outcome
-
-_CONDITIONS = ("gates", "regressions", "failures", "never")
+from agentevals_action.settings import Settings
 
 
 @click.command("compare")
 @click.argument("base", metavar="BASE.jsonl", type=Path, help="The results of the base.")
 @click.argument("head", metavar="HEAD.jsonl", type=Path, help="The results of the head.")
-@click.option(
-    "--fail-on",
-    default="gates,regressions",
-    show_default=True,
-    help="The conditions that end with exit code 1: gates, regressions, failures, never.",
-)
-def command(base: Path, head: Path, fail_on: str) -> int:
-    """Compare two files of results, test by test."""
-    conditions = frozenset(word.strip() for word in fail_on.split(",") if word.strip())
-    if unknown := conditions - set(_CONDITIONS):
-        raise InvalidInput(
-            f"--fail-on does not know {joined(sorted(unknown))}",
-            f"write any of {joined(_CONDITIONS, 'or')}",
-        )
-    review = outcome.compare(read_files(head, base, Policy(conditions)))
+@input_options("fail-on")
+def command(base: Path, head: Path, **inputs: str | None) -> int:
+    """Compare two files of results, test by test. By default, failed gates and regressions end with
+    exit code 1."""
+    conditions = Settings.from_environ(as_environment(inputs)).fail_on
+    policy = Policy(conditions or frozenset({"gates", "regressions"}))
+    review = outcome.compare(read_files(head, base, policy))
     view = build_view(review)
     console.print_tests(view, console.changed(view), sys.stdout)
     console.print_suites(view, sys.stdout)

@@ -10,7 +10,7 @@ import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
+from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Suite, Test
@@ -45,9 +45,8 @@ _REPEATED = {"location", "files", "home"}
 @click.command("explain")
 @click.argument("test", metavar="TEST", help="The id of a test, or a glob over ids.")
 @paths_argument
-@json_option
 @input_options(*READ_INPUTS, "timeout")
-async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
+async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
     judges, gates."""
     loaded = await load_suites(inputs, paths)
@@ -61,10 +60,7 @@ async def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: s
         redact_record(effective_test(suite, found_test, settings.timeout), redactor)
         for suite, found_test in found
     ]
-    if as_json:
-        output.print_json(explained)
-    else:
-        output.print_yaml(explained)
+    output.print_yaml(explained)
     return ExitCode.PASSED
 
 

@@ -1,7 +1,6 @@
 """`history`: the page of the stored runs of the default branch."""
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -9,19 +8,18 @@ import click
 
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.trends import trends_of
-from agentevals_action.cli.options import as_environment, input_options
-from agentevals_action.cli.page_file import page_options, write_page
-from agentevals_action.errors import InvalidInput
-from agentevals_action.escaping import printable
+from agentevals_action.cli import output
+from agentevals_action.cli.options import as_environment, input_options, page_option
+from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.reports.html.history_page import PAGE, history_page
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 
 @click.command("history")
-@page_options(PAGE)
+@page_option(PAGE)
 @input_options("baseline-branch")
-async def command(output: Path, opens: bool, **inputs: str | None) -> int:
+async def command(path: Path, **inputs: str | None) -> int:
     """Write the page of the stored runs: pass rate, cost and flaky tests over the commits of the
     default branch.
 
@@ -37,10 +35,10 @@ async def command(output: Path, opens: bool, **inputs: str | None) -> int:
         )
     problems: list[str] = []
     runs = [run for _, run in files.runs(problems)]
-    for problem in problems:
-        print(f"warning: {printable(problem, 500)}", file=sys.stderr)
+    output.print_warnings(problems)
     if not runs:
         raise InvalidInput(
             f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
         )
-    return write_page("history", history_page(trends_of(reversed(runs))), output, opens)
+    output.write_page("history", history_page(trends_of(reversed(runs))), path)
+    return ExitCode.PASSED

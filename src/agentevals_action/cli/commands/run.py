@@ -28,7 +28,6 @@ from agentevals_action.github.base import Host
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
-from agentevals_action.reports.junit import junit
 from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
@@ -39,7 +38,6 @@ from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline, publish
 from agentevals_action.review.request import LocalRun, ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
-from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 
 
@@ -75,7 +73,6 @@ from agentevals_action.system.git import GitRepository
     metavar="FOLDER",
     help="Store every request with its reply in this folder, to commit them for `--cache replay`.",
 )
-@click.option("--junit", "junit_path", type=Path, help="Write the results as JUnit XML, too.")
 @json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
 async def command(
@@ -84,7 +81,6 @@ async def command(
     tests: tuple[str, ...],
     resume: bool,
     record: str | None,
-    junit_path: Path | None,
     as_json: bool,
     **inputs: str | None,
 ) -> int:
@@ -114,8 +110,6 @@ async def command(
         print(shards.describe(results))
         return shards.exit_code(results)
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
-    if junit_path:
-        write_file(junit_path, [junit(view).encode("utf-8", "replace")])
     _print_notices(view)
     if as_json:
         print(review_summary(view), end="")

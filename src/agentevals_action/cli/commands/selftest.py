@@ -12,7 +12,6 @@ from agentevals_action.cli.options import (
     RUN_INPUTS,
     as_environment,
     input_options,
-    json_option,
     paths_argument,
 )
 from agentevals_action.errors import ExitCode
@@ -44,11 +43,8 @@ _LEGEND = (
     show_default=True,
     help="Samples per test.",
 )
-@json_option
 @input_options(*_INPUTS)
-async def command(
-    paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None
-) -> int:
+async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -> int:
     """Run suites many times on this commit and report how often two runs of it would differ, and
     which tests cause that."""
     given = Settings.from_environ(as_environment({**inputs, "samples": str(samples)}))
@@ -58,13 +54,9 @@ async def command(
     counts: dict[str, int] = {}
 
     def select(suites: Sequence[Suite]) -> Sequence[Suite]:
-        found = [
-            suite.with_tests(each for each in suite.tests if not is_deterministic(suite, each))
-            for suite in suites
-        ]
-        counts["all"], counts["run"] = (
-            sum(len(each.tests) for each in of) for of in (suites, found)
-        )
+        found = [suite.with_tests(_varying(suite)) for suite in suites]
+        counts["all"] = sum(len(suite.tests) for suite in suites)
+        counts["run"] = sum(len(suite.tests) for suite in found)
         print(f"{counted(counts['run'], 'test')}, {samples} samples each", file=sys.stderr)
         return [suite for suite in found if suite.tests]
 
@@ -77,11 +69,7 @@ async def command(
         map(selftest.measure, results.head),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
-    steady = counts["all"] - counts["run"]
-    if as_json:
-        output.print_json(_document(found, steady))
-    else:
-        _print(found, steady)
+    _print(found, counts["all"] - counts["run"])
     has_unknown = any(test.flake_rate is None for test in found)
     return ExitCode.INCONCLUSIVE if has_unknown else ExitCode.PASSED
 
@@ -118,12 +106,3 @@ def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:
         f"{sum(rates) / len(rates):.0%}" if rates else UNKNOWN,
         f"{selftest.blocked_together(tests):.0%}" if rates else UNKNOWN,
     )
-
-
-def _document(found: Sequence[Flakiness], steady: int) -> dict[str, object]:
-    """The JSON document, camelCase like the results; rates are 0-1, null if unknown."""
-    return {
-        "steady": steady,
-        "blocked": selftest.blocked_together(found),
-        "tests": [test.model_dump(mode="json") for test in found],
-    }
