@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.target_use import Catalog
 from tests.support import command
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.target_use import Catalog
 
 TARGETS = """\
 targets:

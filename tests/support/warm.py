@@ -252,9 +252,9 @@ def _build_what_all_use() -> None:
     from agentevals_action.reports import console
     from agentevals_action.reports.registry import REPORTS
     from agentevals_action.reports.view.build import build_view
-    from agentevals_action.suites.catalog import Catalog
     from agentevals_action.suites.find import find_suites
     from agentevals_action.suites.load import load_suite
+    from agentevals_action.suites.target_use import Catalog
     from agentevals_action.targets.http import client as http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:

@@ -10,9 +10,9 @@ from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.find import find_suites, hidden_configurations
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
 
 
@@ -53,19 +53,6 @@ class Checkout:
             return cls(root, below, None)
         missing = listing.missing if is_commit else frozenset[str]()
         return cls(root, below, listing.files, listing.tracked, missing)
-
-
-def catalog(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Catalog:
-    """The user's targets file, overrides and variables."""
-    targets = (folder / settings.targets).resolve() if settings.targets else None
-    return Catalog(
-        targets_file=targets,
-        target=settings.target,
-        judge_target=settings.judge_target,
-        environ=environ,
-        allowed=frozenset(settings.env),
-        strict=settings.strict,
-    )
 
 
 def suite_paths(
@@ -126,8 +113,15 @@ def load_all(
     environ: Mapping[str, str],
 ) -> tuple[Suite | BrokenSuite, ...]:
     """Loads the suites, each valid or with all its errors."""
-    known = catalog(settings, folder, environ)
-    return tuple(load_suite(checkout.root / path, checkout.root, known) for path in paths)
+    catalog = Catalog(
+        targets_file=(folder / settings.targets).resolve() if settings.targets else None,
+        target=settings.target,
+        judge_target=settings.judge_target,
+        environ=environ,
+        allowed=frozenset(settings.env),
+        strict=settings.strict,
+    )
+    return tuple(load_suite(checkout.root / path, checkout.root, catalog) for path in paths)
 
 
 def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, ...]:

@@ -68,12 +68,8 @@ def _listed(data: dict[str, Any], key: str, reader: FileReader) -> Iterator[Entr
             problem = f"`{value.strip()}` alone is the type of an evaluator and not a criterion"
             reader.error(location, problem, "write an object with a `type`")
         if index == texts[0]:
-            criteria = [values[text] for text in texts]
-            rubric = {"type": "rubric", "rubrics": criteria}
-            starts = [positions.value(values, text) for text in texts]
-            start = (location.line, location.column)
-            positions.add(rubric, start, {"rubrics": (*start, *start)})
-            positions.add(criteria, start, [(each.line, each.column) for each in starts])
+            rubric = {"type": "rubric", "rubrics": [values[text] for text in texts]}
+            positions.add(rubric, (location.line, location.column), {})
             yield rubric, location
 
 

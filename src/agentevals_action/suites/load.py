@@ -13,13 +13,12 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import named_files
 from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite, Test
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.evaluators import EvaluatorReader, declared_evaluators
 from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.suites.reading import FileReader, tests_key
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
-from agentevals_action.suites.target_use import TargetUse
+from agentevals_action.suites.target_use import Catalog, TargetUse
 from agentevals_action.suites.tests import TestReader
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader

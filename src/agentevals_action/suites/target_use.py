@@ -1,7 +1,8 @@
 """The targets that a suite uses, checked where its tests and evaluators name them."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
@@ -9,13 +10,13 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.model.validation.field_errors import did_you_mean
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.targets_file import (
     NAME,
     TargetEntry,
+    TargetsFile,
     read_targets,
     read_targets_above,
 )
@@ -23,6 +24,22 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets import base
 
 _MISSING = "there is no target"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """`targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
+    `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
+    names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
+    those that were read: all suites of a checkout share them."""
+
+    targets_file: Path | None = None
+    target: str | None = None
+    judge_target: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    allowed: frozenset[str] = frozenset()
+    strict: bool = False
+    targets_files: dict[Path, TargetsFile] = field(default_factory=dict)
 
 
 class TargetUse:

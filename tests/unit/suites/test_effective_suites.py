@@ -8,8 +8,8 @@ import pytest
 
 from agentevals_action.cli.commands.explain import effective_test
 from agentevals_action.model.suite import Suite
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.target_use import Catalog
 from agentevals_action.suites.yaml_writer import write_yaml
 from tests.conftest import Golden
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.target_use import Catalog
 
 ROOT = Path(__file__).resolve().parents[2] / "data/invalid"
 EXPECTED = ROOT / "expected.txt"

@@ -30,10 +30,6 @@ def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
             "b.jsonl:2:1: this row is longer than 10 MB; put long data into files, and name them",
         ),
         (
-            {"a.yaml": "- b.jsonl", "b.jsonl": row("a", metadata={"x": [0] * 200_001})},
-            "b.jsonl:1:1: this row contains more than 200,000 values; put long data into files, and name them",
-        ),
-        (
             {"a.yaml": "#" * 10_000_001},
             "a.yaml:1:1: this file is longer than 10 MB; put the tests into a JSONL file, which may be of any length",
         ),
