@@ -224,7 +224,8 @@ class StoredCalls(Calls):
 
     def _replay(self, target: Target, root: Path, test: str, described: Mapping[str, Any]) -> Trace:
         stored = self._replayed.get(root, {})
-        if found := stored.get(digest(described)):
+        found = stored.get(digest(described))
+        if found is not None and found.reply.has_answer:
             return replace(found.reply, cached=True)
         of_test = [reply for reply in stored.values() if reply.test == test]
         others = [without_variables(reply.request) for reply in of_test or stored.values()]

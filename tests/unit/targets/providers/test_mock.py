@@ -11,144 +11,99 @@ from agentevals_action.targets.providers.mock import Mock
 from tests.support import targets
 
 
-def answer(responses: list[dict[str, Any]], *messages: Message | str, **fields: Any) -> Trace:
-    provider = targets.options({"provider": "mock", "responses": responses}).connect(
-        targets.context({})
-    )
-    return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **fields)))
+def ask(fields: dict[str, Any], *messages: Message | str, **request: Any) -> Trace:
+    provider = targets.read_options(Mock, fields).connect(targets.context({}))
+    return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **request)))
+
+
+def answer(response: Any, **request: Any) -> Trace:
+    return ask({"responses": [{"pattern": "", "response": response}]}, "x", **request)
 
 
 def test_complete__the_first_pattern_found_in_the_last_user_message() -> None:
-    responses = [
-        {"pattern": "refund", "response": "no"},
-        {"pattern": "(?i)hello|first", "response": "hi"},
-        {"pattern": "", "response": "any"},
-    ]
-    said = [
+    patterns = {"refund": "no", "(?i)hello|first": "hi", '"k": 1': "json", "": "any"}
+    fields = {"responses": [{"pattern": key, "response": text} for key, text in patterns.items()]}
+    conversation = [
         Message("user", "refund"),
         Message("assistant", "refund"),
         Message("user", "HELLO, refund later"),
         Message("tool", "x"),
     ]
-    assert answer(responses, *said).output == "no"
-    assert answer(responses, "say HELLO").output == "hi"
-    assert answer(responses, "else").output == "any"
-    assert answer(responses, Message("system", "refund")).output == "any"
+    assert ask(fields, *conversation).output == "no"
+    assert ask(fields, "say HELLO").output == "hi"
+    assert ask(fields, Message("user", (Block("json", {"k": 1}),))).output == "json"
+    assert ask(fields, Message("system", "refund")).output == "any"
 
 
-def test_complete__a_block_is_searched_as_text() -> None:
-    assert (
-        answer(
-            [{"pattern": '"k": 1', "response": "found"}],
-            Message("user", (Block("json", {"k": 1}),)),
-        ).output
-        == "found"
-    )
-
-
-def test_complete__messages_are_a_whole_trace() -> None:
+def test_complete__messages_are_a_whole_trace_and_a_text_shows_that_no_tool_was_called() -> None:
+    call = {"tool": "search", "input": {"q": "x"}}
     messages = [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"tool": "search", "input": {"q": "x"}}],
-        },
+        {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "content": "found"},
         {"role": "assistant", "content": "done"},
     ]
-    trace = answer([{"pattern": "", "response": messages}], "x")
-    assert (trace.output, trace.llm_call_count, trace.tool_calls) == (
-        "done",
-        2,
-        (ToolCall("search", {"q": "x"}),),
-    )
+    trace = answer(messages)
+    assert (trace.output, trace.llm_call_count) == ("done", 2)
+    assert trace.tool_calls == (ToolCall("search", {"q": "x"}),)
     assert (trace.usage.input_tokens, trace.usage.cost_usd) == (None, None)
+    assert answer("x").tool_calls == ()
 
 
-def test_complete__a_string_shows_that_no_tool_was_called() -> None:
-    assert answer([{"pattern": "", "response": "x"}], "x").tool_calls == ()
-
-
-@pytest.mark.parametrize(("attempt", "said"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
-def test_complete__a_list_is_used_in_turn_by_sample(attempt: int, said: str) -> None:
-    turns = ["a", [{"role": "assistant", "content": "b"}], {"role": "assistant", "content": "c"}]
-    assert answer([{"pattern": "", "response": turns}], "x", attempt=attempt).output == said
+def test_complete__a_list_is_used_in_turn_by_sample() -> None:
+    answers = ["a", [{"role": "assistant", "content": "b"}], {"role": "assistant", "content": "c"}]
+    found = [answer(answers, attempt=attempt).output for attempt in range(4)]
+    assert found == ["a", "b", "c", "a"]
 
 
 def test_complete__nothing_matching_is_an_error() -> None:
+    fields = {"responses": [{"pattern": "never", "response": "y"}]}
     with pytest.raises(AttemptError, match=r'none of the 1 mock responses matches "x+…"') as caught:
-        answer([{"pattern": "never", "response": "y"}], "x" * 500)
+        ask(fields, "x" * 500)
     assert caught.value.kind == "target"
 
 
 def test_complete__a_delay_beyond_the_limit_is_a_time_out() -> None:
-    provider = targets.options(
-        {"provider": "mock", "responses": [{"pattern": "", "response": "x"}], "delay_ms": 60_000}
-    )
     with pytest.raises(AttemptError) as caught:
-        asyncio.run(
-            provider.connect(targets.context({})).complete(
-                targets.request(Path("/"), "x", timeout=0.01)
-            )
-        )
+        ask({"response": "x", "delay_ms": 60_000}, "x", timeout=0.01)
     assert caught.value.kind == "timeout"
 
 
 @pytest.mark.slow
 def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
     with pytest.raises(AttemptError, match=r"ran for over 2 s"):
-        answer([{"pattern": r"(x+x+)+y", "response": "z"}], "x" * 5000)
+        ask({"responses": [{"pattern": r"(x+x+)+y", "response": "z"}]}, "x" * 5000)
+
+
+def test_complete__one_answer_to_every_question_or_the_question_itself() -> None:
+    assert ask({"response": "always"}, "the question").output == "always"
+    assert ask({}, "the question").output == "the question"
+    ((_, problem, _),) = targets.read_options(Mock, {}).warnings()
+    assert problem.endswith("has no `responses`, and answers with the question itself")
+    assert targets.read_options(Mock, {"response": "always"}).warnings() == ()
 
 
 @pytest.mark.parametrize(
-    ("response", "problem"),
+    ("fields", "problem"),
     [
-        ({"pattern": "(", "response": "x"}, "not a valid regular expression"),
-        ({"response": "x"}, "it is missing"),
-        ({"pattern": ""}, "it is missing"),
-        ({"pattern": "", "response": 5}, "a response is a string"),
-        ({"pattern": "", "response": None}, "a response is a string"),
-        ({"pattern": "", "response": []}, "a response is a string"),
-        ({"pattern": "", "response": ["a", 5]}, "a response is a string"),
-        ({"pattern": "", "response": [{"role": "robot"}]}, "`role`: write `system`"),
+        ({"responses": [{"pattern": "(", "response": "x"}]}, "not a valid regular expression"),
+        ({"responses": [{"response": "x"}]}, "it is missing"),
+        ({"responses": [{"pattern": ""}]}, "it is missing"),
+        *(
+            ({"responses": [{"pattern": "", "response": response}]}, "a response is a string")
+            for response in (5, None, [], ["a", 5])
+        ),
+        (
+            {"responses": [{"pattern": "", "response": [{"role": "robot"}]}]},
+            "write `system`, `user`, `assistant` or `tool`",
+        ),
+        ({"responses": []}, "at least one item"),
+        (
+            {"response": "a", "responses": [{"pattern": "", "response": "b"}]},
+            "`responses` answers already",
+        ),
     ],
     ids=str,
 )
-def test_options__what_is_wrong_is_refused_on_loading(
-    response: dict[str, Any], problem: str
-) -> None:
+def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        targets.read_options(Mock, {"responses": [response]})
-
-
-def test_options__no_responses_at_all_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least one item"):
-        targets.read_options(Mock, {"responses": []})
-
-
-def test_options__a_fixed_response_and_responses_are_refused() -> None:
-    with pytest.raises(ValueError, match="`responses` answers already"):
-        targets.read_options(
-            Mock, {"response": "a", "responses": [{"pattern": "", "response": "b"}]}
-        )
-
-
-def test_complete__without_responses_answers_with_the_question() -> None:
-    options = targets.read_options(Mock, {})
-    trace = asyncio.run(
-        options.connect(targets.context({})).complete(targets.request(Path("/"), "the question"))
-    )
-
-    assert trace.output == "the question"
-    assert [problem for _, problem, _ in options.warnings()] == [
-        "this `mock` target has no `responses`, and answers with the question itself"
-    ]
-
-
-def test_complete__one_fixed_response() -> None:
-    options = targets.read_options(Mock, {"response": "always"})
-    trace = asyncio.run(
-        options.connect(targets.context({})).complete(targets.request(Path("/"), "the question"))
-    )
-
-    assert (trace.output, options.warnings()) == ("always", ())
+        targets.read_options(Mock, fields)
