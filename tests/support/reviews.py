@@ -586,7 +586,9 @@ def waived_alone() -> Review:
     stored = BaselineOrigin("branch", BASE, "2025-12-31T06:00:00Z", 30)
     support = compared(head, base, evidence=found, origin=stored)
     return review(
-        support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")
+        support,
+        replace(suite, run=replace(suite.run, origin=stored)),
+        baseline=replace(BASELINE, source="branch"),
     )
 
 

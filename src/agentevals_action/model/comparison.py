@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agentevals_action.formatting import counted
-from agentevals_action.model.baseline import BaselineOrigin
-from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
+from agentevals_action.model.run import RunSuite
 
 
 class ChangeKind(StrEnum):
@@ -165,25 +164,21 @@ class TestComparison:
 
 @dataclass(frozen=True)
 class SuiteComparison:
-    """One suite on both sides. `base_path` differs from `path` after a rename. `problem` states why
-    base has no results though it should, `note` why it rightly has none (new suite, broken on
-    base). `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are paired differences
-    per sample over the compared tests, None where too little is known. `edits` are what the change
-    does to targets and evaluators of tests that both sides have."""
+    """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
+    paired differences per sample over the compared tests, None where too little is known."""
 
-    path: str
-    name: str
+    run: RunSuite
     tests: tuple[TestComparison, ...]
     head: SuiteSummary | None
     base: SuiteSummary | None
-    base_path: str | None = None
-    problem: str = ""
-    note: str = ""
     score: Difference | None = None
     cost: Difference | None = None
     duration: Difference | None = None
-    origin: BaselineOrigin | None = None
-    edits: tuple[Edit, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The suite's path on head."""
+        return self.run.path
 
 
 def describe_worse(

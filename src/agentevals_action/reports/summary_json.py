@@ -80,16 +80,17 @@ def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
 
 def _suite(suite: SuiteComparison) -> _Json:
     return {
-        **_record(suite, "path", "base_path", "name", "problem", "note"),
+        **_record(suite.run.selection, "path", "base_path"),
+        **_record(suite.run, "name", "problem", "note"),
         "head": _totals(suite.head),
         "base": _totals(suite.base),
-        "origin": _optional(suite.origin, *_ORIGIN),
+        "origin": _optional(suite.run.origin, *_ORIGIN),
         "score": _optional(suite.score, *_DIFFERENCE),
         "costUsd": _optional(suite.cost, *_DIFFERENCE),
         "durationMs": _optional(suite.duration, *_DIFFERENCE),
         "changes": _changes(suite.tests),
         "tests": [_test(test) for test in suite.tests if _is_listed(test)],
-        "edits": [_edit(edit) for edit in suite.edits],
+        "edits": [_edit(edit) for edit in suite.run.edits],
     }
 
 

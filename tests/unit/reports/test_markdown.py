@@ -194,7 +194,8 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
         heads, bases = tuple(map(head, range(tests))), tuple(map(base, range(tests + 3)))
         made = reviews.compared(heads, bases, path=f"{word}/{suite}.yaml")
         every = tuple(way for test in made.tests for way in _every_way(test, held, word, unsure))
-        return replace(made, tests=every, origin=BaselineOrigin(word, word, word))
+        origin = BaselineOrigin(word, word, word)
+        return replace(made, tests=every, run=replace(made.run, origin=origin))
 
     diagnostics = (Diagnostic(Location(word, 1, 1), word, word),) * places
     review = reviews.review(

@@ -26,7 +26,9 @@ class BaselineText:
     def __init__(self, review: Review, links: Links) -> None:
         self._review = review
         self._links = links
-        self._origins = [suite.origin for suite in review.suites if suite.base and suite.origin]
+        self._origins = [
+            suite.run.origin for suite in review.suites if suite.base and suite.run.origin
+        ]
 
     def sentence(self) -> str:
         """States what head was compared with, or why there was nothing to compare with."""
@@ -48,13 +50,13 @@ class BaselineText:
         base = self._review.run.baseline
         lines = []
         for suite in self._review.suites:
-            facts = []
-            if suite.origin and suite.base and not self._common_origin():
-                facts.append(self._origin(suite.origin))
-            if suite.base_path is not None and suite.base_path != suite.path:
-                facts.append(f"on base {code(suite.base_path)}")
-            if suite.note or suite.problem not in ("", base.problem):
-                facts.append(prose(suite.problem or suite.note))
+            facts, run = [], suite.run
+            if run.origin and suite.base and not self._common_origin():
+                facts.append(self._origin(run.origin))
+            if run.base_path != run.path:
+                facts.append(f"on base {code(run.base_path)}")
+            if run.note or run.problem not in ("", base.problem):
+                facts.append(prose(run.problem or run.note))
             if rescored := sum(test.regraded for test in suite.tests):
                 why = "their evaluators changed, so head's evaluators scored the base's answers"
                 facts.append(f"{counted(rescored, 'test')} re-scored: {why}")

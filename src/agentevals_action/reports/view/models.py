@@ -64,7 +64,7 @@ class ReportView:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """The edits of all suites."""
-        return tuple(edit for suite in self.review.suites for edit in suite.edits)
+        return tuple(edit for suite in self.review.suites for edit in suite.run.edits)
 
 
 def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNumber]:

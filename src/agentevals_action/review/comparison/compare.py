@@ -79,14 +79,10 @@ def compare_suite(
     ]
     compared = [test for test in tests if test.change in _COMPARED]
     return SuiteComparison(
-        path=suite.path,
-        name=suite.name,
+        run=suite,
         tests=tuple(tests),
         head=summarise(suite.path, suite.name, head) if head else None,
         base=summarise(suite.base_path, suite.name, map(as_head_scores, base)) if base else None,
-        base_path=suite.selection.base_path,
-        problem=suite.problem,
-        note=suite.note,
         score=_difference(compared, lambda sample: sample.score),
         cost=_difference(
             compared, lambda sample: sample.trace_summary.cost_usd if sample.trace_summary else None
@@ -95,8 +91,6 @@ def compare_suite(
             compared,
             lambda sample: sample.trace_summary.duration_ms if sample.trace_summary else None,
         ),
-        origin=suite.origin,
-        edits=suite.edits,
     )
 
 

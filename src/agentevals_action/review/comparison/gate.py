@@ -138,13 +138,13 @@ def _unknown_base(
         yield f"the base could not be obtained: {baseline.problem}"
         return
     for suite in suites:
-        if suite.problem:
-            yield f"the base of `{suite.path}` could not be obtained: {suite.problem}"
+        if suite.run.problem:
+            yield f"the base of `{suite.path}` could not be obtained: {suite.run.problem}"
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
     if bases and all(base.total == base.errored for base in bases):
         yield "the base could not be obtained: all its tests ended in errors"
         return
-    known_suites = [suite for suite in suites if not suite.problem]
+    known_suites = [suite for suite in suites if not suite.run.problem]
     if unknown := sum(_is_unknown(test) for suite in known_suites for test in suite.tests):
         words = counted(unknown, "test", "could not be compared")
         yield f"{words} with the base and did not pass on head"

@@ -33,7 +33,7 @@ def apply(
         entry = entry_for(quarantines.head, suite.path, test.id)
         if entry and quarantines.base is not None:
             # By the path on base: a change cannot move a suite into quarantine.
-            entry = entry_for(quarantines.base, suite.base_path or suite.path, test.id)
+            entry = entry_for(quarantines.base, suite.run.base_path, test.id)
         if entry:
             return replace(test, quarantine=entry)
         if acceptance and _is_acceptable(test):
@@ -82,7 +82,7 @@ def without_quarantined(suites: Iterable[SuiteComparison]) -> tuple[SuiteCompari
             found.append(suite)
         elif any(test.head for test in tests):
             head, base = (
-                summarise(suite.path, suite.name, [row for row in rows if row])
+                summarise(suite.path, suite.run.name, [row for row in rows if row])
                 for rows in ([test.head for test in tests], [test.base for test in tests])
             )
             base_summary = base if suite.base else None

@@ -122,7 +122,8 @@ def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> Non
     tests = (reviews.result("a"),)
     suite = reviews.compared(tests, tests)
     regraded = (replace(suite.tests[0], regraded=True),)
-    renamed = replace(suite, tests=regraded, base_path="old/EVAL.yaml")
+    selection = replace(suite.run.selection, base_path="old/EVAL.yaml")
+    renamed = replace(suite, tests=regraded, run=replace(suite.run, selection=selection))
     note = "the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new"
     new = reviews.compared(tests, None, path="evals/new.yaml", note=note)
     text = comment(renamed, new)

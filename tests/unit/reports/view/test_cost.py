@@ -117,5 +117,5 @@ def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None
     suite = reviews.compared(head, base, evidence=found, origin=BaselineOrigin("branch"))
     spent = spent_by_review(reviews.review(suite))
     assert spent.cost_usd == pytest.approx(1.25)
-    again = replace(suite, origin=BaselineOrigin("rerun"))
+    again = replace(suite, run=replace(suite.run, origin=BaselineOrigin("rerun")))
     assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)
