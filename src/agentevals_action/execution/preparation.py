@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,11 +25,6 @@ _CLOCK_STEP = 2.0
 LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
 
 
-def no_log(_title: str) -> AbstractContextManager[Callable[[str], None]]:
-    """A section whose lines nobody reads."""
-    return nullcontext(lambda _line: None)
-
-
 @dataclass(frozen=True)
 class Preparation:
     """The two commands of a run; None where the input is empty.
@@ -41,8 +36,8 @@ class Preparation:
     prepare: str | None
     folder: Path
     children: ChildContext
+    log: LogSection
     obstacle: str = ""
-    log: LogSection = no_log
     #: The error of `prepare` in each tree, and that of `setup` under None; None for a success.
     _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
     _locks: dict[Path | None, asyncio.Lock] = field(

@@ -63,4 +63,4 @@ def _preparation(inputs: ReviewInputs, children: ChildContext, log: LogSection) 
     folder, obstacle = base.root or inputs.request.workspace.folder, ""
     if base.root is None and base.problem:
         obstacle = f"it runs in the tree of base, and {base.problem}"
-    return Preparation(settings.setup, settings.prepare, folder, children, obstacle, log)
+    return Preparation(settings.setup, settings.prepare, folder, children, log, obstacle)

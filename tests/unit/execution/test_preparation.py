@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,9 +35,13 @@ class Log:
 
 
 def preparation(
-    folder: Path, setup: str | None = None, prepare: str | None = None, **fields: Any
+    folder: Path,
+    setup: str | None = None,
+    prepare: str | None = None,
+    log: Log | None = None,
+    obstacle: str = "",
 ) -> Preparation:
-    return Preparation(setup, prepare, folder, CHILDREN, **fields)
+    return Preparation(setup, prepare, folder, CHILDREN, (log or Log()).section, obstacle)
 
 
 def errors_of(prepared: Preparation, *trees: Path) -> Sequence[AttemptError | None]:
@@ -68,7 +71,7 @@ def trees(tmp_path: Path) -> tuple[Path, Path]:
 def test_setup__is_logged_while_it_runs(tmp_path: Path) -> None:
     log = Log("waiting", tmp_path / "answer")
     script = "pwd; echo waiting; while [ ! -e answer ]; do sleep 0.02; done; echo oops >&2; env"
-    prepared = preparation(tmp_path, script, log=log.section)
+    prepared = preparation(tmp_path, script, log=log)
     assert errors_of(prepared, tmp_path) == [None]
     assert log.lines[:3] == ["[setup", str(tmp_path), "waiting"]
     assert "oops" in log.lines
@@ -132,7 +135,7 @@ def test_prepare__its_failure_is_that_of_its_tree(trees: tuple[Path, Path]) -> N
 
 def test_run__without_commands_writes_no_log(tmp_path: Path) -> None:
     log = Log()
-    prepared = preparation(tmp_path, log=log.section, obstacle="base is gone")
+    prepared = preparation(tmp_path, log=log, obstacle="base is gone")
     assert errors_of(prepared, tmp_path) == [None]
     assert log.lines == []
 

@@ -188,9 +188,7 @@ class WorkspaceFolder:
             if pool.user:  # its judges may run the tests of a project, which write there
                 self.path.parent.chmod(0o750)
                 await share_with_group(self.path, pool.user)
-        for repo in workspace.repos:
-            await pool.repositories.check_out(repo, self.path)
-        objects = [await pool.repositories.objects(repo) for repo in workspace.repos]
+        objects = [await pool.repositories.check_out(repo, self.path) for repo in workspace.repos]
         diff = FolderDiff(pool.git, self.path, states / "states", objects)
         await diff.adopt()
         await pool.hooks.run("before_all", workspace, self.path, self._owner)

@@ -1,4 +1,4 @@
-"""Repositories of workspaces: each source is cloned once a run and checked out from that copy."""
+"""Repositories of workspaces: each is cloned once a run and checked out from that copy."""
 
 import asyncio
 import itertools
@@ -9,60 +9,50 @@ from agentevals_action.execution.workspaces.git import NETWORK_SECONDS, Git
 from agentevals_action.model.workspace import Repo
 from agentevals_action.system.isolation import file_access_as
 
-_QUIET_CLONE = ("clone", "--quiet", "--template=")
-_QUIET_FETCH = ("fetch", "--quiet", "--no-tags", "origin")
+_CLONE = ("clone", "--quiet", "--template=")
+_FETCH = ("fetch", "--quiet", "--no-tags", "origin")
 
 
 class Repositories:
-    """The copies of one run, in `folder`. A source that failed once is not fetched again."""
+    """The copies of one run, in `folder`. What could not be cloned once is not cloned again."""
 
     def __init__(self, git: Git, folder: Path) -> None:
         self._git, self._folder = git, folder
-        self._copies: dict[str, asyncio.Task[Path]] = {}
-        self._commits: dict[tuple[str, str], asyncio.Task[str]] = {}
+        #: By source and revision: the copy, and the commit in it.
+        self._copies: dict[tuple[str, str], asyncio.Task[tuple[Path, str]]] = {}
         self._numbers = itertools.count(1)
 
-    async def check_out(self, repo: Repo, workspace: Path) -> None:
-        """Clones a repository into a workspace, with a copy of all objects and a detached HEAD.
-        Raises AttemptError."""
+    async def check_out(self, repo: Repo, workspace: Path) -> Path:
+        """Clones a repository into a workspace, with a copy of all objects and a detached HEAD;
+        returns a folder of these objects, which exists until the end of the run. Raises
+        AttemptError."""
         with file_access_as(self._git.user):
             path = _checked_path(repo, workspace)
-        copy, commit = await self._copy(str(repo.source)), await self._commit(repo)
-        git = self._git
-        clone = (*_QUIET_CLONE, "--no-checkout", "--no-hardlinks", "--", str(copy), str(path))
-        await git.run(*clone, cwd=workspace, timeout=NETWORK_SECONDS)
-        if await self._find(path, commit) is None:
-            await git.run(*_QUIET_FETCH, commit, cwd=path, timeout=NETWORK_SECONDS)
-        await git.run("remote", "set-url", "origin", str(repo.source), cwd=path)
-        await git.run("checkout", "--quiet", "--detach", commit, cwd=path, timeout=NETWORK_SECONDS)
-
-    async def objects(self, repo: Repo) -> Path:
-        """The folder of the objects of a checked out repository; it exists until the end of the
-        run."""
-        return await self._copy(str(repo.source)) / "objects"
+        source, revision = str(repo.source), repo.commit or "HEAD"
+        if (source, revision) not in self._copies:
+            copying = asyncio.create_task(self._copy(source, revision))
+            self._copies[source, revision] = copying
+        # It goes on for the other tests when one that waits is cancelled.
+        copy, commit = await asyncio.shield(self._copies[source, revision])
+        steps: tuple[tuple[Path, tuple[str, ...]], ...] = (
+            (workspace, (*_CLONE, "--no-checkout", "--no-hardlinks", "--", str(copy), str(path))),
+            (path, (*_FETCH, commit)),  # which no branch may lead to
+            (path, ("remote", "set-url", "origin", source)),
+            (path, ("checkout", "--quiet", "--detach", commit)),
+        )
+        for cwd, words in steps:
+            await self._git.run(*words, cwd=cwd, timeout=NETWORK_SECONDS)
+        return copy / "objects"
 
     async def close(self) -> None:
         """Cancels what is still being fetched."""
-        tasks = [*self._copies.values(), *self._commits.values()]
-        for task in tasks:
+        for task in self._copies.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._copies.values(), return_exceptions=True)
 
-    # Tasks are shielded: they go on for the other tests when one that waits is cancelled.
-    async def _copy(self, source: str) -> Path:
-        if source not in self._copies:
-            self._copies[source] = asyncio.create_task(self._clone(source))
-        return await asyncio.shield(self._copies[source])
-
-    async def _commit(self, repo: Repo) -> str:
-        key = (str(repo.source), repo.commit or "HEAD")
-        if key not in self._commits:
-            self._commits[key] = asyncio.create_task(self._resolve(*key))
-        return await asyncio.shield(self._commits[key])
-
-    async def _clone(self, source: str) -> Path:
+    async def _copy(self, source: str, revision: str) -> tuple[Path, str]:
         copy = self._folder / str(next(self._numbers))
-        words = (*_QUIET_CLONE, "--bare", "--no-local", "--", source, str(copy))
+        words = (*_CLONE, "--bare", "--no-local", "--", source, str(copy))
         try:
             await self._git.run(*words, cwd=self._folder, timeout=NETWORK_SECONDS)
         except AttemptError as error:
@@ -72,26 +62,19 @@ class Repositories:
                 "check the rest out in the workflow, and name its folder"
             )
             raise AttemptError("workspace", problem, advice) from error
-        return copy
-
-    async def _resolve(self, source: str, revision: str) -> str:
-        copy = await self._copy(source)
-        found = await self._find(copy, revision)
-        if found is None:
-            # No branch or tag leads to the commit, or the reference is of another type
-            # (`refs/pull/1/head`).
-            reference = f"refs/asked-for/{next(self._numbers)}"
-            words = (*_QUIET_FETCH, f"+{revision}:{reference}")
-            try:
-                await self._git.run(*words, cwd=copy, timeout=NETWORK_SECONDS)
-            except AttemptError as error:
-                problem = f"the repository {source} has no commit `{revision}` ({error})"
-                raise AttemptError("workspace", problem) from error
-            found = await self._find(copy, reference)
-        if found is None:
-            problem = f"`{revision}` of the repository {source} is not a commit"
-            raise AttemptError("workspace", problem)
-        return found
+        if found := await self._find(copy, revision):
+            return copy, found
+        # No branch or tag leads to the commit, or the reference is of another type
+        # (`refs/pull/1/head`).
+        try:
+            fetched = (*_FETCH, f"+{revision}:refs/wanted")
+            await self._git.run(*fetched, cwd=copy, timeout=NETWORK_SECONDS)
+        except AttemptError as error:
+            problem = f"the repository {source} has no commit `{revision}` ({error})"
+            raise AttemptError("workspace", problem) from error
+        if found := await self._find(copy, "refs/wanted"):
+            return copy, found
+        raise AttemptError("workspace", f"`{revision}` of the repository {source} is not a commit")
 
     async def _find(self, repository: Path, revision: str) -> str | None:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
