@@ -72,12 +72,12 @@ def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, .
     patterns, missing = settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
     hidden = [path for path in found if path in missing]
-    hidden += hidden_configurations(checkout.root, below, patterns, missing)
+    hidden += hidden_configurations(missing)
     if hidden:
         verb = plural(len(hidden), "is", "are")
         raise InvalidInput(
             f"{counted(len(hidden), 'file')} of the commit that suites need {verb} not on disk",
-            "check out the whole repository, or exclude them by `suites` or `working-directory`",
+            "check out the whole repository, or exclude suites by `suites` or `working-directory`",
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
         )
     return found

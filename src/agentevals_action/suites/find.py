@@ -73,24 +73,11 @@ def find_suites(
     )
 
 
-def hidden_configurations(
-    root: Path, below: Path, patterns: Sequence[str], missing: Collection[str]
-) -> tuple[str, ...]:
-    """The files in `.agentv` folders that apply to the suites below a folder and must be on disk,
-    but are `missing`: without them, other suites are found, or these get other targets."""
-    root, below = root.resolve(), below.resolve()
-    excluded = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    adds_patterns = len(excluded) == len(patterns)
-    found = []
-    for path in sorted(missing):
-        folder = (root / path).parent.parent
-        if PurePosixPath(path).parent.name != FOLDER or (root / path).stem not in _CONFIGURATIONS:
-            continue
-        is_excluded = any(path_patterns.matches(path, pattern) for pattern in excluded)
-        is_searched = adds_patterns and folder.is_relative_to(below) and not is_excluded
-        if below.is_relative_to(folder) or is_searched:
-            found.append(path)
-    return tuple(found)
+def hidden_configurations(missing: Collection[str]) -> list[str]:
+    """The files in `.agentv` folders that must be on disk, but are `missing`: without them, other
+    suites are found, or these get other targets."""
+    names = tuple(f"{FOLDER}/{name}.yaml" for name in _CONFIGURATIONS)
+    return [path for path in sorted(missing) if path.endswith(names)]
 
 
 def _is_hidden(path: str, missing: Collection[str]) -> bool:

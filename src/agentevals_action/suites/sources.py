@@ -91,8 +91,6 @@ class Sources:
     def __init__(self, reader: FileReader) -> None:
         self.files: dict[NamedFile, None] = {}
         self._reader = reader
-        self._open: list[Path] = []
-        self._read: set[Path] = set()
 
     def entries(
         self, value: Any, location: Location, reader: FileReader, key: str = "tests"
@@ -111,25 +109,22 @@ class Sources:
         """The tests in one file, which is named at a location."""
         source = reader.relative(path)
         suffix = path.suffix.lower()
-        if path in self._open:
-            reader.error(location, f"{source} refers to itself", "take the reference out")
-        elif path in self._read:
+        named = NamedFile(source, "test file")
+        if named in self.files:
             # Files that name each other twice would be read exponentially often.
             problem = f"{source} is named a second time in this suite"
             reader.error(location, problem, "name it once")
-        elif suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
-            self.files[NamedFile(source, "test file")] = None
-            reader.error(location, f"{source} is neither YAML nor JSONL", _OTHER_SUFFIX)
-        else:
-            self.files[NamedFile(source, "test file")] = None
-            self._read.add(path)
-            self._open.append(path)
-            read = self._of_rows if suffix in ROW_SUFFIXES else self._of_file
-            try:
-                yield from read(path, source)
-            except Unreadable as error:
-                self._reader.diagnostics.unreadable(error)
-            self._open.pop()
+            return
+        self.files[named] = None
+        try:
+            if suffix in ROW_SUFFIXES:
+                yield from self._of_rows(path, source)
+            elif suffix in YAML_SUFFIXES:
+                yield from self._of_file(path, source)
+            else:
+                reader.error(location, f"{source} is neither YAML nor JSONL", _OTHER_SUFFIX)
+        except Unreadable as error:
+            self._reader.diagnostics.unreadable(error)
 
     def _of_rows(self, path: Path, source: str) -> Iterator[Entry]:
         line = 0
