@@ -49,7 +49,7 @@ def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
         "{{ {}['a'].b }}",
     ],
 )
-def test_custom__what_cannot_be_rendered_is_said(tmp_path: Path, text: str) -> None:
+def test_custom__a_template_that_fails_is_an_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(ValueError, match=r"the template mine\.md\.j2 cannot be rendered"):
         render(text)
 
@@ -105,7 +105,7 @@ def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
         "{{ {}|first }}",
     ],
 )
-def test_prompt__that_cannot_be_rendered_is_said(text: str) -> None:
+def test_prompt__a_template_that_fails_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="the prompt cannot be rendered: "):
         templating.render_text(text, {})
 
@@ -113,7 +113,7 @@ def test_prompt__that_cannot_be_rendered_is_said(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{{ " + "(" * 5_000, "{% if answer %}" * 5_000, "{{ answer" + "|upper" * 5_000 + " }}"]
 )
-def test_prompt__nested_too_deeply_is_said(text: str) -> None:
+def test_prompt__nested_too_deeply_is_an_error(text: str) -> None:
     with pytest.raises(
         ValueError, match="the prompt is not a valid template: it is nested too deeply"
     ):

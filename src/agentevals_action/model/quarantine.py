@@ -1,6 +1,5 @@
 """Waivers, which keep a regression from blocking: the quarantine, and acceptance by a label."""
 
-import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
@@ -8,12 +7,12 @@ from typing import Annotated, Any
 from pydantic import (
     BeforeValidator,
     Field,
+    Strict,
     StringConstraints,
     ValidationInfo,
 )
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.validation.field_errors import shorten
 from agentevals_action.model.validation.file_model import (
     ComputedStored,
     FileModel,
@@ -24,8 +23,6 @@ from agentevals_action.model.validation.file_model import (
 
 #: The file of the quarantine, at the root of the repository.
 FILE = ".agentevals.yaml"
-
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def _read_globs(value: Any, info: ValidationInfo) -> Any:
@@ -38,19 +35,6 @@ def _read_globs(value: Any, info: ValidationInfo) -> Any:
     return [value] if value and isinstance(value, str) else value
 
 
-def _read_day(value: Any) -> date:
-    if isinstance(value, date):
-        return value
-    if not isinstance(value, str):
-        raise expected("a text")
-    try:
-        if _DAY.fullmatch(value):
-            return date.fromisoformat(value)
-    except ValueError:
-        pass  # a day that no month has is reported below
-    raise ValueError(f"{shorten(value)} is not a valid day; write it as YYYY-MM-DD")
-
-
 #: One glob, or a list of them.
 Globs = Annotated[
     ListOf[NonEmpty],
@@ -60,15 +44,6 @@ Globs = Annotated[
     ),
 ]
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_Day = Annotated[
-    date,
-    BeforeValidator(
-        _read_day,
-        json_schema_input_type=Annotated[
-            str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})
-        ],
-    ),
-]
 
 
 class Quarantine(FileModel):
@@ -83,7 +58,7 @@ class Quarantine(FileModel):
     tests: Globs = Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
     owner: _Words = Field(description="The person who is responsible for it.")
     reason: _Words = Field(description="Why these tests may fail.")
-    expires: _Day = Field(
+    expires: Annotated[date, Strict(False)] = Field(
         description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is "
         "an error."
     )

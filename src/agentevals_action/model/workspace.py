@@ -205,16 +205,9 @@ def _remote_source(text: str) -> str:
         return f"https://github.com/{text.removesuffix('.git')}.git"
     if _BY_SSH.fullmatch(text):
         return text
-    try:
-        url = urlsplit(text)
-        is_usable = (
-            url.scheme in _SCHEMES
-            and not (url.hostname or "-").startswith("-")
-            and not any(character.isspace() or character == "\0" for character in text)
-        )
-    except ValueError:
-        is_usable = False
-    if not is_usable:
+    url = urlsplit(text)
+    has_host = url.hostname and not url.hostname.startswith("-")
+    if url.scheme not in _SCHEMES or not has_host or not text.isprintable() or " " in text:
         raise ValueError(f"{cut(text, 100)!r} does not name a repository")
     if url.password:
         raise ValueError("there is a password in the URL, which everybody can read here")

@@ -90,14 +90,14 @@ quarantine:
   - {tests: [a, ""], owner: ada, reason: flaky, expires: 2026-02-28}
 """
     assert sorted(errors(text)) == [
-        ".agentevals.yaml:10:14: `quarantine[1].expires`: '01.02.2026' is not a valid day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:10:14: `quarantine[1].expires` is the text '01.02.2026'; write a day as YYYY-MM-DD",
         ".agentevals.yaml:11:5: `quarantine[2]` is the text 'greets'; write an object",
         ".agentevals.yaml:12:17: `quarantine[3].tests[1]` is an empty text; write a text that is not empty",
         ".agentevals.yaml:2:12: `quarantine[0].tests` is the number 5; write a text or a list",
         ".agentevals.yaml:3:12: `quarantine[0].suites` is empty; write a text or a list",
         ".agentevals.yaml:4:12: `quarantine[0].owner` is the text ' '; write a text that is not empty",
         '.agentevals.yaml:5:13: `quarantine[0].reason` is the number 3; write a text, in quotes: "3"',
-        ".agentevals.yaml:6:14: `quarantine[0].expires`: '2026-02-30' is not a valid day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:6:14: `quarantine[0].expires` is the text '2026-02-30'; write a day as YYYY-MM-DD",
         ".agentevals.yaml:7:12: `quarantine[1].tests` is an empty list; write at least one item",
         ".agentevals.yaml:7:5: `quarantine[1].reason` is missing; every item needs it",
         ".agentevals.yaml:8:5: the field `suits` is unknown; did you mean `suites`?",

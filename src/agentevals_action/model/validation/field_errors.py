@@ -198,6 +198,15 @@ _EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         lambda _: "an object",
     ),
     **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
+    **dict.fromkeys(
+        (
+            "date_type",
+            "date_parsing",
+            "date_from_datetime_parsing",
+            "date_from_datetime_inexact",
+        ),
+        lambda _: "a day as YYYY-MM-DD",
+    ),
     "expected": lambda context: str(context["words"]),
     "string_type": lambda _: "a text",
     "string_unicode": lambda _: "a text in UTF-8",
