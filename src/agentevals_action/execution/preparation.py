@@ -1,7 +1,6 @@
 """The inputs `setup` and `prepare`: commands that run before the suites."""
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -17,9 +16,6 @@ from agentevals_action.system.protection import give_new_files
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
 TIMEOUT_SECONDS = 1800.0
 
-#: Seconds by which the times of files may be behind the clock: the kernel takes those of its last
-#: tick, and some file systems round them.
-_CLOCK_STEP = 2.0
 
 #: Opens a section of the log with a title. The section takes lines of output.
 LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
@@ -70,7 +66,6 @@ class Preparation:
     async def _run_setup(self, command: str) -> None:
         if self.obstacle:
             raise AttemptError("prepare", f"`setup` did not run: {self.obstacle}")
-        started = time.time() - _CLOCK_STEP
         with self.log("setup") as write_line:
             lines = {1: LineSplitter(write_line), 2: LineSplitter(write_line)}
             try:
@@ -78,7 +73,7 @@ class Preparation:
             finally:
                 for splitter in lines.values():
                     splitter.end()
-        await give_new_files(self.children.isolation, started)
+        await give_new_files(self.children.isolation)
 
     async def _run(
         self,

@@ -61,7 +61,7 @@ async def protected_checkout(
                 _lock(isolation, own, environ, changes)
                 changes.enter_context(hidden_credentials(root))
                 owners = {root.stat().st_uid, *UIDS}
-                await _give_tree(root, head, owners, isolation.kept)
+                await _change_owner(root, (head.uid, head.uid), owners, isolation.kept)
             yield isolation
         finally:
             with changes:
@@ -94,27 +94,16 @@ def _make_user(folder: Path, uid: int) -> ChildUser:
     return user
 
 
-async def _give_tree(
-    tree: Path, user: ChildUser, owners: Iterable[int], kept: Sequence[Path], *tests: str
-) -> None:
-    """Gives what is in a tree and belongs to one of the `owners` to `user`, except what is in
-    `kept` and the folders above it. `tests` are more conditions of find(1)."""
-    above = {path for name in kept for path in name.parents if path.is_relative_to(tree)}
-    stays = [word for path in above for word in ("!", "-path", _pattern(path))]
-    await _change_owner(tree, (user.uid, user.uid), owners, (*stays, *tests), kept)
-
-
 async def _change_owner(
-    tree: Path,
-    owner: tuple[int, int],
-    owners: Iterable[int],
-    tests: Sequence[str] = (),
-    pruned: Sequence[Path] = (),
+    tree: Path, owner: tuple[int, int], owners: Iterable[int], kept: Sequence[Path] = ()
 ) -> None:
-    """Gives a tree, as far as it belongs to one of the `owners`, to another one. A file with a
-    second name, which may belong to somebody outside the tree, stays, unless it is of a user of
-    programs. No link is followed, also when a program replaces a folder meanwhile. AttemptError."""
-    closed = [word for path in pruned for word in ("-path", _pattern(path), "-prune", "-o")]
+    """Gives a tree, as far as it belongs to one of the `owners`, to another one, except what is in
+    `kept` and the folders above it. A file with a second name, which may belong to somebody outside
+    the tree, stays, unless it is of a user of programs. No link is followed, also when a program
+    replaces a folder meanwhile. AttemptError."""
+    above = {path for name in kept for path in name.parents if path.is_relative_to(tree)}
+    tests = [word for path in above for word in ("!", "-path", _pattern(path))]
+    closed = [word for path in kept for word in ("-path", _pattern(path), "-prune", "-o")]
     single = ("!", "(", "-type", "f", "-links", "+1", ")")
     given = ["-false"]
     for uid in sorted(set(owners)):
@@ -149,12 +138,10 @@ async def share_with_group(folder: Path, user: ChildUser) -> None:
     )
 
 
-async def give_new_files(isolation: Isolation, since: float) -> None:
-    """Gives to head's user what root made in the checkout after `since` (seconds since 1970), as
-    `setup` does."""
-    if isolation.head is not None:
-        tests = ("-newerct", f"@{since:f}")
-        await _give_tree(isolation.checkout, isolation.head, [0], isolation.kept, *tests)
+async def give_new_files(isolation: Isolation) -> None:
+    """Gives to head's user what root made in the checkout, as `setup` does. AttemptError."""
+    if head := isolation.head:
+        await _change_owner(isolation.checkout, (head.uid, head.uid), [0], isolation.kept)
 
 
 async def give_worktree(tree: Path, user: ChildUser | None) -> None:
@@ -162,7 +149,7 @@ async def give_worktree(tree: Path, user: ChildUser | None) -> None:
     enter the folder that contains it."""
     if user is None:
         return
-    await _give_tree(tree, user, [0], [tree / ".git"])
+    await _change_owner(tree, (user.uid, user.uid), [0], [tree / ".git"])
     for path, mode in ((tree, _SHARED & ~0o001), (tree.parent, 0o710)):
         os.chown(path, -1, user.uid)
         path.chmod(mode)

@@ -1,7 +1,7 @@
 """Resolution of the paths in suites: relative to the declaring file, inside the repository."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.formatting import cut
@@ -52,22 +52,8 @@ class Folder:
         if not known and path.exists() and not path.is_dir():
             raise ValueError(f"{text!r} is not a regular file ({self.relative(path)})")
         if not known:
-            raise ValueError(
-                f"there is no file {text!r} (looked for {self.relative(path)}{self._above(text)})"
-            )
+            raise ValueError(f"there is no file {text!r} (looked for {self.relative(path)})")
         return path
-
-    def _above(self, text: str) -> str:
-        """The path to write if AgentV, which also looks in the folders above, finds the file."""
-        for folder in self.path.parents if not text.startswith("/") else ():
-            if not folder.is_relative_to(self.root):
-                break
-            try:
-                if (path := replace(self, path=folder).resolve(text)).is_file():
-                    return f", but there is /{self.relative(path)}"
-            except (OSError, ValueError):  # not a path from there
-                continue
-        return ""
 
     def file_if_meant(self, text: str) -> Path | None:
         """The file that `text` names, None when it is meant as inline text; ValueError when a
