@@ -25,7 +25,7 @@ def repository_with(folder: Path, configuration: str) -> Repository:
 
 def paths(done: command.Done) -> list[str]:
     assert done.code == 0, done.err
-    return [one["path"] for one in json.loads(done.out)]
+    return [suite["path"] for suite in json.loads(done.out)]
 
 
 def test_watch__of_the_file_decides_what_a_change_affects(tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def test_image__imports_nothing_from_the_workspace(image: str, tmp_path: Path) -
         "--env",
         "PYTHONPATH=/github/workspace",
     )
-    said = run(image, options=mounted, expect=2)
-    assert "the workspace was imported" not in said
-    assert "GITHUB_EVENT_NAME" in said
+    output = run(image, options=mounted, expect=2)
+    assert "the workspace was imported" not in output
+    assert "GITHUB_EVENT_NAME" in output
 
 
 @contextmanager
@@ -192,9 +192,9 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
             "failure",
         )
         gates = {
-            (one["path"], one["start_line"])
-            for one in check.annotations
-            if one["annotation_level"] == "failure"
+            (annotation["path"], annotation["start_line"])
+            for annotation in check.annotations
+            if annotation["annotation_level"] == "failure"
         }
         assert gates == {
             ("evals/EVAL.yaml", line_of("value: 30 days")),
@@ -434,7 +434,7 @@ def test_python_agent__is_imported_once_and_answers_in_both_trees(
         for name in ("base", "results")
         for line in (workspace / f"agentevals-report/{name}.jsonl").read_text().splitlines()
     ]
-    assert [(one["evalId"], one["verdict"]) for one in results] == 2 * [
+    assert [(row["evalId"], row["verdict"]) for row in results] == 2 * [
         ("first", "pass"),
         ("second", "pass"),
     ]

@@ -86,13 +86,13 @@ class Runner:
             "GITHUB_RUN_ID": str(RUN),
             "GITHUB_RUN_ATTEMPT": str(attempt),
         }
-        lines = "\n".join(f"export {one}={shlex.quote(value)}" for one, value in known.items())
+        lines = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in known.items())
         give_to_the_runner(workspace)
         words = step_words(
             self.image, workspace, path, self.server, inputs or {}, variables, event_name=name
         )
         done = step(words, path=with_docker(self.folder / f"bin{self.jobs}", lines))
-        assert [one for one in workspace.rglob("*") if one.lstat().st_uid != 1001] == []
+        assert [path for path in workspace.rglob("*") if path.lstat().st_uid != 1001] == []
         assert TOKEN not in done["log"]
         return done
 
@@ -143,7 +143,7 @@ def test_publish__reports_the_claims_of_the_first_phase(runner: Runner) -> None:
     first = runner.job("pull_request", event, workspace, pull.merge)
     assert (first["exit"], first["outputs"]["outcome"]) == (0, "passed"), first["log"]
     assert (server.comments, server.check_runs) == ((), ())
-    report = {one.name: one.read_bytes() for one in (workspace / "agentevals-report").iterdir()}
+    report = {path.name: path.read_bytes() for path in (workspace / "agentevals-report").iterdir()}
 
     server.permissions = can_write
     server.history.add_run(RUN, pull.head, **fork_run(pull.head))
@@ -183,8 +183,8 @@ def without_times(value: Any) -> Any:
     """A summary without what differs between two runs."""
     if isinstance(value, dict):
         left_out = {"durationMs", "duration", "time", "timestamp"}
-        return {key: without_times(one) for key, one in value.items() if key not in left_out}
-    return [without_times(one) for one in value] if isinstance(value, list) else value
+        return {key: without_times(item) for key, item in value.items() if key not in left_out}
+    return [without_times(item) for item in value] if isinstance(value, list) else value
 
 
 #: One of the two tests is worse.

@@ -38,7 +38,9 @@ def test_init__a_change_of_a_module_that_the_agent_imports_ends_in_a_red_review(
     tmp_path: Path,
 ) -> None:
     repository, out = initialised(tmp_path, "--command", "python3 agent.py")
-    assert [line.split() for line in out.splitlines()[:5]] == [["created", one] for one in CREATED]
+    assert [line.split() for line in out.splitlines()[:5]] == [
+        ["created", path] for path in CREATED
+    ]
 
     run = command.run(repository.path, "run")
     assert run.code == 0, run.err
@@ -71,7 +73,7 @@ def test_init__an_existing_file_is_never_changed(tmp_path: Path) -> None:
 
     assert done.code == 0, done.err
     assert [line.split() for line in done.out.splitlines()[:5]] == [
-        ["kept", one] for one in CREATED
+        ["kept", path] for path in CREATED
     ]
     assert "echo /agentevals-report/ >> .gitignore" in done.out
     assert repository.git("status", "--porcelain") == ""

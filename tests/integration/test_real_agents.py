@@ -299,7 +299,7 @@ def test_run__sub_agents(name: str, programs: Path, tmp_path: Path, codex_home: 
         assert others == []
     else:
         figures = (660, 61, 4)
-        assert [one.name for one in others] == ["Read"]
+        assert [call.name for call in others] == ["Read"]
     assert (trace.usage.input_tokens, trace.usage.output_tokens, trace.llm_call_count) == figures
 
 

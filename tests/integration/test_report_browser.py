@@ -130,8 +130,8 @@ def test_test__fingerprints_state_why_it_is_compared(browser: Window, tmp_path: 
         "asked": replace(base, fingerprint=Fingerprint(**{**marks, "question": "r"})),
     }
     compared = {
-        name: reviews.compared((one,), (base,), path=f"evals/{name}.yaml")
-        for name, one in head.items()
+        name: reviews.compared((row,), (base,), path=f"evals/{name}.yaml")
+        for name, row in head.items()
     }
     page = _written(tmp_path, reviews.review(*compared.values()))
     browser.open(page, "#test/evals%2Fsame.yaml/a")

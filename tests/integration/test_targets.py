@@ -162,15 +162,15 @@ def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
             "api_key": "${{ KEY }}",
         }
         define(tmp_path, service, judge)
-        good, said = checked(tmp_path, env={"KEY": "sk-0123456789"})
+        good, notes = checked(tmp_path, env={"KEY": "sk-0123456789"})
         bad, refused = checked(tmp_path, env={"KEY": "sk-wrong-0123456789"})
         missing, unset = checked(tmp_path)
 
     assert (good, bad, missing) == (0, 3, 2)
-    assert list(said) == ["default", "judge"]
+    assert list(notes) == ["default", "judge"]
     assert all(
         text.startswith("answers (")
-        for text in (*said.values(), refused["default"], unset["default"])
+        for text in (*notes.values(), refused["default"], unset["default"])
     )
     assert "answered 401: Incorrect API key provided; " in refused["judge"]
     assert unset["judge"].startswith("the variable KEY is not set; set it in the workflow's `env:`")

@@ -22,7 +22,7 @@ MOCK = """\
 
 
 def suite(name: str, *inputs: str) -> str:
-    tests = ", ".join(f"{{id: '{one}', input: '{one}'}}" for one in inputs)
+    tests = ", ".join(f"{{id: '{text}', input: '{text}'}}" for text in inputs)
     return f"name: {name}\nassert: [{{type: contains, value: hello}}]\ntests: [{tests}]\n"
 
 
@@ -99,7 +99,7 @@ def test_json__is_one_document_of_each_command(changed: Repository) -> None:
 
 def test_list__takes_paths(changed: Repository) -> None:
     done = command.run(changed.path, "list", "s2", "s4/EVAL.yaml", "--json")
-    assert [one["path"] for one in json.loads(done.out)] == ["s2/EVAL.yaml", "s4/EVAL.yaml"]
+    assert [listed["path"] for listed in json.loads(done.out)] == ["s2/EVAL.yaml", "s4/EVAL.yaml"]
 
 
 def test_strict__is_a_flag(tmp_path: Path) -> None:

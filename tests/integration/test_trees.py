@@ -44,7 +44,7 @@ def owned_by_root(path: Path) -> list[str]:
         for folder, folders, files in os.walk(path)
         for name in (*folders, *files)
     )
-    return [str(one.relative_to(path)) for one in below if one.lstat().st_uid == 0]
+    return [str(file.relative_to(path)) for file in below if file.lstat().st_uid == 0]
 
 
 @as_root

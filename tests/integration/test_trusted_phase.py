@@ -194,7 +194,7 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
 @pytest.mark.parametrize(
     ("pack", "reason"),
     [
-        (lambda report: zipped({str(one): b"" for one in range(101)}), "more than 100 files"),
+        (lambda report: zipped({str(number): b"" for number in range(101)}), "more than 100 files"),
         (replaced("results.jsonl", b"0" * (65 << 20)), "larger than 64 MiB"),
         (replaced("results.jsonl", b"{}\n"), "no results of a run"),
         (replaced("results.jsonl", b"[" * 100_000), "no results of a run"),

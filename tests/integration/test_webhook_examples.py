@@ -31,11 +31,11 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Examples:
     with tarfile.open(archive) as package:
         file = package.extractfile("package/api.github.com/index.json")
         assert file
-        return {one["name"]: one["examples"] for one in json.load(file)}
+        return {event["name"]: event["examples"] for event in json.load(file)}
 
 
 def test_request__is_read_from_a_real_payload(examples: Examples) -> None:
-    found = [one for one in examples["issue_comment"] if one["action"] != "deleted"]
+    found = [payload for payload in examples["issue_comment"] if payload["action"] != "deleted"]
     assert found
     for payload in found:
         request = RunRequest.model_validate(payload)

@@ -30,8 +30,8 @@ def test_action_yml__an_input_as_in_the_table(name: str) -> None:
 def test_action_yml__its_defaults_are_the_settings_own() -> None:
     """The runner hands every default over as text."""
     environ = {
-        f"INPUT_{name.upper()}": one["default"]
-        for name, one in ACTION["inputs"].items()
+        f"INPUT_{name.upper()}": described["default"]
+        for name, described in ACTION["inputs"].items()
         if name != "github-token"
     }
     assert Settings.from_environ(environ) == Settings()

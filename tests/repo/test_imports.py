@@ -122,8 +122,8 @@ def test_folders__have_no_cycle() -> None:
     for module in modules():
         for _, name in module.own():
             ends = [
-                one if one.endswith("__init__") or "." not in one else one.rpartition(".")[0]
-                for one in (module.name, name)
+                end if end.endswith("__init__") or "." not in end else end.rpartition(".")[0]
+                for end in (module.name, name)
             ]
             if ends[0] != ends[1]:
                 graph.setdefault(ends[0], set()).add(ends[1])
@@ -137,8 +137,8 @@ def test_root__has_few_modules() -> None:
 
 def test_imports__are_at_the_top_of_the_module() -> None:
     late = [(module, found) for module in modules() for found in module.imports if found.late]
-    assert len(late) <= MAX_LATE_IMPORTS, [show(*one) for one in late]
-    assert [show(*one) for one in late if not one[1].comment.strip()] == []
+    assert len(late) <= MAX_LATE_IMPORTS, [show(*found) for found in late]
+    assert [show(*found) for found in late if not found[1].comment.strip()] == []
 
 
 @pytest.mark.parametrize("library", sorted(OWNERS))

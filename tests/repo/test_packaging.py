@@ -61,8 +61,8 @@ def pins(lock: str) -> dict[str, Pin]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_lock__pins_and_hashes_every_line(lock: str) -> None:
-    one = re.compile(r"[a-z0-9._-]+==[\w.]+( +--hash=sha256:[0-9a-f]{64})+")
-    assert [line for line in entries(lock) if not one.fullmatch(line)] == []
+    pattern = re.compile(r"[a-z0-9._-]+==[\w.]+( +--hash=sha256:[0-9a-f]{64})+")
+    assert [line for line in entries(lock) if not pattern.fullmatch(line)] == []
     assert len(list(entries(lock))) == len(pins(lock)) > 0
 
 

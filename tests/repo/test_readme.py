@@ -176,7 +176,11 @@ def check_call(job: dict[str, Any]) -> None:
     taken = called[True]["workflow_call"]  # YAML 1.1 reads `on` as a boolean
     assert set(job["with"]) <= set(taken["inputs"])
     assert set(job["secrets"]) <= set(taken["secrets"])
-    needed = {scope for one in called["jobs"].values() for scope in one["permissions"].items()}
+    needed = {
+        scope
+        for called_job in called["jobs"].values()
+        for scope in called_job["permissions"].items()
+    }
     written = {scope for scope, level in needed if level == "write"}
     assert set(job["permissions"]) == {scope for scope, _ in needed}
     assert all(job["permissions"][scope] == "write" for scope in written)
@@ -246,14 +250,16 @@ def test_workflows__are_valid_and_zizmor_finds_only_tags(tmp_path: Path) -> None
     assert checked.returncode == 0, checked.stdout
     zizmor = ("zizmor", "--offline", "--no-progress", "--format=json")
     done = subprocess.run([*zizmor, *paths], capture_output=True, text=True, check=False)
-    assert {one["ident"] for one in json.loads(done.stdout)} <= {"unpinned-uses"}, done.stdout
+    assert {finding["ident"] for finding in json.loads(done.stdout)} <= {"unpinned-uses"}, (
+        done.stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("association", "group"),
     [
-        *((one, "evals-7") for one in ("OWNER", "MEMBER", "COLLABORATOR")),
-        *((one, "evals-900") for one in ("CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "NONE")),
+        *((role, "evals-7") for role in ("OWNER", "MEMBER", "COLLABORATOR")),
+        *((role, "evals-900") for role in ("CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "NONE")),
     ],
 )
 def test_requested_run__no_stranger_is_in_the_group_of_a_maintainer(

@@ -198,7 +198,7 @@ def test_workflow__runs_every_step_of_the_dry_run() -> None:
 
 def test_workflow__no_step_is_given_an_expression_in_its_script() -> None:
     """Attack: a version such as `1.0.0"; curl …` is a command of the shell."""
-    assert [one for job in WORKFLOW["jobs"] for one in scripts(job) if "${{" in one] == []
+    assert [script for job in WORKFLOW["jobs"] for script in scripts(job) if "${{" in script] == []
 
 
 def test_workflow__pypi_has_no_token_and_only_the_tested_files() -> None:

@@ -46,7 +46,7 @@ class AgentModels(StandIn[Received, Sent]):
         for body in (received.body for received in self.requests if received.data):
             for tool in body.get("tools") or ():
                 inner = tool.get("tools") or tool.get("functionDeclarations") or [tool]
-                names += [str((one.get("function") or one).get("name")) for one in inner]
+                names += [str((tool.get("function") or tool).get("name")) for tool in inner]
         return list(dict.fromkeys(names))
 
     def reply(self, received: Received) -> Sent:
@@ -57,11 +57,11 @@ class AgentModels(StandIn[Received, Sent]):
         if self._refusal is not None:
             return self._refusal
         body = received.body
-        said = json.dumps(body.get("messages", body.get("input", body.get("contents"))))
-        script = next((turns for mark, turns in self._scripts.items() if mark in said), None)
+        history = json.dumps(body.get("messages", body.get("input", body.get("contents"))))
+        script = next((turns for mark, turns in self._scripts.items() if mark in history), None)
         if script is None:
-            return Sent({"error": {"message": f"no script for {said[:300]}"}}, 400)
-        number = sum(said.count(sign) for sign in form.replies)
+            return Sent({"error": {"message": f"no script for {history[:300]}"}}, 400)
+        number = sum(history.count(sign) for sign in form.replies)
         turn = script[min(number, len(script) - 1)]
         events = form.events(turn, number)
         return Sent("".join(events).encode(), headers=_EVENTS)

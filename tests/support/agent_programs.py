@@ -32,7 +32,7 @@ def recorded(name: str) -> str:
     return (STREAMS / f"{name}.jsonl").read_text()
 
 
-def said(name: str, text: str) -> str:
+def answer_stream(name: str, text: str) -> str:
     """A stream in which an agent (`claude`, `codex`, `copilot`, `gemini`) answers at once."""
     return recorded(f"{name}-PONG").replace('"pong"', json.dumps(text))
 

@@ -222,13 +222,13 @@ ATTACKS = (
 
 def attack() -> list[str]:
     found = []
-    for one in ATTACKS:
+    for attempt in ATTACKS:
         try:
-            result = one()
+            result = attempt()
         except OSError:
             continue
         if result:
-            found.append(f"{one.__name__}: {result}")
+            found.append(f"{attempt.__name__}: {result}")
     return found
 
 

@@ -33,14 +33,14 @@ class Module:
 
     def own(self) -> Iterator[tuple[Import, str]]:
         """The imports of the package's own modules, with their names."""
-        return ((one, one.target[1:]) for one in self.imports if one.target.startswith("."))
+        return ((found, found.target[1:]) for found in self.imports if found.target.startswith("."))
 
     def foreign(self) -> Iterator[tuple[Import, str]]:
         """The other imports, with the name of the library."""
         return (
-            (one, one.target.partition(".")[0])
-            for one in self.imports
-            if not one.target.startswith(".")
+            (found, found.target.partition(".")[0])
+            for found in self.imports
+            if not found.target.startswith(".")
         )
 
 

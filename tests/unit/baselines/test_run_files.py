@@ -65,9 +65,9 @@ def test_name__has_time_commit_and_run() -> None:
 def test_row__has_one_answer_and_no_results_of_evaluators() -> None:
     row = stored(sample("one"), sample("two"), sample("three", cached=True))
     assert answers(row) == ["", "two", ""]
-    assert [bool(one.output_messages) for one in row.samples] == [False, True, False]
-    assert not any(one.evaluator_results for one in row.samples)
-    assert [one.score for one in row.samples] == [1.0] * 3
+    assert [bool(sample.output_messages) for sample in row.samples] == [False, True, False]
+    assert not any(sample.evaluator_results for sample in row.samples)
+    assert [sample.score for sample in row.samples] == [1.0] * 3
     assert answers(stored(sample("one", cached=True))) == ["one"]
     assert answers(stored(sample("first"), sample("confirms"), confirming=1)) == ["first", ""]
 

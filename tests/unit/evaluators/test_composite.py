@@ -237,7 +237,7 @@ def test_negated__what_is_unknown_inside_counts_against_it_at_any_depth(
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "problem"),
     [
         ({"evaluators": ()}, "at least one item"),
         ({"evaluators": (has("a"), has("a"))}, "same name"),
@@ -258,8 +258,8 @@ def test_negated__what_is_unknown_inside_counts_against_it_at_any_depth(
         ({"evaluators": (has("a"),), "threshold": 1.1}, "1 or less"),
     ],
 )
-def test_options__refuse(fields: Mapping[str, Any], said: str) -> None:
-    assert said in "; ".join(map(str, cases.errors("composite", fields)))
+def test_options__refuse(fields: Mapping[str, Any], problem: str) -> None:
+    assert problem in "; ".join(map(str, cases.errors("composite", fields)))
 
 
 def test_every__walks_in_suite_order() -> None:

@@ -263,7 +263,7 @@ def test_required__missing_is_0_and_wrong_is_not() -> None:
     assert score('{"a": 1, "b": null}', *both, expected={"a": 1, "b": 2}).value == 0.5
 
 
-def test_no_json__is_all_fields_missing_and_said() -> None:
+def test_no_json__is_all_fields_missing_and_reported() -> None:
     scored = score("done", field("a"), field("b"), expected={"a": 1, "b": 2})
     assert scored.value == 0
     assert scored.misses == (

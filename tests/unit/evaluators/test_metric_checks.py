@@ -27,7 +27,7 @@ def test_checks__make_a_score(
     holds: tuple[bool | None, ...], value: float, is_unknown: bool
 ) -> None:
     score = metrics.score_checks(
-        [metrics.Check(one, str(place)) for place, one in enumerate(holds)]
+        [metrics.Check(is_held, str(place)) for place, is_held in enumerate(holds)]
     )
     assert (score.value, score.is_unknown) == (value, is_unknown)
     assert sorted(score.hits + score.misses) == ["0", "1"]

@@ -117,9 +117,9 @@ def edited(
 
 
 def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
-    one = fingerprint(tmp_path / "one")
-    assert one == fingerprint(tmp_path / "a much longer name" / "other")
-    assert len({one.question, one.grading, one.agent}) == 3
+    first = fingerprint(tmp_path / "one")
+    assert first == fingerprint(tmp_path / "a much longer name" / "other")
+    assert len({first.question, first.grading, first.agent}) == 3
 
 
 @pytest.mark.parametrize(
@@ -364,8 +364,8 @@ def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> 
         known = Fingerprints()
         return [known.of(suite, test) for test in suite.tests]
 
-    one, many = with_answers(1), with_answers(1000)
-    assert processor_seconds(lambda: prints(many)) < 10 * processor_seconds(lambda: prints(one))
+    few, many = with_answers(1), with_answers(1000)
+    assert processor_seconds(lambda: prints(many)) < 10 * processor_seconds(lambda: prints(few))
     found = prints(many)
     assert len({print.agent for print in found}) == 1
     assert len({print.question for print in found}) == 1000

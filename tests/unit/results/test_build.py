@@ -64,8 +64,8 @@ tests:
     assert: [{type: contains, value: a}]
 """
     suite = suites.load_valid(suites.write(tmp_path, {"EVAL.yaml": text}))
-    one, several = (test_result(suite, test, (PASS,), 1.0, PRINT) for test in suite.tests)
-    assert (one.question, one.input_messages) == ("Alone", ())
+    single, several = (test_result(suite, test, (PASS,), 1.0, PRINT) for test in suite.tests)
+    assert (single.question, single.input_messages) == ("Alone", ())
     assert several.question == "Is it\nopen?"
     assert several.input_messages == (
         {"role": "system", "content": "Be brief."},

@@ -126,7 +126,7 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "problem"),
     [
         (
             "name: suite\nevalcases: [{id: a, input: q, criteria: c}]",
@@ -143,10 +143,10 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
     ],
     ids=["earlier spelling", "name", "hyphens"],
 )
-def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, said: str) -> None:
+def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, problem: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text})
 
     assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
-        f"EVAL.yaml:{said}"
+        f"EVAL.yaml:{problem}"
     ]
-    assert suites.errors(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]
+    assert suites.errors(tmp_path, strict=True) == [f"EVAL.yaml:{problem}"]

@@ -76,9 +76,9 @@ def test_path__out_of_the_repository_is_refused(root: Path, path: str) -> None:
         },
     )
 
-    (said,) = suites.errors(root, "evals/EVAL.yaml")
+    (error,) = suites.errors(root, "evals/EVAL.yaml")
 
-    assert said.endswith(
+    assert error.endswith(
         f"{path.removeprefix('file://')!r} leaves the repository; write the path of a file, from the folder of this one"
     )
 

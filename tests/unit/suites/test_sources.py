@@ -23,7 +23,7 @@ def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "problem"),
     [
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("b", note="x" * 10_000_000)},
@@ -36,11 +36,11 @@ def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
     ],
 )
 def test_reference__of_a_file_that_is_too_large(
-    tmp_path: Path, files: dict[str, str], said: str
+    tmp_path: Path, files: dict[str, str], problem: str
 ) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
 
-    assert suites.errors(tmp_path) == [said]
+    assert suites.errors(tmp_path) == [problem]
 
 
 @pytest.mark.parametrize("sidecar", ["cases.yaml", "cases.yml", "dataset.yaml"])
@@ -94,11 +94,11 @@ def test_broken_suite__still_names_the_files_that_are_gone(tmp_path: Path) -> No
 def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "1\n" * 3_000})
 
-    said = suites.errors(tmp_path)
+    found = suites.errors(tmp_path)
 
-    assert len(said) == 1_001
+    assert len(found) == 1_001
     assert (
-        said[-1]
+        found[-1]
         == "a.jsonl:1001:1: there are 1,000 errors, and the tests from here on were not read; correct those first"
     )
 

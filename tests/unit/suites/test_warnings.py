@@ -32,13 +32,13 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(
 ) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text(prompt, kind)})
     column = 58 if kind == "llm_judge" else 55
-    said = (
+    sentence = (
         f"EVAL.yaml:3:{column}: `prompt` looks like a path, but there is no such file, so it is used as the prompt's text; "
         "name an existing file, relative to the folder of this one; with `./` in front, a missing file is an error"
     )
 
-    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [said]
-    assert suites.errors(tmp_path, strict=True) == [said]
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [sentence]
+    assert suites.errors(tmp_path, strict=True) == [sentence]
 
 
 @pytest.mark.parametrize(

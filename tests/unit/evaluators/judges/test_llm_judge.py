@@ -60,7 +60,7 @@ def test_reply__that_cannot_be_read_is_an_error_also_negated(output: str, negate
 @pytest.mark.parametrize(
     "answer", ["fine", '{"score": 1}', '```json\n{"score": 1, "hits": []}\n```', '{"score": 1', ""]
 )
-def test_packaged_prompt__said_back_never_scores(answer: str) -> None:
+def test_packaged_prompt__that_is_repeated_never_scores(answer: str) -> None:
     given = cases.case(
         answer,
         ask=cases.echo,
@@ -237,7 +237,7 @@ def test_prompt_file__is_what_is_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "told"),
+    ("prompt", "problem"),
     [
         ("./gone.md", "there is no file './gone.md'"),
         ("/gone.md", "there is no file"),
@@ -253,7 +253,9 @@ def test_prompt_file__is_what_is_sent(tmp_path: Path) -> None:
         (7, "write a text"),
     ],
 )
-def test_prompt__that_cannot_be_used_is_refused(tmp_path: Path, prompt: object, told: str) -> None:
+def test_prompt__that_cannot_be_used_is_refused(
+    tmp_path: Path, prompt: object, problem: str
+) -> None:
     root = tmp_path / "repo"
     root.mkdir()
     (tmp_path / "outside.md").write_text("{{answer}}")
@@ -261,4 +263,4 @@ def test_prompt__that_cannot_be_used_is_refused(tmp_path: Path, prompt: object, 
     (root / "wrong.md").write_text("{{ouput}}")
     (error,) = cases.errors("llm_judge", {"prompt": prompt}, root)
     assert error.steps == ("prompt",)
-    assert told in str(error)
+    assert problem in str(error)

@@ -186,7 +186,7 @@ def test_checks__of_nothing_that_was_asked_are_let_be() -> None:
 @pytest.mark.parametrize(
     "answer", ["fine", '{"checks": [{"id": "a", "satisfied": true}, {"id": "b", "score": 10}]}']
 )
-def test_packaged_prompt__said_back_never_scores(answer: str) -> None:
+def test_packaged_prompt__that_is_repeated_never_scores(answer: str) -> None:
     result = cases.run(
         "rubric",
         {"rubrics": CRITERIA},

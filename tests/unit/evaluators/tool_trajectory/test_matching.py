@@ -192,10 +192,10 @@ def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
 def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: float) -> None:
     scored = score(mode, [item("a", max_duration_ms=100)], [call("a", duration)])
     assert scored.value == value
-    told = f'"a" took {duration:g} ms, ' + (
+    sentence = f'"a" took {duration:g} ms, ' + (
         "at most 100 ms asked" if value == 1 else "more than the 100 ms asked"
     )
-    assert told in scored.hits + scored.misses
+    assert sentence in scored.hits + scored.misses
 
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
@@ -258,20 +258,20 @@ def ways(
     for places in itertools.product([None, *range(len(made))], repeat=len(expected)):
         taken = [place for place in places if place is not None]
         fitting = all(
-            place is None or matching.fits(one, made[place])
-            for one, place in zip(expected, places, strict=True)
+            place is None or matching.fits(item, made[place])
+            for item, place in zip(expected, places, strict=True)
         )
         if len(set(taken)) < len(taken) or not fitting or (ordered and taken != sorted(taken)):
             continue
         timed = [
-            (one.max_duration_ms, made[place].duration_ms)
-            for one, place in zip(expected, places, strict=True)
+            (item.max_duration_ms, made[place].duration_ms)
+            for item, place in zip(expected, places, strict=True)
             if place is not None
         ]
         kept = sum(most is not None and took is not None and took <= most for most, took in timed)
         unknown = sum(most is not None and took is None for most, took in timed)
         found.append(
-            (len(taken), kept, unknown, sum(one.max_duration_ms is not None for one in expected))
+            (len(taken), kept, unknown, sum(item.max_duration_ms is not None for item in expected))
         )
     return found
 
@@ -311,10 +311,10 @@ def test_exact__is_1_for_the_same_calls_alone(
 ) -> None:
     same = len(expected) == len(made) and all(map(matching.fits, expected, made))
     kept = same and all(
-        one.max_duration_ms is None
+        item.max_duration_ms is None
         or done.duration_ms is None
-        or done.duration_ms <= one.max_duration_ms
-        for one, done in zip(expected, made, strict=True)
+        or done.duration_ms <= item.max_duration_ms
+        for item, done in zip(expected, made, strict=True)
     )
     assert (score("exact", expected, made).value == 1) is kept
 

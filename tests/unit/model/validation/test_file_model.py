@@ -64,7 +64,7 @@ class Outer(FileModel):
 def errors(data: Any) -> list[str]:
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate(data)
-    return [str(one) for one in field_errors(caught.value, data)]
+    return [str(error) for error in field_errors(caught.value, data)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import agent_programs, targets
-from tests.support.agent_programs import AgentRun, lines, said
+from tests.support.agent_programs import AgentRun, answer_stream, lines
 
 TITLES = {
     "claude": "Claude Code",
@@ -142,7 +142,7 @@ def test_complete__no_login_ends_the_target(name: str, tmp_path: Path) -> None:
 def test_complete__a_run_that_is_not_complete_is_an_error(
     name: str, case: str, tmp_path: Path
 ) -> None:
-    stream = said(name, "hello")
+    stream = answer_stream(name, "hello")
     code, says, text, problem = {
         "crash": (3, "first\nboom\n", stream, " ended with exit code 3:\nfirst\nboom"),
         "cut": (0, "", stream[: stream.rindex("\n", 0, -1)], ": its stream ended before the run"),
@@ -150,7 +150,7 @@ def test_complete__a_run_that_is_not_complete_is_an_error(
         "empty": (0, "", "\n\n", ": it wrote no JSON stream"),
         "text": (0, "", 'hello\n{"result": "no type"}\n', ": it wrote no JSON stream"),
         "list": (0, "", "[1]\n", ": it wrote no JSON stream"),
-        "no answer": (0, "", said(name, ""), ": it succeeded without an answer"),
+        "no answer": (0, "", answer_stream(name, ""), ": it succeeded without an answer"),
     }[case]
     error = AgentRun(name, tmp_path).printing(text, code, says).refused()
     assert (type(error), error.kind) == (AttemptError, "target")
@@ -165,7 +165,7 @@ def test_complete__other_lines_and_unknown_events_are_passed_over(
 ) -> None:
     unknown = lines({"type": "brand.new", "data": [1], "item": 5, "message": None})
     text = "0123456789abcdef" * 100_000
-    stream = f"Warning: an update is there\n\n{unknown}{said(name, text)}"
+    stream = f"Warning: an update is there\n\n{unknown}{answer_stream(name, text)}"
     assert AgentRun(name, tmp_path).printing(stream).answer().output == text
 
 

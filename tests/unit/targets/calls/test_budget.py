@@ -11,7 +11,7 @@ def reply(cost: float | None = None, cached: bool = False) -> Trace:
     return Trace((Message("assistant", "hi"),), usage=Usage(cost_usd=cost), cached=cached)
 
 
-def test_budget__without_a_limit_nothing_is_refused_or_told() -> None:
+def test_budget__without_a_limit_nothing_is_refused_or_reported() -> None:
     budget = Budget()
     budget.add("a", reply(1000.0))
     budget.add("b", reply())

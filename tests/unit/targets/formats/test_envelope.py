@@ -162,7 +162,10 @@ def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
         ).output
         == "final"
     )
-    assert reply(text="ignored", output=[{"role": "assistant", "content": "said"}]).output == "said"
+    assert (
+        reply(text="ignored", output=[{"role": "assistant", "content": "messages"}]).output
+        == "messages"
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,8 +213,8 @@ def test_read_reply__a_tool_call_or_a_picture_without_text_is_an_answer() -> Non
 
 def test_read_reply__an_empty_text_does_not_hide_what_the_messages_say() -> None:
     """With the tool call it would be an answer, and its empty text would pass a negated gate."""
-    said = [{"role": "assistant", "content": "the secret", "tool_calls": [CALL]}]
-    assert reply(output="", messages=said).output == "the secret"
+    messages = [{"role": "assistant", "content": "the secret", "tool_calls": [CALL]}]
+    assert reply(output="", messages=messages).output == "the secret"
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -99,7 +99,7 @@ def test_read_reply__tokens_of_which_a_part_is_missing_are_unknown(name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "own"),
+    ("question", "texts", "own"),
     [
         (["Where is it?"], ["Where is it?"], 1),
         (["Where is it?"], ["Customer: Where is it?\nBe brief."], 1),
@@ -111,10 +111,10 @@ def test_read_reply__tokens_of_which_a_part_is_missing_are_unknown(name: str) ->
     ],
 )
 def test_read_reply__the_question_may_have_another_form(
-    question: list[str], said: list[str], own: int
+    question: list[str], texts: list[str], own: int
 ) -> None:
     messages = [Message("user", text) for text in question]
-    items = [{"role": "user", "content": text} for text in said]
+    items = [{"role": "user", "content": text} for text in texts]
     before = items[:1] + [
         item for text in items[1:] for item in ({"role": "assistant", "content": "x"}, text)
     ]

@@ -33,7 +33,7 @@ def recorded(name: str) -> Trace:
     return read(*map(json.loads, (RECORDED / f"{name}.jsonl").read_text().splitlines()))
 
 
-def said(text: str) -> dict[str, Any]:
+def answer_of(text: str) -> dict[str, Any]:
     return {"role": "assistant", "parts": [{"type": "text", "content": text}]}
 
 
@@ -138,21 +138,21 @@ def test_read__tokens_that_one_call_lacks_are_unknown() -> None:
     [
         chat(1),
         chat(1, values={"gen_ai.response.finish_reasons": ["stop"]}),
-        chat(1, said("")),
-        chat(1, said("x"), droppedAttributesCount=3),
-        chat(1, said("x"), values={"gen_ai.response.finish_reasons": ["tool_calls"]}),
+        chat(1, answer_of("")),
+        chat(1, answer_of("x"), droppedAttributesCount=3),
+        chat(1, answer_of("x"), values={"gen_ai.response.finish_reasons": ["tool_calls"]}),
         chat(1, {"role": "assistant", "parts": [{"type": "server_tool_call"}]}),
         chat(1, {"content": "x"}),
     ],
 )
 def test_read__calls_that_may_be_missing_are_unknown(model: dict[str, Any]) -> None:
     """Attack: of two calls of a tool only one has a span, and a limit of one passes."""
-    trace = read(request(model, tool(2), chat(3, said("done"))))
+    trace = read(request(model, tool(2), chat(3, answer_of("done"))))
     assert (trace.tool_calls, trace.llm_call_count) == (None, 2)
 
 
 def test_read__calls_that_are_known() -> None:
-    assert read(request(chat(1, said("x")))).tool_calls == ()
+    assert read(request(chat(1, answer_of("x")))).tool_calls == ()
     assert read(request(tool(1))).tool_calls == (ToolCall("refund", duration_ms=5.0),)
     assert read(request(span(1, AGENT))).tool_calls is None
     unnamed = tool(1, {"gen_ai.operation.name": "execute_tool"})
@@ -161,7 +161,7 @@ def test_read__calls_that_are_known() -> None:
 
 def test_read__a_tool_without_its_request_is_a_call_in_the_order_of_time() -> None:
     values = {**TOOL, "gen_ai.tool.call.arguments": '{"order": "A1"}'}
-    trace = read(request(chat(1, asked("look")), tool(2, values), chat(3, said("done"))))
+    trace = read(request(chat(1, asked("look")), tool(2, values), chat(3, answer_of("done"))))
     assert [(call.name, call.arguments, call.duration_ms) for call in trace.tool_calls or ()] == [
         ("look", {}, None),
         ("refund", {"order": "A1"}, 5.0),
@@ -193,25 +193,27 @@ def test_read__the_span_of_an_mcp_client_in_that_of_the_tool_is_the_same_call() 
 
 
 def test_read__a_model_in_a_tool_is_another_call() -> None:
-    inner = chat(3, said("found"), parent=2)
-    trace = read(request(chat(1, asked("refund")), tool(2, end=60), inner, chat(7, said("done"))))
+    inner = chat(3, answer_of("found"), parent=2)
+    trace = read(
+        request(chat(1, asked("refund")), tool(2, end=60), inner, chat(7, answer_of("done")))
+    )
     assert trace.llm_call_count == 3
 
 
 def test_read__the_same_answer_of_two_agents_counts_twice() -> None:
     """Unlike two libraries that see the same call, they have the same library."""
-    first, other = chat(1, said("yes"), end=90), chat(2, said("yes"), end=80)
+    first, other = chat(1, answer_of("yes"), end=90), chat(2, answer_of("yes"), end=80)
     assert read(request(first, other)).llm_call_count == 2
     assert read(request(first, scope="a"), request(other, scope="b")).llm_call_count == 1
-    later = chat(2, said("yes"), end=95)
+    later = chat(2, answer_of("yes"), end=95)
     assert read(request(first, scope="a"), request(later, scope="b")).llm_call_count == 2
 
 
 def test_read__spans_in_a_circle_have_no_outer_span() -> None:
-    circle = [chat(number, said("x"), parent=number % 3 + 1) for number in (1, 2, 3)]
-    assert read(request(*circle, chat(4, said("x")))).llm_call_count == 1
+    circle = [chat(number, answer_of("x"), parent=number % 3 + 1) for number in (1, 2, 3)]
+    assert read(request(*circle, chat(4, answer_of("x")))).llm_call_count == 1
 
 
 def test_read__a_chain_of_many_spans() -> None:
     chain = [span(number, {}, parent=number - 1) for number in range(1, 5000)]
-    assert read(request(*chain, chat(5000, said("x"), parent=4999))).tool_calls == ()
+    assert read(request(*chain, chat(5000, answer_of("x"), parent=4999))).tool_calls == ()

@@ -305,7 +305,7 @@ def test_complete__the_agent_works_in_the_workspace(agent: Agent) -> None:
     work = agent.root / "work"
 
     async def both(provider: Provider) -> list[str]:
-        requests = (targets.request(agent.root, "a", workspace=one) for one in (work, None))
+        requests = (targets.request(agent.root, "a", workspace=folder) for folder in (work, None))
         return [(await provider.complete(request)).output for request in requests]
 
     inside, outside = agent.use(both)
