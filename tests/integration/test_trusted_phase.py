@@ -172,7 +172,8 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
 
     (suite,) = json.loads(report["run.json"])["suites"]
     suite["selection"] |= {"path": f"{HOSTILE}/EVAL.yaml", "reasons": [HOSTILE]}
-    suite |= {"name": HOSTILE, "note": HOSTILE, "problem": HOSTILE}
+    error = {"location": {"path": HOSTILE, "line": 1}, "problem": HOSTILE}
+    suite |= {"name": HOSTILE, "broken": error, "problem": HOSTILE}
     problems = {"suites": [suite], "problems": [HOSTILE], "notices": [HOSTILE]}
     changed = changed_rows(with_answer(report, HOSTILE), change)
     trusted.leave(with_facts(changed, **problems))

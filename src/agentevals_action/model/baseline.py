@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.result import TestResult
 
 #: The values of the input `baseline`.
@@ -57,13 +58,14 @@ class BaselineOrigin:
 
 @dataclass(frozen=True)
 class BaseSuite:
-    """The results of a suite on base, and where they are from. Without results there is a reason:
-    `note` if there is nothing to compare with (the suite is new, or broken on base), else
+    """The results of a suite on base, and where they are from. Without results there is nothing to
+    compare with (base has no such suite: `is_new`, or it has the error `broken`), or there is a
     `problem`."""
 
     rows: tuple[TestResult, ...] = ()
     origin: BaselineOrigin | None = None
-    note: str = ""
+    is_new: bool = False
+    broken: Diagnostic | None = None
     problem: str = ""
 
 

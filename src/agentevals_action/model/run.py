@@ -69,15 +69,16 @@ class CommentTemplate:
 @dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
-    shards run. `problem` states why base has no results though it should, `note` why it rightly has
-    none, `origin` where they are from. `question_files` are the changed files that are part of the
-    question of a test, by its id."""
+    shards run. `origin` is where base's results are from; there are none if the suite `is_new`, if
+    it is `broken` on base (by this error), or because of a `problem`. `question_files` are the
+    changed files that are part of the question of a test, by its id."""
 
     selection: Selection
     name: str
     tests: tuple[str, ...]
     problem: str = ""
-    note: str = ""
+    is_new: bool = False
+    broken: Diagnostic | None = None
     origin: BaselineOrigin | None = None
     edits: tuple[Edit, ...] = ()
     question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -81,7 +81,8 @@ def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
 def _suite(suite: SuiteComparison) -> _Json:
     return {
         **_record(suite.run.selection, "path", "base_path"),
-        **_record(suite.run, "name", "problem", "note"),
+        **_record(suite.run, "name", "problem", "is_new"),
+        "broken": suite.run.broken and str(suite.run.broken),
         "head": _totals(suite.head),
         "base": _totals(suite.base),
         "origin": _optional(suite.run.origin, *_ORIGIN),

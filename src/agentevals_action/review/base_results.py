@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from agentevals_action.baselines.stored import StoredSource, find_stored
 from agentevals_action.errors import GitError
 from agentevals_action.model.baseline import BaselineInfo, BaseResults, BaseSuite, StoredRun
-from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.review.inputs import ReviewInputs
 
@@ -51,11 +51,10 @@ def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, B
         suite = on_base.get(selection.base_path or selection.path)
         if isinstance(suite, Suite):
             suites[selection.path] = suite
-            continue
-        note = "the suite is new"
-        if isinstance(suite, BrokenSuite):
-            note = f"the suite is broken on base ({suite.errors[0]}), so its tests count as new"
-        missing[selection.path] = BaseSuite(note=note)
+        elif suite is None:
+            missing[selection.path] = BaseSuite(is_new=True)
+        else:
+            missing[selection.path] = BaseSuite(broken=suite.errors[0])
     return suites, missing
 
 

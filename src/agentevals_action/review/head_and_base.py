@@ -43,7 +43,7 @@ async def run_base(
     suites = {
         path: inputs.part.base[path]
         for path, suite in stored.suites.items()
-        if suite.origin is None and not suite.note
+        if not (suite.origin or suite.is_new or suite.broken)
     }
     if not suites or inputs.request.settings.baseline not in ("auto", "rerun"):
         return _with_common_facts(stored)

@@ -49,7 +49,13 @@ def _completed(facts: Run, base: BaseResults, notices: Sequence[str]) -> Run:
     return facts.model_copy(
         update={
             "suites": tuple(
-                replace(suite, problem=known.problem, note=known.note, origin=known.origin)
+                replace(
+                    suite,
+                    problem=known.problem,
+                    is_new=known.is_new,
+                    broken=known.broken,
+                    origin=known.origin,
+                )
                 for suite in facts.suites
                 for known in [base.suites.get(suite.path, unknown)]
             ),

@@ -55,8 +55,13 @@ class BaselineText:
                 facts.append(self._origin(run.origin))
             if run.base_path != run.path:
                 facts.append(f"on base {code(run.base_path)}")
-            if run.note or run.problem not in ("", base.problem):
-                facts.append(prose(run.problem or run.note))
+            if run.is_new:
+                facts.append("the suite is new")
+            elif run.broken:
+                broken = f"the suite is broken on base ({run.broken})"
+                facts.append(prose(f"{broken}, so its tests count as new"))
+            elif run.problem not in ("", base.problem):
+                facts.append(prose(run.problem))
             if rescored := sum(test.regraded for test in suite.tests):
                 why = "their evaluators changed, so head's evaluators scored the base's answers"
                 facts.append(f"{counted(rescored, 'test')} re-scored: {why}")

@@ -7,6 +7,7 @@ import pytest
 
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import Difference, SuiteComparison
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.reports.view import baseline
 from agentevals_action.reports.view.links import Links
 from tests.support import reviews
@@ -124,8 +125,8 @@ def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> Non
     regraded = (replace(suite.tests[0], regraded=True),)
     selection = replace(suite.run.selection, base_path="old/EVAL.yaml")
     renamed = replace(suite, tests=regraded, run=replace(suite.run, selection=selection))
-    note = "the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new"
-    new = reviews.compared(tests, None, path="evals/new.yaml", note=note)
+    error = Diagnostic(Location("evals/new.yaml", 1, 1), "bad")
+    new = reviews.compared(tests, None, path="evals/new.yaml", broken=error)
     text = comment(renamed, new)
     assert f"- `{reviews.PATH}`: on base `old/EVAL.yaml`; 1 test re-scored: their" in text
     assert "- `evals/new.yaml`: the suite is broken on base" in text
