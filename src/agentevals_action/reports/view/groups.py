@@ -127,7 +127,7 @@ GROUPS = (
     ),
     Group(
         "regressions",
-        "regressed",
+        "regressed without a failed gate",
         lambda test: test.is_regression and not test.failed_gates,
         place="open",
     ),
