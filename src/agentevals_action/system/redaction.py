@@ -78,8 +78,11 @@ class Redactor:
     def redact(self, text: str) -> str:
         """The text without secrets, and without beginnings of them that a sentence of ours quotes
         and cuts."""
-        for form in self._forms:
-            text = text.replace(form, MASK)
+        before = None
+        while before != text:  # a mask can complete a secret that contains one
+            before = text
+            for form in self._forms:
+                text = text.replace(form, MASK)
         *parts, last = text.split(CUT)
         return CUT.join([*map(self._without_beginning, parts), last])
 

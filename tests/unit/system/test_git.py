@@ -77,14 +77,6 @@ def test_resolve__a_branch_and_what_is_none(made: Repository) -> None:
     ] * 4
 
 
-def test_parents__in_a_clone_of_depth_one(tmp_path: Path) -> None:
-    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
-    workspace = opened(request.checkout(tmp_path / "workspace", request.merge))
-    assert workspace.is_shallow()
-    assert workspace.parents(request.merge) == (request.main, request.head)
-    assert not workspace.has(request.main)
-
-
 def test_commit_time__in_utc(made: Repository) -> None:
     assert opened(made).commit_time("HEAD") == "2026-01-02T02:04:05Z"
 
@@ -100,14 +92,6 @@ def test_fetch__one_commit_into_a_shallow_clone(tmp_path: Path) -> None:
         not (made.path / ".git" / "FETCH_HEAD").exists()
         or request.main not in (made.path / ".git" / "FETCH_HEAD").read_text()
     )
-
-
-def test_merge_base__and_none(tmp_path: Path) -> None:
-    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
-    origin = opened(request.origin)
-    assert origin.merge_base(request.main, request.head) == request.base
-    request.origin.git("checkout", "--quiet", "--orphan", "alone")
-    assert origin.merge_base(request.main, request.origin.commit("alone")) is None
 
 
 def test_changed_files__of_every_kind(made: Repository) -> None:

@@ -13,11 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import ErrorInfo
-from agentevals_action.reports.view.links import Links
 from agentevals_action.system.redaction import MASK, Redactor, looks_secret, redact_record
-from tests.support import results, reviews
+from tests.support import results
 
 SECRET = 'pä/ss "w+rd"\\&<1>~%?'
 SECRETS = st.text(min_size=8, max_size=40).filter(
@@ -153,31 +151,6 @@ def test_record__a_secret_in_a_text_that_is_json_itself_is_found() -> None:
 #: A secret that Markdown escapes.
 KEY = "sk_live_c0ffee1234567890|*"
 REDACTOR = Redactor([KEY])
-
-
-def test_redact_record__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
-    fields: dict[str, Any] = {
-        "misses": (KEY,),
-        "question": KEY,
-        "answer": f"key: {KEY}",
-        "gates": (KEY,),
-    }
-    head = (
-        reviews.result(KEY, "fail", failed=(KEY,), **fields),
-        reviews.result("b", None, error=KEY),
-    )
-    review = redact_record(
-        reviews.review(reviews.compared(head, (reviews.result(KEY, **fields),)), notices=(KEY,)),
-        REDACTOR,
-    )
-    for text in (
-        reviews.comment(review, Links()),
-        reviews.job_summary(review, Links()),
-        "".join(reviews.check(review, Links())),
-    ):
-        assert "live" not in text
-    assert "key: ***" in reviews.comment(review, Links())
-    assert review.suites[0].tests[0].change is ChangeKind.REGRESSED
 
 
 def test_redact_record__reaches_mappings_and_leaves_the_rest_alone() -> None:
