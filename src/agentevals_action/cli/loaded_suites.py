@@ -45,12 +45,19 @@ class LoadedSuites:
         return checkouts.require_valid(self.suites)
 
 
+async def open_repository() -> tuple[Path, GitRepository | None]:
+    """The root of the repository that contains the current folder; the folder itself, and None,
+    where there is none."""
+    with suppress(GitError):
+        repository = await GitRepository.open(Path.cwd(), environ=os.environ)
+        return repository.root, repository
+    return Path.cwd().resolve(), None
+
+
 async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
-    environ, repository = dict(os.environ), None
-    with suppress(GitError):
-        repository = await GitRepository.open(Path.cwd(), environ=environ)
-    folder = repository.root if repository else Path.cwd().resolve()
+    environ = dict(os.environ)
+    folder, repository = await open_repository()
     given = Settings.from_environ(as_environment(inputs))
     configuration = await asyncio.to_thread(read_configuration, folder)
     settings = configuration.complete(given)

@@ -5,12 +5,12 @@ import fnmatch
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
+from agentevals_action.cli.loaded_suites import open_repository
 from agentevals_action.cli.options import (
     RUN_INPUTS,
     as_environment,
@@ -18,14 +18,14 @@ from agentevals_action.cli.options import (
     json_option,
     paths_argument,
 )
-from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import select_tests
 from agentevals_action.execution.resume import incomplete_conversations, valid_results
 from agentevals_action.formatting import counted, plural
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
-from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.summary_json import review_summary
@@ -91,12 +91,13 @@ async def command(
     settings = Settings.from_environ(as_environment(inputs)).model_copy(update={"confirm": 0})
     workspace, repository = await open_folder(settings)
     output = output or workspace.report / HEAD_RESULTS
-    earlier = _Earlier(output, resume, settings.samples, bool(tests or settings.shard))
+    is_part = bool(tests or settings.shard)
+    earlier = partial(_kept_results, output, resume, settings.samples, is_part)
     run = LocalRun(
         paths,
         tests,
         lambda suites: _select(suites, tests),
-        earlier.kept,
+        earlier,
         output,
         records=record is not None,
     )
@@ -120,11 +121,8 @@ async def command(
 
 
 async def open_folder(settings: Settings) -> tuple[ReviewWorkspace, GitRepository | None]:
-    """The workspace that contains the current folder: its repository, if it is in one."""
-    repository = None
-    with suppress(GitError):
-        repository = await GitRepository.open(Path.cwd(), environ=os.environ)
-    folder = repository.root if repository else Path.cwd().resolve()
+    """The workspace that contains the current folder, and its repository, if it is in one."""
+    folder, repository = await open_repository()
     return ReviewWorkspace(folder, settings, os.environ), repository
 
 
@@ -186,50 +184,46 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
     return [suite for suite in found if suite.tests]
 
 
-@dataclass(frozen=True)
-class _Earlier:
-    """The results of an earlier run in the file `output`, of which the valid ones stay if it
-    `is_resumed`; they have so many `samples`. If only a part of the tests of suites runs
-    (`is_part`), no test was deleted."""
+def _kept_results(
+    output: Path,
+    is_resumed: bool,
+    samples: int,
+    is_part: bool,
+    suites: Sequence[Suite],
+    fingerprint: Callable[[Suite, Test], Fingerprint],
+) -> Mapping[Key, TestResult]:
+    """The results in the file `output` that stay if the run `is_resumed`: those of `samples`
+    samples whose test has not changed; of a conversation all turns stay or none.
 
-    output: Path
-    is_resumed: bool
-    samples: int
-    is_part: bool
-
-    def kept(
-        self, suites: Sequence[Suite], fingerprint: Callable[[Suite, Test], Fingerprint]
-    ) -> Mapping[tuple[str, str], TestResult]:
-        """The results that stay, by suite and test; of a conversation all turns stay or none.
-        InvalidInput if writing results would destroy another file, or drop results."""
-        output = self.output
-        if output.exists():
-            files = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
-            if output.resolve() in files or not output.is_file() or output.suffix != ".jsonl":
-                raise InvalidInput(
-                    f"{output} exists and is not a file of results",
-                    "name a file that ends in .jsonl",
-                )
-        if not self.is_resumed or not output.is_file():
-            return {}
-        rows = tuple(read_results(output))
-        selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
-        shown = {suite.path for suite in suites}
-        for row in rows:
-            is_selected = (row.eval_path, row.eval_id) in selected
-            if not is_selected and (self.is_part or row.eval_path not in shown):
-                problem = f"{output} contains results of tests that are not selected now"
-                raise InvalidInput(
-                    f"{problem}, the first `{row.eval_id}`: `--resume` would drop them",
-                    "select the same tests as before, or name another `--output`",
-                )
-        valid = valid_results(rows, suites, fingerprint, self.samples)
-        again = incomplete_conversations(suites, valid)
-        if again:
-            turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
-            why = "because other turns of it run again and an agent may remember them"
-            print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
-        kept = {key: row for key, row in valid.items() if key not in again}
-        if kept:
-            print(f"{len(kept)} of {len(selected)} tests are kept from {output}", file=sys.stderr)
-        return kept
+    InvalidInput if writing results would destroy another file, or drop results: if only a part of
+    the tests of suites runs (`is_part`), no test was deleted."""
+    if output.exists():
+        files = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
+        if output.resolve() in files or not output.is_file() or output.suffix != ".jsonl":
+            raise InvalidInput(
+                f"{output} exists and is not a file of results",
+                "name a file that ends in .jsonl",
+            )
+    if not is_resumed or not output.is_file():
+        return {}
+    rows = tuple(read_results(output))
+    selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
+    shown = {suite.path for suite in suites}
+    for row in rows:
+        is_selected = (row.eval_path, row.eval_id) in selected
+        if not is_selected and (is_part or row.eval_path not in shown):
+            problem = f"{output} contains results of tests that are not selected now"
+            raise InvalidInput(
+                f"{problem}, the first `{row.eval_id}`: `--resume` would drop them",
+                "select the same tests as before, or name another `--output`",
+            )
+    valid = valid_results(rows, suites, fingerprint, samples)
+    again = incomplete_conversations(suites, valid)
+    if again:
+        turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
+        why = "because other turns of it run again and an agent may remember them"
+        print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
+    kept = {key: row for key, row in valid.items() if key not in again}
+    if kept:
+        print(f"{len(kept)} of {len(selected)} tests are kept from {output}", file=sys.stderr)
+    return kept
