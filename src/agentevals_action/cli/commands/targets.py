@@ -4,8 +4,8 @@ import asyncio
 import fnmatch
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -63,18 +63,14 @@ class ListedTarget(Record):
     error_kind: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _FoundTarget:
-    """A target, the suites that can use it, and those of them that use it."""
+    """A target, and the suites in whose folders it has its variables: those that use it, or all
+    that can if none does."""
 
     target: Target
-    seen_by: list[Suite] = field(default_factory=list)
-    used_by: list[Suite] = field(default_factory=list)
-
-    @property
-    def suites(self) -> Sequence[Suite]:
-        """The suites in whose folders it has its variables."""
-        return self.used_by or self.seen_by
+    suites: Sequence[Suite]
+    is_used: bool
 
 
 @click.command("targets")
@@ -108,13 +104,14 @@ async def command(
     found = _find_targets(suites, names)
     environ, settings = loaded.environ, loaded.settings
     variables = cache(partial(read_variables, environ))
-    listed = _list_targets(found, variables)
+    listed: Sequence[ListedTarget] = [_describe(entry, variables) for entry in found]
     with keeping_secrets(suites, variables, environ, settings.env):
         if check:
             async with open_scratch(NO_ISOLATION) as scratch:
                 children = ChildContext.from_environ(environ, settings.env)
                 client = TargetClient(variables, ProviderContext({}, children, scratch))
-                listed = await _check_all(found, listed, bool(names), client, settings.timeout)
+                asked = [entry if entry.is_used or names else None for entry in found]
+                listed = await _check_all(asked, listed, client, settings.timeout)
         listed = [redact_reply(target) for target in listed]
     if as_json:
         output.print_json([target.model_dump(mode="json") for target in listed])
@@ -130,56 +127,51 @@ async def command(
 def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_FoundTarget]:
     """Every target that the suites can use and whose name matches, in the order of files and lines;
     InvalidInput if there is none."""
-    found: dict[tuple[Location, str], _FoundTarget] = {}
+    found: dict[tuple[Location, str], tuple[Target, list[Suite]]] = {}
     for suite in suites:
         for name, target in suite.targets.targets.items():
-            entry = found.setdefault((target.location, name), _FoundTarget(target))
-            entry.seen_by.append(suite)
-            if name in suite.used_targets:
-                entry.used_by.append(suite)
+            found.setdefault((target.location, name), (target, []))[1].append(suite)
     if not found:
         raise InvalidInput(
             "the suites have no target", "write .agentv/targets.yaml, or name a file in `targets`"
         )
     matching = [
-        entry
-        for _, entry in sorted(found.items())
-        if not names or any(fnmatch.fnmatchcase(entry.target.name, glob) for glob in names)
+        (target, seen_by, [suite for suite in seen_by if name in suite.used_targets])
+        for (_, name), (target, seen_by) in sorted(found.items(), key=lambda item: item[0])
+        if not names or any(fnmatch.fnmatchcase(name, glob) for glob in names)
     ]
     if not matching:
         known = joined(sorted({name for _, name in found}))
         problem = f"no target is called {joined(names, 'or')}"
         raise InvalidInput(problem, f"the suites can use {known}")
-    return matching
+    return [
+        _FoundTarget(target, used_by or seen_by, bool(used_by))
+        for target, seen_by, used_by in matching
+    ]
 
 
-def _list_targets(found: Iterable[_FoundTarget], variables: Variables) -> Sequence[ListedTarget]:
-    """The listed form of targets; InvalidInput if a `.env` file cannot be used."""
-    listed = []
-    for entry in found:
-        target, name = entry.target, entry.target.options.priced_model()
-        try:
-            known = [variables(suite.root, suite.folder) for suite in entry.suites]
-        except AttemptError as error:
-            raise InvalidInput(str(error), error.hint) from error
-        price, source = known_price(target, [name] if name else [])
-        missing = [name for name in target.variables if not all(name in names for names in known)]
-        unset = plural(len(missing), "is not set", "are not set")
-        listed.append(
-            ListedTarget(
-                name=target.name,
-                provider=target.provider,
-                model=_identify(target),
-                location=target.location,
-                price=price,
-                price_source=source,
-                is_used=bool(entry.used_by),
-                missing=tuple(missing),
-                usable=not missing,
-                note=f"no: {joined(missing)} {unset}" if missing else "yes",
-            )
-        )
-    return listed
+def _describe(entry: _FoundTarget, variables: Variables) -> ListedTarget:
+    """The listed form of a target; InvalidInput if a `.env` file cannot be used."""
+    target, name = entry.target, entry.target.options.priced_model()
+    try:
+        known = [variables(suite.root, suite.folder) for suite in entry.suites]
+    except AttemptError as error:
+        raise InvalidInput(str(error), error.hint) from error
+    price, source = known_price(target, [name] if name else [])
+    missing = [name for name in target.variables if not all(name in names for names in known)]
+    unset = plural(len(missing), "is not set", "are not set")
+    return ListedTarget(
+        name=target.name,
+        provider=target.provider,
+        model=_identify(target),
+        location=target.location,
+        price=price,
+        price_source=source,
+        is_used=entry.is_used,
+        missing=tuple(missing),
+        usable=not missing,
+        note=f"no: {joined(missing)} {unset}" if missing else "yes",
+    )
 
 
 def _identify(target: Target) -> str:
@@ -195,47 +187,42 @@ def _identify(target: Target) -> str:
 
 
 async def _check_all(
-    found: Sequence[_FoundTarget],
+    asked: Sequence[_FoundTarget | None],
     listed: Sequence[ListedTarget],
-    are_named: bool,
     client: TargetClient,
     timeout: float,
 ) -> Sequence[ListedTarget]:
-    """The same targets with the answers of those that are used or named."""
+    """The same targets with the answers of those that are `asked`."""
     slots = asyncio.Semaphore(_CONCURRENT)
 
-    async def check(entry: _FoundTarget, target: ListedTarget) -> ListedTarget:
-        if not target.is_used and not are_named:
+    async def check(entry: _FoundTarget | None, target: ListedTarget) -> ListedTarget:
+        if entry is None:
             note = "it was not checked, because no suite uses it; name it with `--name`"
             return target.model_copy(update={"usable": None, "note": note})
         async with slots:
-            return target.model_copy(update=await _check(entry, target, client, timeout))
+            started = monotonic()
+            try:
+                if target.missing:
+                    raise missing_error(target.missing)
+                unasked = await client.check(entry.target, _request(entry, timeout))
+            except AttemptError as error:
+                problem = {"usable": False, "note": error.sentence, "error_kind": error.kind}
+                return target.model_copy(update=problem)
+            note = unasked or f"answers ({monotonic() - started:.2f} s)"
+            usable = None if unasked else True
+            return target.model_copy(update={"usable": usable, "note": note})
 
     try:
-        return await asyncio.gather(*map(check, found, listed))
+        return await asyncio.gather(*map(check, asked, listed))
     finally:
         await client.close()
-
-
-async def _check(
-    entry: _FoundTarget, target: ListedTarget, client: TargetClient, timeout: float
-) -> Mapping[str, object]:
-    started = monotonic()
-    try:
-        if target.missing:
-            raise missing_error(target.missing)
-        unasked = await client.check(entry.target, _request(entry, timeout))
-    except AttemptError as error:
-        return {"usable": False, "note": error.sentence, "error_kind": error.kind}
-    answer = f"answers ({monotonic() - started:.2f} s)"
-    return {"usable": None if unasked else True, "note": unasked or answer}
 
 
 def _request(entry: _FoundTarget, timeout: float) -> Request:
     """A question of the first test that uses the target, because templates may use its fields."""
     uses = (
         (suite, test)
-        for suite in entry.used_by
+        for suite in entry.suites
         for test in suite.tests
         if suite.target_of(test) == entry.target.name
     )
