@@ -19,7 +19,6 @@ from agentevals_action.model.suite import Evaluator, Suite, SuiteExecution, Test
 from agentevals_action.model.validation.field_errors import did_you_mean, field_errors, nearest
 from agentevals_action.model.validation.file_model import (
     FileModel,
-    Steps,
     fields_of,
     spellings_of,
 )
@@ -154,36 +153,19 @@ class FileReader(Folder):
             self.report(error, data, model.noun, skipped)
             return None
 
-    def validate_part(self, model: type[AModel], owner: dict[str, Any], key: str) -> AModel | None:
-        """The model of the object under a key; None where it is invalid, and its errors are
-        added."""
-        try:
-            return model.model_validate(owner[key], context=self)
-        except ValidationError as error:
-            self.report(error, owner, model.noun, inside=(key,))
-            return None
-
     def report(
-        self,
-        error: ValidationError,
-        data: dict[str, Any],
-        label: str,
-        skipped: str = "",
-        inside: Steps = (),
+        self, error: ValidationError, data: dict[str, Any], label: str, skipped: str = ""
     ) -> set[str]:
-        """Adds the errors of a model, which a sentence calls by its label, about the data or what
-        is `inside` of it; the invalid fields."""
+        """Adds the errors of a model, which a sentence calls by its label, about the data; the
+        invalid fields."""
         invalid = set()
-        part = data
-        for step in inside:
-            part = part[step]  # type: ignore[index]  # a name in an object
-        for found in field_errors(error, part):
-            steps = (*inside, *found.steps)
-            if skipped and steps[:1] == (skipped,):
+        for found in field_errors(error, data):
+            if skipped and found.steps[:1] == (skipped,):
                 continue
-            invalid.add(str(steps[0]) if steps else "")
-            location = self.positions.locate(data, steps[:-1] if found.is_missing else steps)
-            self.error(location, *found.sentences(steps, label))
+            invalid.add(str(found.steps[0]) if found.steps else "")
+            steps = found.steps[:-1] if found.is_missing else found.steps
+            location = self.positions.locate(data, steps)
+            self.error(location, *found.sentences(label))
         return invalid
 
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:

@@ -66,14 +66,12 @@ class WorkspaceReader:
                 return None
             files.append(NamedFile(reader.relative(path), "workspace"))
             data, reader = document.data, reader.of(document, path.parent)
-            owner, location = data, document.location
-            workspace = reader.validate(Workspace, data)
-        elif isinstance(data, dict):
-            workspace = reader.validate_part(Workspace, owner, "workspace")
-        else:
+            location = document.location
+        elif not isinstance(data, dict):
             problem = f"`workspace` is {describe_value(data)}"
             reader.error(location, problem, _OBJECT_OR_PATH)
             return None
+        workspace = reader.validate(Workspace, data)
         if workspace is None:
             return None
         if workspace.template:

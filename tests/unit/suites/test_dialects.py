@@ -75,7 +75,7 @@ evalcases:
 
 
 def seen(suite: Suite) -> object:
-    """All that a suite means, places aside."""
+    """All that a suite means, locations aside."""
     return [
         (
             (test.id, test.criteria, test.input, test.expected_output, test.target),
@@ -143,7 +143,7 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
     ],
     ids=["earlier spelling", "name", "hyphens"],
 )
-def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, problem: str) -> None:
+def test_strict__makes_every_warning_an_error(tmp_path: Path, text: str, problem: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text})
 
     assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [

@@ -38,9 +38,9 @@ class FieldError:
         problem = problem or f"write {' or '.join(self.expected) or 'something else'}"
         return f"`{dotted(self.steps)}`: {problem}" if self.steps else problem
 
-    def sentences(self, steps: Steps, label: str) -> tuple[str, str]:
-        """Problem and advice for the author of a file. `steps` are as the author spelled them,
-        `label` names the object (`test`)."""
+    def sentences(self, label: str) -> tuple[str, str]:
+        """Problem and advice for the author of a file; `label` names the object (`test`)."""
+        steps = self.steps
         if self.is_missing:
             owner = label if len(steps) == 1 else f"`{steps[-2]}`"
             owner = "item" if len(steps) > 1 and isinstance(steps[-2], int) else owner
