@@ -55,12 +55,7 @@ class Fingerprints:
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
-        described = self.describe(suite)
-        return Fingerprint(
-            question=_digest(described.question(test)),
-            grading=_digest(described.grading(test)),
-            agent=_digest(described.agent(test)),
-        )
+        return self.describe(suite).fingerprint(test)
 
     def describe(self, suite: Suite) -> "SuiteDescription":
         """The description of a suite: the same for all parts of one."""
@@ -90,6 +85,7 @@ class SuiteDescription:
     ) -> None:
         self._suite, self._variables, self._tracked, self._files = suite, variables, tracked, files
         self._watch = [rule for rule in watch if rule.affects(suite.path)]
+        self._fingerprints: dict[str, Fingerprint] = {}
         self._targets: dict[str, str] = {}
         #: Those that the suite declares for all its tests.
         self._evaluators: dict[tuple[object, ...], Mapping[str, Any]] = {}
@@ -103,6 +99,16 @@ class SuiteDescription:
             for evaluator in test.evaluators:
                 for inside in evaluator.walk():
                     self._imports_of(inside)
+
+    def fingerprint(self, test: Test) -> Fingerprint:
+        """The digests of a test, which are computed once."""
+        if test.id not in self._fingerprints:
+            self._fingerprints[test.id] = Fingerprint(
+                question=_digest(self.question(test)),
+                grading=_digest(self.grading(test)),
+                agent=_digest(self.agent(test)),
+            )
+        return self._fingerprints[test.id]
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

@@ -11,17 +11,17 @@ class Ordering:
     def __init__(self) -> None:
         self._last: dict[Hashable, asyncio.Event] = {}
 
-    def turn(self, keys: Sequence[Hashable]) -> AbstractAsyncContextManager[None]:
-        """The turn of the next sample in suite order: it begins when every earlier sample with one
-        of these keys is done."""
+    def enqueue(self, keys: Sequence[Hashable]) -> AbstractAsyncContextManager[None]:
+        """The place of the next sample in suite order: it is entered when every earlier sample with
+        one of these keys is done."""
         before = [event for key in keys if (event := self._last.get(key))]
         done = asyncio.Event()
         self._last.update(dict.fromkeys(keys, done))
-        return _turn(before, done)
+        return _place(before, done)
 
 
 @asynccontextmanager
-async def _turn(before: Sequence[asyncio.Event], done: asyncio.Event) -> AsyncIterator[None]:
+async def _place(before: Sequence[asyncio.Event], done: asyncio.Event) -> AsyncIterator[None]:
     try:
         for event in before:
             await event.wait()

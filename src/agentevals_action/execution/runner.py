@@ -43,23 +43,13 @@ _MAX_WAITING = 256
 
 
 @dataclass(frozen=True)
-class Started:
-    """An attempt of a test starts."""
+class Event:
+    """An attempt of a test starts, or all its samples are done: then there is the result, which
+    contains no secret."""
 
     suite: Suite
     test: Test
-
-
-@dataclass(frozen=True)
-class Finished:
-    """All samples of a test are done. The result contains no secret."""
-
-    suite: Suite
-    test: Test
-    result: TestResult
-
-
-Event = Started | Finished
+    result: TestResult | None = None
 
 
 @dataclass(frozen=True)
@@ -132,19 +122,19 @@ class Runner:
         results: dict[tuple[str, str], TestResult] = {}
 
         async def run_sample(
-            running: _RunningTest, number: int, turn: AbstractAsyncContextManager[None]
+            running: _RunningTest, number: int, place: AbstractAsyncContextManager[None]
         ) -> None:
             suite, test = running.suite, running.test
             try:
-                async with turn, self._slots:
-                    emit(Started(suite, test))
+                async with place, self._slots:
+                    emit(Event(suite, test))
                     running.started = running.started or monotonic()
                     sample = _Sample(suite, test, number, running.fingerprint.question)
                     work = self._attempt(sample, workspaces, error)
                     running.samples[number] = await _or_error(sample, work)
                 if len(running.samples) == self._settings.samples:
                     result = results[suite.path, test.id] = running.result()
-                    emit(Finished(suite, test, result))
+                    emit(Event(suite, test, result))
             finally:
                 waiting.release()
 
@@ -154,8 +144,8 @@ class Runner:
                 running = _RunningTest(suite, test, self._fingerprint(suite, test))
                 for number in range(self._settings.samples):
                     await waiting.acquire()
-                    turn = ordering.turn(_shared_keys(workspaces, suite, test, number))
-                    tasks.create_task(run_sample(running, number, turn))
+                    place = ordering.enqueue(_shared_keys(workspaces, suite, test, number))
+                    tasks.create_task(run_sample(running, number, place))
         await workspaces.close()
         return tuple(results[suite.path, test.id] for suite, test in tests)
 

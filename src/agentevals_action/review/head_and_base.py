@@ -7,7 +7,7 @@ from dataclasses import replace
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError, OutputError
 from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.runner import Event, Started
+from agentevals_action.execution.runner import Event
 from agentevals_action.model.baseline import BaseResults, BaseSuite
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.suite import Suite
@@ -95,7 +95,7 @@ async def _run(
     progress.expect(side, sum(len(suite.tests) for suite in suites))
 
     def on_event(event: Event) -> None:
-        if isinstance(event, Started):
+        if event.result is None:
             progress.start(side, event.suite.path, event.test.id)
             return
         if writer:
