@@ -96,9 +96,7 @@ class SuiteDescription:
         for file in self._suite.files:
             self._content(file.path)
         for test in self._suite.tests:
-            for evaluator in test.evaluators:
-                for inside in evaluator.walk():
-                    self._imports_of(inside)
+            self.fingerprint(test)
 
     def fingerprint(self, test: Test) -> Fingerprint:
         """The digests of a test, which are computed once."""

@@ -54,13 +54,11 @@ class Event:
 
 @dataclass(frozen=True)
 class _Sample:
-    """One sample that is being made: its number from 0, the digest of its question, and what its
-    replies cost."""
+    """One sample that is being made: its number from 0, and what its replies cost."""
 
     suite: Suite
     test: Test
     number: int
-    question: str = ""
     spent: list[Spending] = field(default_factory=list)
     #: What a program that judges asked for and is not stored.
     not_stored: list[AttemptError] = field(default_factory=list)
@@ -72,17 +70,8 @@ class _RunningTest:
 
     suite: Suite
     test: Test
-    fingerprint: Fingerprint
     started: float = 0.0
     samples: dict[int, SampleResult] = field(default_factory=dict)
-
-    def result(self) -> TestResult:
-        """The result over all samples, without secrets."""
-        ordered = [self.samples[number] for number in sorted(self.samples)]
-        duration_ms = round((monotonic() - self.started) * 1000, 1)
-        return redact_reply(
-            test_result(self.suite, self.test, ordered, duration_ms, self.fingerprint)
-        )
 
 
 class Runner:
@@ -129,11 +118,11 @@ class Runner:
                 async with place, self._slots:
                     emit(Event(suite, test))
                     running.started = running.started or monotonic()
-                    sample = _Sample(suite, test, number, running.fingerprint.question)
+                    sample = _Sample(suite, test, number)
                     work = self._attempt(sample, workspaces, error)
                     running.samples[number] = await _or_error(sample, work)
                 if len(running.samples) == self._settings.samples:
-                    result = results[suite.path, test.id] = running.result()
+                    result = results[suite.path, test.id] = self._result(running)
                     emit(Event(suite, test, result))
             finally:
                 waiting.release()
@@ -141,7 +130,7 @@ class Runner:
         async with asyncio.TaskGroup() as tasks:
             tests = [(suite, test) for suite in suites for test in suite.tests]
             for suite, test in tests:
-                running = _RunningTest(suite, test, self._fingerprint(suite, test))
+                running = _RunningTest(suite, test)
                 for number in range(self._settings.samples):
                     await waiting.acquire()
                     place = ordering.enqueue(_shared_keys(workspaces, suite, test, number))
@@ -176,7 +165,7 @@ class Runner:
         async def resample_once(number: int) -> SampleResult:
             async with self._slots:
                 for test in turns:
-                    sample = _Sample(suite, test, number, self._fingerprint(suite, test).question)
+                    sample = _Sample(suite, test, number)
                     result = await _or_error(sample, self._attempt(sample, workspaces))
                 return result
 
@@ -187,6 +176,14 @@ class Runner:
             return redact_reply(await asyncio.gather(*samples))
         finally:
             await workspaces.close()
+
+    def _result(self, running: _RunningTest) -> TestResult:
+        """The result over all samples, without secrets."""
+        suite, test = running.suite, running.test
+        samples = [running.samples[number] for number in sorted(running.samples)]
+        duration_ms = round((monotonic() - running.started) * 1000, 1)
+        fingerprint = self._fingerprint(suite, test)
+        return redact_reply(test_result(suite, test, samples, duration_ms, fingerprint))
 
     async def _attempt(
         self, sample: _Sample, workspaces: WorkspacePool, error: AttemptError | None = None
@@ -215,7 +212,7 @@ class Runner:
             workspace=workspace,
             conversation_id=self._conversation_id(sample),
             metadata=test.metadata,
-            question=sample.question,
+            question=self._fingerprint(sample.suite, test).question,
         )
         try:
             trace = await self._calls.complete(target, request)
