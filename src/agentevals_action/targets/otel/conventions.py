@@ -4,7 +4,6 @@ of OpenInference (Arize Phoenix).
 https://opentelemetry.io/docs/specs/semconv/gen-ai,
 https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md"""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,13 @@ from typing import Any, Literal
 
 from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import amount, count, decoded
-from agentevals_action.targets.formats.base import reported
+from agentevals_action.model.validation.json_values import amount, count, decoded, members
+from agentevals_action.targets.formats.base import (
+    decode_arguments,
+    optional_text,
+    output_text,
+    reported,
+)
 from agentevals_action.targets.otel.spans import Span
 
 #: A call of a model, a call of a tool, or the run of an agent or a workflow around them.
@@ -90,7 +94,7 @@ def read_step(span: Span) -> Step | None:
         return None
     tokens = {name: count(_first(attributes, name)) for name in _TOKENS}
     usage = reported(Usage(**tokens, cost_usd=amount(_first(attributes, "cost_usd"))))
-    model = _text(_first(attributes, "model"))
+    model = optional_text(_first(attributes, "model"))
     if step_type == "model":
         answered = _messages(attributes, "output")
         if answered is not None and not _shows_calls(span, answered):
@@ -105,25 +109,17 @@ def _first(attributes: Mapping[str, Any], value: str) -> Any:
     return next((attributes[name] for name in _ATTRIBUTES[value] if name in attributes), None)
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _read_tool(attributes: Mapping[str, Any]) -> ToolCall:
     output = _first(attributes, "result")
     data = decoded(output)
     if isinstance(data, Mapping) and data.get("type") == "tool":  # LangChain's message
-        output = _object(data.get("data")).get("content", output)
+        output = members(data.get("data")).get("content", output)
     return ToolCall(
-        _text(_first(attributes, "tool")) or "",
+        optional_text(_first(attributes, "tool")) or "",
         decoded(_first(attributes, "arguments")),
         output,
-        _text(_first(attributes, "call_id")),
+        optional_text(_first(attributes, "call_id")),
     )
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _shows_calls(span: Span, answered: Sequence[Message]) -> bool:
@@ -161,8 +157,7 @@ def _gen_ai_messages(item: Mapping[str, Any]) -> list[Message]:
         elif part["type"] == "tool_call":
             calls.append(_call(part["name"], part.get("arguments"), part.get("id")))
         elif part["type"] == "tool_call_response":
-            value = part.get("response", part.get("result"))
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = output_text(part.get("response", part.get("result")))
             results.append(Message("tool", text, tool_call_id=part.get("id")))
         elif part["type"] not in _OTHER_PARTS:
             raise KeyError(part["type"])
@@ -174,7 +169,7 @@ def _openinference_message(item: Mapping[str, Any]) -> Message:
     content = item.get("message.content")
     if not isinstance(content, str):
         parts = _numbered(item, "message.contents")
-        texts = (_text(part.get("message_content.text")) for part in parts)
+        texts = (optional_text(part.get("message_content.text")) for part in parts)
         content = "\n".join(filter(None, texts))
     calls = (
         _call(
@@ -193,8 +188,7 @@ def _openinference_message(item: Mapping[str, Any]) -> Message:
 
 
 def _call(name: Any, arguments: Any, call_id: Any) -> ToolCall:
-    arguments = {} if arguments in ("", None) else decoded(arguments)
-    return ToolCall(str(name), arguments, id=_text(call_id))
+    return ToolCall(str(name), decode_arguments(arguments or ""), id=optional_text(call_id))
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str) -> Sequence[Mapping[str, Any]]:
