@@ -67,8 +67,8 @@ def suite_paths(
 
 
 def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, ...]:
-    """Attack: a program hides a suite of both sides, or the configuration that finds it, and it is
-    taken for no suite."""
+    """The suites below a folder. One that a sparse checkout lacks on both sides must not be taken
+    for no suite."""
     patterns, missing = settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
     hidden = [path for path in found if path in missing]

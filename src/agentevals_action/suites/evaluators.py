@@ -88,7 +88,7 @@ class EvaluatorReader:
 
     def read_rubrics(self, data: dict[str, Any]) -> tuple[Evaluator, ...]:
         """The `rubrics` of a test as one evaluator of type `rubric`, if they are valid."""
-        entry = self.reader.without(data, *(key for key in data if key != "rubrics"))
+        entry = self.reader.only(data, ("rubrics",))
         valid = self.reader.validate(EVALUATORS_BY_NAME["rubric"], entry)
         location = self.reader.positions.value(data, "rubrics")
         return (self._located(valid, location, name="rubrics"),) if valid else ()

@@ -133,9 +133,8 @@ class TestReader:
 
     def _filled_input(self, values: dict[str, Any]) -> tuple[Message, ...]:
         """The suite's messages with the variables of a test."""
-        keys = fields_of(Suite)["input"]
         reader = self.reader
-        own = reader.without(self.written, *(key for key in self.written if key not in keys))
+        own = reader.only(self.written, fields_of(Suite)["input"])
         valid = reader.validate(Suite, texts.fill_vars(own, values, reader))
         return valid.input if valid else ()
 

@@ -68,7 +68,7 @@ def fill_vars(
             return text
 
     names = spellings_of(Test)
-    own = reader.without(entry, *(key for key in entry if names.get(key) not in _WITH_VARS))
+    own = reader.only(entry, [key for key in entry if names.get(key) in _WITH_VARS])
     filled = {**entry, **_replaced(own, "{{", replace, reader)}
     reader.positions.copy(entry, filled)
     return filled
