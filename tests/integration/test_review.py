@@ -278,6 +278,22 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     assert "could not be obtained" in done.out
 
 
+def test_review__suites_that_are_new_or_broken_on_base_have_new_tests(
+    repository: Repository,
+) -> None:
+    on_main(repository, {"evals/EVAL.yaml": "tests: 3\n"})
+    repository.commit("repair", {"evals/EVAL.yaml": SUITE, "new/EVAL.yaml": SUITE})
+    done = review(repository)
+    assert done.code == 0, done.out
+    assert "the suite is new" in done.out
+    assert "the suite is broken on base" in done.out
+    summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
+    broken, new = summary["suites"]
+    assert (new["isNew"], new["broken"], new["changes"]["new"]) == (True, None, 2)
+    assert broken["broken"].startswith("evals/EVAL.yaml:1:8: ")
+    assert broken["changes"]["new"] == 2
+
+
 def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:
     (repository.path / "agent-v1.sh").write_text(AGENT)
     (repository.path / "agent-v2.sh").write_text(NAMELESS)

@@ -116,6 +116,6 @@ def _with_common_facts(base: BaseResults) -> BaseResults:
     if len(sources) == 1:
         return replace(base, info=replace(base.info, source=sources.pop()))
     problems = {suite.problem for suite in base.suites.values()}
-    if len(problems) == 1:
-        return BaseResults(replace(base.info, problem=problems.pop() or base.info.problem))
+    if len(problems) == 1 and "" not in problems:
+        return BaseResults(replace(base.info, problem=problems.pop()))
     return base
