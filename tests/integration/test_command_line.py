@@ -46,24 +46,6 @@ def test_help__names_every_command_in_order_with_its_whole_sentence(
     assert max(map(len, shown.splitlines())) <= min(columns, 120)
 
 
-def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_path: Path) -> None:
-    shown = words(helped(tmp_path, "run"))
-
-    marks = [
-        "Usage: python -m agentevals_action run [OPTIONS] [PATHS]...",
-        "[PATHS]... Suites, or folders",
-        "--output PATH",
-        "--test ID-GLOB",
-    ]
-    marks += [
-        "--resume Keep",
-        "--suites LIST",
-        "--watch LIST",
-        "--help Show",
-    ]
-    assert sorted(marks, key=shown.index) == marks
-
-
 def test_help_of_a_command__describes_an_input_as_the_action_does(tmp_path: Path) -> None:
     shown = words(helped(tmp_path, "review"))
 

@@ -80,12 +80,6 @@ def test_suites__a_change_cannot_hide_one_of_base(tmp_path: Path) -> None:
     assert "other/suite.yaml" in review.out
 
 
-def test_suites__of_the_file_are_the_suites(tmp_path: Path) -> None:
-    repository = repository_with(tmp_path, "suites: other/*.yaml\n")
-
-    assert paths(command.run(repository.path, "list", "--json")) == ["other/suite.yaml"]
-
-
 def test_targets__of_the_file_are_used_from_every_folder(tmp_path: Path) -> None:
     repository = repository_with(tmp_path, "targets: config/targets.yaml\n")
 
@@ -111,17 +105,6 @@ def test_suites__a_pattern_that_matches_nothing_is_named(tmp_path: Path) -> None
     assert done.code == 2
     assert "`nothing/*` in `suites` matches no suite" in done.err
     assert "write globs from the root of the repository, as `evals/**/*.yaml`" in done.err
-
-
-def test_review__the_report_of_an_earlier_review_needs_no_watch(tmp_path: Path) -> None:
-    repository = repository_with(tmp_path, "")
-    first = command.run(repository.path, "review", "--base", "HEAD", "--select", "all")
-    assert (repository.path / "agentevals-report/comment.md").is_file(), first.err
-
-    again = command.run(repository.path, "review", "--base", "HEAD")
-    assert "agentevals-report/" not in again.out
-    repository.write({"src/kb.py": ""})
-    assert "covers `src/kb.py`" in command.run(repository.path, "review", "--base", "HEAD").out
 
 
 def test_subfolder__the_suites_of_the_repository_are_found(tmp_path: Path) -> None:

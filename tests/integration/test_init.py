@@ -53,16 +53,6 @@ def test_init__a_change_of_a_module_that_the_agent_imports_ends_in_a_red_review(
     assert repository.git("status", "--porcelain") == "M kb.py"
 
 
-def test_init__its_next_steps_are_commands_that_exist(tmp_path: Path) -> None:
-    repository, out = initialised(tmp_path, "--command", "python3 agent.py")
-    steps = out.partition("Next:\n")[2].partition("\n\n")[0].splitlines()
-    ours = [step.split("#")[0].split() for step in steps if "agentevals-action" in step]
-    assert [words[1] for words in ours] == ["run", "review"]
-    repository.commit("Add evals")
-    for words in ours:
-        assert command.run(repository.path, *words[1:]).code == 0
-
-
 def test_init__an_existing_file_is_never_changed(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repository", AGENT)
     own = dict.fromkeys(CREATED, "# the user's own\n")

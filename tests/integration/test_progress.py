@@ -78,14 +78,6 @@ def test_signal__leaves_a_clean_terminal(repository: Repository, number: signal.
         assert terminal.process.returncode == 128 + number
 
 
-def test_terminal_without_cursor_movement__gets_lines(repository: Repository) -> None:
-    (repository.path / "go").touch()
-    with Terminal(repository.path, "run", env={"TERM": "dumb"}) as terminal:
-        shown = terminal.read_to_end()
-    assert "tests: 3 of 3 tests" in shown
-    assert b"\x1b" not in terminal.written
-
-
 def test_hostile_names__move_no_cursor_and_are_no_markup(tmp_path: Path) -> None:
     name = "\\e[2J\\e]0;x\\a[bold]\\n::error::x"
     tests = f'[{{id: "slow {name}", input: slow}}]'

@@ -140,27 +140,18 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     assert not any('"day"' in hit for hit in hits)
 
 
-def test_review__a_removed_gate_is_shown(repository: Repository) -> None:
-    repository.commit(
-        "no gate", {"evals/EVAL.yaml": SUITE.replace(", required: true", ""), **agent(NAMELESS)}
-    )
-    done = review(repository)
-    assert "greets" in done.out
-    assert "by-name" in done.out
-    alert = done.out.split("\n\n")[0]
-    assert "gate" in alert
-
-
-def test_review__a_removed_test_and_a_removed_suite_are_shown(repository: Repository) -> None:
+def test_review__a_removed_gate_test_and_suite_are_shown(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "main")
     repository.commit("two", {"more/EVAL.yaml": SUITE})
     repository.git("checkout", "--quiet", "-B", "change")
-    kept = SUITE[: SUITE.index("  - id: short")]
+    kept = SUITE[: SUITE.index("  - id: short")].replace(", required: true", "")
     repository.commit("fewer", {"more/EVAL.yaml": None, "evals/EVAL.yaml": kept})
     done = review(repository)
     assert done.code == 0
     assert "more/EVAL.yaml" in done.out
     assert "short" in done.out
+    assert "by-name" in done.out
+    assert "gate" in done.out.split("\n\n")[0]
 
 
 def test_review__a_suite_with_errors_is_invalid_and_the_others_run(repository: Repository) -> None:

@@ -97,22 +97,6 @@ def test_json__is_one_document_of_each_command(changed: Repository) -> None:
     assert (invalid["valid"], invalid["errors"][0]["line"]) == (False, 2)
 
 
-def test_list__takes_paths(changed: Repository) -> None:
-    done = command.run(changed.path, "list", "s2", "s4/EVAL.yaml", "--json")
-    assert [listed["path"] for listed in json.loads(done.out)] == ["s2/EVAL.yaml", "s4/EVAL.yaml"]
-
-
-def test_strict__is_a_flag(tmp_path: Path) -> None:
-    repository = Repository.create(tmp_path / "repository", {".agentv/targets.yaml": MOCK})
-    repository.write({"evals/EVAL.yaml": suite("one", "a").partition("\n")[2]})
-
-    assert "--strict Treat warnings about suites as errors. " in " ".join(
-        command.run(repository.path, "validate", "-h").out.split()
-    )
-    assert command.run(repository.path, "validate", "evals").code == 0
-    assert command.run(repository.path, "validate", "--strict", "evals").code == 2
-
-
 def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(MOCK)

@@ -91,25 +91,6 @@ def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(
     assert not (root / "start" / "a.txt").exists()
 
 
-def test_run__what_fails_before_is_an_error_and_what_fails_after_a_notice(tmp_path: Path) -> None:
-    broken = ", workspace: {hooks: {before_all: {command: 'echo no database >&2; exit 3'}}}"
-    root = make_repository(
-        tmp_path,
-        "  template: start\n  hooks: {after_each: {command: 'exit 5'}}\n",
-        one_test("passing", "write a.txt a", "a.txt=a"),
-        one_test("broken", "write a.txt a", "a.txt=a", broken),
-        one_test("gave-up", "fail", "a.txt=a"),
-    )
-    done = command.run(root, "run", env=temporary(tmp_path))
-    passing, failed, gave_up = results(root)
-    assert (passing["verdict"], failed["verdict"], gave_up["verdict"]) == ("pass", None, None)
-    assert failed["error"]["kind"] == "workspace"
-    assert "ended with exit code 3: no database" in failed["error"]["message"]
-    assert gave_up["error"]["kind"] == "target"
-    assert done.code != 0
-    assert list((tmp_path / "temp").iterdir()) == []
-
-
 def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None:
     workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
     root = make_repository(

@@ -4,7 +4,7 @@ point."""
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,8 +100,7 @@ async def command() -> int:
         workflow_commands.write_outputs(outputs, {"outcome": _outcome_of(error)})
         raise
     obstacle = find_obstacle(environ)
-    conflicts = (*_isolation_errors(settings, obstacle), *_sharding_errors(job, settings))
-    reasons = (*invalid, *refused, *conflicts)
+    reasons = (*invalid, *refused, *_conflicts(job, settings, obstacle))
     workspace = ReviewWorkspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     host = GitHubHost(runner, settings, job, artifacts=_artifacts(settings, runner))
@@ -127,19 +126,15 @@ def _outcome_of(error: AgentEvalsError) -> Outcome:
     return Outcome.INCONCLUSIVE if is_inconclusive else Outcome.INVALID
 
 
-def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
-    if settings.isolation != "user" or not obstacle:
-        return ()
-    return (f"input `isolation`: `user` is not possible, because {obstacle}; leave it out",)
-
-
-def _sharding_errors(job: Job, settings: Settings) -> Sequence[str]:
-    if not job.merge_sha or (settings.mode == "auto" and not settings.shard):
-        return ()
-    return (
-        "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them out "
-        "for this event",
-    )
+def _conflicts(job: Job, settings: Settings, obstacle: str) -> Iterator[str]:
+    """Inputs that are not possible here, or not for this event."""
+    if settings.isolation == "user" and obstacle:
+        yield f"input `isolation`: `user` is not possible, because {obstacle}; leave it out"
+    if job.merge_sha and (settings.mode != "auto" or settings.shard):
+        yield (
+            "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them "
+            "out for this event"
+        )
 
 
 def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
