@@ -14,7 +14,7 @@ from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.files.tree_files import leads_out, walk
+from agentevals_action.system.files.tree_files import files_below, leads_out
 
 _HOOKS: tuple[HookName, ...] = get_args(HookName)
 #: The fields that come with the command of a hook.
@@ -111,11 +111,11 @@ class WorkspaceReader:
 
 def _search(path: Path, folder: Folder) -> tuple[tuple[NamedFile, ...], str]:
     """The files of a template, and the problem of one of its links. OSError."""
-    found = [entry for entry in walk(path) if not entry.is_folder]
-    outside = (entry.path for entry in found if entry.is_link and leads_out(path, entry.path))
-    problem = next((f"the link {link!r} in it leads out of it" for link in outside), "")
-    named = (folder.relative(path / entry.path) for entry in found)
-    return tuple(NamedFile(name, "workspace template") for name in named), problem
+    found = tuple(files_below(path))
+    outside = (file for file in found if file.is_symlink() and leads_out(path, file))
+    names = (link.relative_to(path).as_posix() for link in outside)
+    problem = next((f"the link {name!r} in it leads out of it" for name in names), "")
+    return tuple(NamedFile(folder.relative(file), "workspace template") for file in found), problem
 
 
 def _repository_files(workspace: Workspace, folder: Folder) -> Iterator[NamedFile]:
@@ -126,7 +126,8 @@ def _repository_files(workspace: Workspace, folder: Folder) -> Iterator[NamedFil
             continue
         names = [source]
         if (source / "HEAD").is_file() and (source / "objects").is_dir():
-            names = [source / entry.path for entry in walk(source) if entry.is_file]
+            found = files_below(source)
+            names = [file for file in found if file.is_file() and not file.is_symlink()]
         for name in names:
             yield NamedFile(folder.relative(name), "workspace repository")
 

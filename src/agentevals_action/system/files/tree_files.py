@@ -8,7 +8,6 @@ import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import OutputError
@@ -20,42 +19,23 @@ WRITE_ADVICE = (
 )
 
 
-@dataclass(frozen=True)
-class TreeEntry:
-    """A file, folder or link: its path relative to the walked folder (POSIX), and its type."""
-
-    path: str
-    is_folder: bool
-    is_link: bool
-    is_file: bool
-
-
 class LeavingLink(ValueError):
     """A link that leads out of the folder that contains it."""
 
 
-def walk(folder: Path) -> Iterator[TreeEntry]:
-    """All entries below a folder by name, each folder before its content; without `.git` files and
-    folders. No link is followed. OSError."""
-    waiting = [""]
-    while waiting:
-        path = waiting.pop()
-        with os.scandir(folder / path) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-        for entry in entries:
-            if entry.name != ".git":
-                below = f"{path}/{entry.name}" if path else entry.name
-                is_folder = entry.is_dir(follow_symlinks=False)
-                is_file = entry.is_file(follow_symlinks=False)
-                yield TreeEntry(below, is_folder, entry.is_symlink(), is_file)
-                if is_folder:
-                    waiting.append(below)
+def files_below(folder: Path) -> Iterator[Path]:
+    """All files and links below a folder by name, without those of `.git`. No link is followed.
+    OSError."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink() and path.name != ".git":
+            yield from files_below(path)
+        elif path.name != ".git":
+            yield path
 
 
-def leads_out(folder: Path, path: str) -> bool:
+def leads_out(folder: Path, link: Path) -> bool:
     """Whether a link leads out of the folder. An absolute link does: in a copy it would lead back
     to the original."""
-    link = folder / path
     try:
         return link.readlink().is_absolute() or not link.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # a circle of links
@@ -83,7 +63,7 @@ def copy_tree(
         mode = path.lstat().st_mode
         if (path.name == ".git" and not complete) or path in followed:
             return False
-        if stat.S_ISLNK(mode) and not complete and leads_out(source, str(path)):
+        if stat.S_ISLNK(mode) and not complete and leads_out(source, path):
             name = path.relative_to(source).as_posix()
             raise LeavingLink(f"the link {name!r} leads out of {source.name!r}")
         return stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)
