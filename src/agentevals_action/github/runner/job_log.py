@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from agentevals_action.escaping import printable, safe_log_line
-from agentevals_action.formatting import each_once
+from agentevals_action.formatting import each_once, shortened
 from agentevals_action.github.runner import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
@@ -86,12 +86,12 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         for line in commands.annotations(published.annotations):
             print(line)
     _write_notices((*notices, *review.run.notices))
-    for edit in view.edits[:_EDITS]:
-        line = f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
-        print(safe_log_line(printable(line, _LINE)))
-    if (left := len(view.edits) - _EDITS) > 0:
-        print(f"… and {left:,} more edits")
+    edits = [
+        f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
+        for edit in view.edits
+    ]
     lines = (
+        *shortened(edits, _EDITS),
         spending_sentence(view.spending),
         headline(view),
         *review.decision.reasons,
@@ -100,7 +100,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         published.check_url,
     )
     for line in filter(None, lines):
-        print(safe_log_line(printable(line, _LINE)))
+        print(printable(line, _LINE))
     sys.stdout.flush()
 
 
@@ -110,7 +110,7 @@ def _write_notices(notices: Iterable[str]) -> None:
         if number < limits.COMMANDS_PER_STEP:
             print(commands.command("warning", notice))
         else:
-            print(safe_log_line(printable(f"notice: {notice}", _LINE)))
+            print(printable(f"notice: {notice}", _LINE))
 
 
 def _title(suite: SuiteComparison) -> str:
