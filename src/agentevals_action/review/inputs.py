@@ -58,6 +58,16 @@ from agentevals_action.targets.variables import read_variables
 
 
 @dataclass(frozen=True)
+class Head:
+    """The tree under test; `commit` is empty without one."""
+
+    commit: str
+    checkout: Checkout
+    configuration: ConfigurationFile
+    suites: Suites
+
+
+@dataclass(frozen=True)
 class ReviewInputs:
     """All inputs of the decision except the results. They are read before the first program of the
     change starts.
@@ -110,32 +120,23 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
-            quarantines = await _read_quarantines(request, configuration, base)
-            yield await _read_inputs(
-                request, variables, checkout, suites, commit, base, quarantines, started
-            )
+            head = Head(commit, checkout, configuration, suites)
+            yield await _read_inputs(request, head, base, variables, started)
 
 
 async def _read_inputs(
-    request: ReviewRequest,
-    variables: Variables,
-    checkout: Checkout,
-    suites: Suites,
-    commit: str,
-    base: Base,
-    quarantines: Quarantines,
-    started: datetime,
+    request: ReviewRequest, head: Head, base: Base, variables: Variables, started: datetime
 ) -> ReviewInputs:
-    """Reads what decides, in the order that the attacks below require; `commit` is that of head.
-    Raises AgentEvalsError when nothing can be reviewed."""
-    job, run, settings = request.job, request.run, request.settings
+    """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
+    job, run, settings, suites = request.job, request.run, request.settings, head.suites
     if not suites:
         raise no_suite(settings, [suite.path for suite in base.suites])
     uncommitted = await _uncommitted(request)
     tracked = await _tracked_files(request, uncommitted, base)
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     template, template_notices = await choose_template(request, base)
-    change = await _find_change(request, checkout, suites, commit, base)
+    quarantines = await _read_quarantines(request, head.configuration, base)
+    change = await _find_change(request, head, base)
     selected = await asyncio.to_thread(select_suites, suites, change)
     if selected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
@@ -154,7 +155,7 @@ async def _read_inputs(
     facts = Run(
         head_sha=job.head_sha,
         base_sha=base.sha,
-        commit=commit,
+        commit=head.commit,
         time=started.isoformat(timespec="milliseconds"),
         shard=settings.shard,
         inputs=digest_of_inputs(settings),
@@ -173,9 +174,9 @@ async def _read_inputs(
         quarantines=quarantines,
         acceptance=acceptance,
         notices=(
-            *_notices_about_change(request, checkout, suites, change, selected, base),
+            *_notices_about_change(request, head, base, change, selected),
             *template_notices,
-            *_notices_about_disk(plan, job.event == "local", uncommitted, checkout),
+            *_notices_about_disk(plan, job.event == "local", uncommitted, head.checkout),
         ),
         uncommitted=uncommitted,
         test_globs=run.globs if run else (),
@@ -215,20 +216,18 @@ async def _tracked_files(
     return tracked
 
 
-async def _find_change(
-    request: ReviewRequest, checkout: Checkout, suites: Suites, commit: str, base: Base
-) -> Change:
+async def _find_change(request: ReviewRequest, head: Head, base: Base) -> Change:
     """The change with what both sides know about its files. Without a base, they are unknown."""
     job, files = request.job, None
     if request.repository and base.sha is not None:
-        head = None if job.event == "local" else commit
-        files = await request.repository.changed_files(base.sha, head)
+        commit = None if job.event == "local" else head.commit
+        files = await request.repository.changed_files(base.sha, commit)
     return await asyncio.to_thread(
         describe_change,
         files,
         base,
-        checkout.root,
-        suites,
+        head.checkout.root,
+        head.suites,
         request.settings,
         everything=job.select == "all",
     )
@@ -276,15 +275,10 @@ def _run_suites(
 
 
 def _notices_about_change(
-    request: ReviewRequest,
-    checkout: Checkout,
-    suites: Suites,
-    change: Change,
-    selected: SelectedSuites,
-    base: Base,
+    request: ReviewRequest, head: Head, base: Base, change: Change, selected: SelectedSuites
 ) -> Sequence[str]:
     """Changed files that no suite covers, edited replies, and edited or useless rules."""
-    settings, workspace = request.settings, request.workspace
+    settings, workspace, checkout = request.settings, request.workspace, head.checkout
     rules = settings.watch_rules
     changed = [path for file in change.files or () for path in file.paths]
     uncovered = ""
@@ -296,7 +290,7 @@ def _notices_about_change(
     if edited := edited_replies(changed, settings):
         what = "the change edits stored replies, which decide about the outcome"
         replies = f"{what}: {list_paths(edited)}"
-    known = (*(suite.path for suite in suites), *(change.base_suites or ()))
+    known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
     return (
         *filter(None, [uncovered, replies, describe_removed(rules, base.watch)]),
         *useless_rules(rules, (*changed, *(checkout.files or ())), known),
