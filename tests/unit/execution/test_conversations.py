@@ -129,21 +129,3 @@ def test_run__resume_makes_a_conversation_again_completely(tmp_path: Path) -> No
     assert ids(tmp_path) == [id for id, _ in TURNS]
     assert "2 turns of conversations run again" in done.err
     assert "3 of 6 tests are kept" in done.err
-
-
-def test_run__resume_of_a_conversation_that_a_killed_run_left(tmp_path: Path) -> None:
-    conversations(tmp_path)
-    assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
-    heard(tmp_path)
-    file = tmp_path / "agentevals-report/results.jsonl"
-    file.write_text(
-        "".join(line for line in file.read_text().splitlines(keepends=True) if '"a3"' not in line)
-    )
-
-    done = command.run(tmp_path, "run", "--resume")
-
-    assert (done.code, heard(tmp_path), ids(tmp_path)) == (
-        0,
-        ["a1", "a2", "a3"],
-        [id for id, _ in TURNS],
-    )
