@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.result import TestResult
 
-#: The values of the input `baseline`.
-SOURCES = ("auto", "branch", "file", "rerun", "none")
-
 
 @dataclass(frozen=True)
 class StoredRun:

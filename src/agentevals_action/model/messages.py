@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -16,6 +16,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -33,6 +34,7 @@ from agentevals_action.model.validation.file_model import (
     folder_of,
     spelled,
 )
+from agentevals_action.system.files.paths import Folder
 
 Role = Literal["system", "user", "assistant", "tool"]
 BlockType = Literal["text", "file", "image", "json"]
@@ -44,6 +46,10 @@ _MAX_FILE = 40_000_000  # bytes
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 #: A dataclass that is read from a file: objects are read, and nothing else is converted.
 _RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True, defer_build=True)
+
+
+def _is_of_file(info: ValidationInfo) -> bool:
+    return isinstance(info.context, Folder)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Block:
         if not isinstance(self.value, str):
             raise errors_at({("value",): expected("a text")})
         is_inline = self.type == "text" or (self.type == "image" and _is_inline_image(self.value))
-        if is_inline or info.context is None:
+        if is_inline or not _is_of_file(info):
             return self
         try:
             folder = folder_of(info)
@@ -134,6 +140,13 @@ class ToolFunction(FileModel):
         default="", description="The arguments as a string of JSON."
     )
 
+    @field_validator("arguments")
+    @classmethod
+    def _is_text(cls, value: Any, info: ValidationInfo) -> Any:
+        if _is_of_file(info) and not isinstance(value, str):  # some servers send an object
+            raise expected("a text")
+        return value
+
 
 class ToolCallEntry(FileModel):
     """A tool call in a file or a reply: in the form of the specification (`function`) or of AgentV
@@ -156,6 +169,13 @@ class ToolCallEntry(FileModel):
         description="AgentV's form: the duration of the call in milliseconds.",
     )
     refused: ComputedStored[bool | None] = None
+
+    @field_validator("type")
+    @classmethod
+    def _is_function(cls, value: Any, info: ValidationInfo) -> Any:
+        if _is_of_file(info) and value != "function":  # some servers send another word
+            raise expected("`function`")
+        return value
 
     @model_validator(mode="after")
     def _has_a_name(self) -> Self:
@@ -188,8 +208,8 @@ def decode_arguments(arguments: Any) -> Any:
 
 
 def _read_call(value: Any, info: ValidationInfo) -> Any:
-    """A call of a file or a reply; one of a stored trace as it is."""
-    if isinstance(value, Mapping) and "name" in value and info.context is None:
+    """A call of a file or a reply; one of a stored trace, which has no context, as it is."""
+    if info.context is None:
         return value
     return ToolCallEntry.model_validate(value, context=info.context, extra="ignore").call()
 
@@ -237,7 +257,7 @@ class Message:
         read = {
             name: item for name, item in check_fields(cls, value, info).items() if item is not None
         }
-        if info.context is not None and not read.keys() & {"content", "tool_calls"}:
+        if _is_of_file(info) and not read.keys() & {"content", "tool_calls"}:
             raise ValueError("this message has no `content`; write a text or a list of blocks")
         return {"content": "", **read}
 
@@ -291,13 +311,15 @@ def named_files(messages: Iterable[Message], root: Path) -> tuple[NamedFile, ...
 
 
 _MESSAGE = TypeAdapter(Message)
+#: The context in which a message of a reply or a result is validated.
+_REPLY: Final = "reply"
 
 
 def read_message(data: Any) -> Message:
     """One message of a reply or a result; files in it are not read. ValueError for an invalid
     message."""
     try:
-        return _MESSAGE.validate_python(data)
+        return _MESSAGE.validate_python(data, context=_REPLY)
     except ValidationError as error:
         raise ValueError(describe(error, data)) from None
 

@@ -67,6 +67,7 @@ def test_read_message__names_and_ids() -> None:
         ),
         ({"role": "tool", "content": "x", "tool_call_id": 1}, "`tool_call_id`: write a text"),
         ({"role": "assistant", "content": "x", "tool_calls": "y"}, "`tool_calls`: write a list"),
+        ({"role": "assistant", "tool_calls": [{"name": "x"}]}, "has function.name or tool"),
     ],
 )
 def test_read_message__an_invalid_message_is_an_error(data: Any, problem: str) -> None:
@@ -105,3 +106,9 @@ def test_wire_message__a_tool_call_carries_both_forms() -> None:
         "tool": "t",
         "input": {"k": "ü"},
     }
+
+
+def test_read_message__a_call_of_a_server_that_sends_objects() -> None:
+    call = {"type": "null", "name": "other", "function": {"name": "x", "arguments": {"a": 1}}}
+    message = read_message({"role": "assistant", "toolCalls": [call]})
+    assert message.tool_calls == (ToolCall("x", {"a": 1}),)
