@@ -182,6 +182,7 @@ def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
         outside.files(Folder(tmp_path, tmp_path))
 
 
+@pytest.mark.slow
 def test_run__is_graded_anew_at_no_cost_with_the_figures_of_then(tmp_path: Path) -> None:
     reply = {"output": "hello", "cost_usd": 0.25, "token_usage": {"input": 3, "output": 4}}
     targets = [
