@@ -8,7 +8,6 @@ import pytest
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import (
     EvaluatorResult,
-    Fingerprint,
     SampleResult,
     TestResult,
     Verdict,
@@ -135,35 +134,24 @@ def test_needs_head_scores__only_the_same_question_with_a_stored_answer() -> Non
     assert needs_head_scores(head, results.result())
     assert not needs_head_scores(head, results.result(answer=None))
     assert not needs_head_scores(results.result(), results.result())
-    assert not needs_head_scores(
-        results.result(print=results.fingerprint("other", "other")), results.result()
-    )
+    other = results.result(print=results.fingerprint("other", "other"))
+    assert not needs_head_scores(other, results.result())
+
+
+def graded(kind: str, grading: str, changes: str | None) -> TestResult:
+    """A result of a composite with this type of evaluator in it, about an agent in a workspace."""
+    inner = EvaluatorResult(name="inner", type=kind, score=1.0)
+    outer = EvaluatorResult(name="outer", type="composite", score=1.0, evaluator_results=(inner,))
+    row = results.result(print=results.fingerprint(grading=grading), evaluator_results=(outer,))
+    return replace(row, samples=(replace(row.samples[0], file_changes=changes),))
 
 
 def test_needs_head_scores__not_where_a_program_judged_a_folder_that_is_gone() -> None:
-    def graded(kind: str, digest: str, changes: str | None) -> TestResult:
-        inner = EvaluatorResult(name="inner", type=kind, score=1.0, passed=True)
-        outer = EvaluatorResult(
-            name="outer", type="composite", score=1.0, passed=True, evaluator_results=(inner,)
-        )
-        sample = SampleResult(
-            verdict="pass",
-            score=1.0,
-            output_messages=({"role": "assistant", "content": "hi"},),
-            file_changes=changes,
-        )
-        fingerprint = Fingerprint(question="q", grading=digest, agent="a")
-        return replace(
-            results.result(verdict="pass"),
-            evaluator_results=(outer,),
-            samples=(sample,),
-            fingerprint=fingerprint,
-        )
-
     assert needs_head_scores(graded("code_judge", "new", None), graded("code_judge", "old", None))
     assert needs_head_scores(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
-    assert not needs_head_scores(graded("code_judge", "new", ""), graded("code_judge", "old", ""))
-    actual = compared(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
+    head, base = graded("code_judge", "new", ""), graded("code_judge", "old", "")
+    assert not needs_head_scores(head, base)
+    actual = compared(head, base)
     assert (actual.change, actual.reason) == (
         ChangeKind.NOT_COMPARABLE,
         "the grading changed and the folder in which base's agent worked is gone",
