@@ -3,7 +3,6 @@
 The options of the command line follow from it; tests compare `action.yml` and the README's tables
 with it."""
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
 from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
+from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.system.child_environment import is_never_passed
 
 #: The largest value of the inputs `samples` and `confirm`.
@@ -458,8 +458,8 @@ def _advice(field: FieldInfo, value: str) -> str:
 
 
 def _one_of(text: str, known: Collection[str]) -> str:
-    nearest = difflib.get_close_matches(text, known, 1)
-    start = f"`{nearest[0]}`, or " if nearest else ""
+    meant = nearest(text, known)
+    start = f"`{meant}`, or " if meant else ""
     return f"write {start}one of {', '.join(f'`{word}`' for word in known)}"
 
 

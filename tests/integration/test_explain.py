@@ -84,7 +84,7 @@ def test_explain__an_unknown_id_is_exit_code_2_with_the_nearest(folder: Path) ->
 
     assert (done.code, done.out) == (2, "")
     assert "no test has the id 'refund-windw'" in done.err
-    assert "did you mean 'refund-window'?" in done.err
+    assert "did you mean `refund-window`?" in done.err
     assert "`agentevals-action list` prints every id" in command.run(folder, "explain", "zzz").err
 
 

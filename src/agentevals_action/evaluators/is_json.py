@@ -1,7 +1,6 @@
 """`is_json`: the output is JSON, and matches a JSON Schema if there is one."""
 
 import asyncio
-import difflib
 import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from agentevals_action.formatting import quoted
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.model.validation.file_model import Steps, errors_at, folder_of, spelled
 from agentevals_action.model.validation.json_values import check_depth, parse_json, shown
 from agentevals_action.system.files.paths import Folder
@@ -182,10 +182,8 @@ def _keyword_problems(
 ) -> Iterator[str]:
     """References that lead nowhere, and unknown keywords that resemble a known one."""
     for keyword, value in resource.contents.items() if isinstance(resource.contents, dict) else ():
-        if keyword not in known and (
-            near := difflib.get_close_matches(keyword, sorted(known), 1, _SIMILARITY)
-        ):
-            yield f"the keyword `{_one_line(keyword)}` is unknown; did you mean `{near[0]}`?"
+        if keyword not in known and (meant := nearest(keyword, known, _SIMILARITY)):
+            yield f"the keyword `{_one_line(keyword)}` is unknown; did you mean `{meant}`?"
         try:
             if keyword in _REFERENCES and isinstance(value, str):
                 resolver.lookup(value)

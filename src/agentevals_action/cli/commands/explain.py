@@ -1,6 +1,5 @@
 """`explain`: the effective form of a test, for people who ask why it is scored as it is."""
 
-import difflib
 import fnmatch
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Choice
+from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.system.redaction import Redactor, redact_record
 
 _ORIGINS = {
@@ -78,8 +78,7 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
             "correct the errors, or the id",
             [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
         )
-    near = difflib.get_close_matches(wanted, ids, 1)
-    hint = f"did you mean {near[0]!r}?" if near else "`agentevals-action list` prints every id"
+    hint = did_you_mean(wanted, ids, "`agentevals-action list` prints every id")
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
 
 

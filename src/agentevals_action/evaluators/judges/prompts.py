@@ -1,6 +1,5 @@
 """The prompt of a judge: a packaged template or the suite's own, and the variables of both."""
 
-import difflib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.model.validation.file_model import NonEmpty, folder_of
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
@@ -163,9 +163,9 @@ def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
             f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one"
         )
     for name in templating.unknown_variables(text, frozenset(_VARIABLES)):
-        near = difflib.get_close_matches(name, _VARIABLES, n=1)
+        meant = nearest(name, _VARIABLES)
         known = f"known are {', '.join(sorted(_VARIABLES))}"
-        advice = f"did you mean {{{{{near[0]}}}}}?" if near else known
+        advice = f"did you mean {{{{{meant}}}}}?" if meant else known
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}}; {advice}")
     return text, path
 

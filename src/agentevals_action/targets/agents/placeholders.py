@@ -6,7 +6,6 @@ quotes, which no shell reads as code, and `{FILES}` becomes several quoted words
 action's own files and numbers need no quotes, and stand anywhere."""
 
 import base64
-import difflib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from pydantic import AfterValidator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
+from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.targets.formats.requests import picture
 
@@ -55,7 +55,7 @@ def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
     for name in (name for word in words for name in _ANY.findall(word)):
-        is_near = difflib.get_close_matches(name, NAMES, 1, 0.75)
+        is_near = nearest(name, NAMES, 0.75) is not None
         if name not in NAMES and (is_near or name == "GUIDELINES"):
             known = ", ".join(f"{{{known}}}" for known in NAMES)
             raise ValueError(f"`{{{name}}}` is not a placeholder; write one of {known}")
