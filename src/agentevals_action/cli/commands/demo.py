@@ -11,7 +11,7 @@ import click
 from agentevals_action import templating
 from agentevals_action.cli.commands.review import Form, review_folder
 from agentevals_action.cli.options import markdown_option
-from agentevals_action.errors import ExitCode, GitError
+from agentevals_action.errors import AttemptError, ExitCode, GitError
 from agentevals_action.system import process
 
 _TIME_OUT = 60.0  # seconds
@@ -65,11 +65,8 @@ async def _git(folder: Path, *arguments: str) -> None:
         environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
     program = process.Program(("git", *arguments), folder, environment)
     try:
-        done = await process.run(program, timeout=_TIME_OUT)
-    except OSError as error:
-        raise GitError(
-            f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"
-        ) from error
-    if done.returncode:
-        reason = done.stderr.strip() or done.failure
-        raise GitError(f"`git {arguments[0]}` failed: {reason}", "check the folder it names")
+        await process.run_checked(
+            f"`git {arguments[0]}`", program, kind="configuration", timeout=_TIME_OUT
+        )
+    except AttemptError as error:
+        raise GitError(str(error), error.hint or "check the folder that it names") from error
