@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError, OutputError
@@ -10,6 +11,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.runner import Event
 from agentevals_action.model.baseline import BaseResults, BaseSuite
 from agentevals_action.model.result import Key, TestResult
+from agentevals_action.model.run import Run
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
@@ -71,6 +73,32 @@ def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
         for row in suite.rows
         if row.eval_id in names
     }
+
+
+def completed_facts(facts: Run, base: BaseResults, notices: Sequence[str]) -> Run:
+    """The facts of a run that is done, with those of base's results and its `notices`."""
+    duration = datetime.now(UTC) - datetime.fromisoformat(facts.time)
+    unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
+    suites = []
+    for suite in facts.suites:
+        known = base.suites.get(suite.path, unknown)
+        suites.append(
+            replace(
+                suite,
+                problem=known.problem,
+                is_new=known.is_new,
+                broken=known.broken,
+                origin=known.origin,
+            )
+        )
+    return facts.model_copy(
+        update={
+            "suites": tuple(suites),
+            "baseline": base.info,
+            "notices": (*facts.notices, *notices),
+            "duration_ms": duration.total_seconds() * 1000,
+        }
+    )
 
 
 def _open_writer(inputs: ReviewInputs) -> ResultsWriter | None:

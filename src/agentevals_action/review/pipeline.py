@@ -5,18 +5,13 @@ The command `run` is a run without a base, a shard runs a part of the tests, and
 the files of all shards."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 
 from agentevals_action.errors import unwrapped
-from agentevals_action.model.baseline import BaseResults, BaseSuite
-from agentevals_action.model.run import Run
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.base_results import find_base
 from agentevals_action.review.confirmation import confirm
-from agentevals_action.review.head_and_base import base_rows, run_base, run_head
+from agentevals_action.review.head_and_base import base_rows, completed_facts, run_base, run_head
 from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
@@ -37,31 +32,7 @@ async def run(request: ReviewRequest) -> RunResults:
             base = await rescore_base(inputs, engine, head, base)
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, head, base, progress)
-        facts = redact_reply(_completed(inputs.facts, base_results, engine.notices))
+        facts = redact_reply(completed_facts(inputs.facts, base_results, engine.notices))
     # No program is left that could change the files: those of a shard decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
     return await asyncio.to_thread(inputs.request.write, results)
-
-
-def _completed(facts: Run, base: BaseResults, notices: Sequence[str]) -> Run:
-    """The facts of a run that is done, with its `notices`."""
-    unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
-    return facts.model_copy(
-        update={
-            "suites": tuple(
-                replace(
-                    suite,
-                    problem=known.problem,
-                    is_new=known.is_new,
-                    broken=known.broken,
-                    origin=known.origin,
-                )
-                for suite in facts.suites
-                for known in [base.suites.get(suite.path, unknown)]
-            ),
-            "baseline": base.info,
-            "notices": (*facts.notices, *notices),
-            "duration_ms": (datetime.now(UTC) - datetime.fromisoformat(facts.time)).total_seconds()
-            * 1000,
-        }
-    )
