@@ -255,6 +255,7 @@ def test_list__suites_tests_and_why(tmp_path: Path) -> None:
     assert touched["path"] == "b/EVAL.yaml"
     assert touched["reasons"] == ["changed: b/EVAL.yaml"]
     assert [test["id"] for test in touched["tests"]] == ["two", "three"]
+    assert touched["tests"][0]["location"]["path"] == "b/EVAL.yaml"
 
 
 def test_schema__is_the_one_in_the_repository() -> None:

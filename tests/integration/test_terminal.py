@@ -92,9 +92,10 @@ def test_json__is_one_document_of_each_command(changed: Repository) -> None:
     changed.write({"s1/EVAL.yaml": "name: one\ntests: []\n"})
     validate = command.run(changed.path, "validate", "s0", "s1", "--json")
     assert validate.code == 2
-    valid, invalid = json.loads(validate.out)
-    assert (valid["path"], valid["valid"], valid["tests"]) == ("s0/EVAL.yaml", True, 7)
-    assert (invalid["valid"], invalid["errors"][0]["line"]) == (False, 2)
+    validated = json.loads(validate.out)
+    (valid,), (error,) = validated["suites"], validated["errors"]
+    assert (valid["path"], len(valid["tests"])) == ("s0/EVAL.yaml", 7)
+    assert (error["path"], error["line"], validated["warnings"]) == ("s1/EVAL.yaml", 2, [])
 
 
 def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from agentevals_action.escaping import printable
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.suites.yaml_writer import write_yaml
@@ -16,6 +17,12 @@ from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.redaction import redact
 
 _CELL, _LINE = 1_000, 100_000  # characters
+
+
+def suite_entry(suite: Suite) -> dict[str, Any]:
+    """The JSON object of a suite, for `print_json`."""
+    tests = [{"id": test.id, "location": test.location} for test in suite.tests]
+    return {"path": suite.path, "name": suite.name, "tests": tests}
 
 
 def print_json(data: Any) -> None:

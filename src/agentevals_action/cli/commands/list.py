@@ -57,14 +57,10 @@ async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str,
 
 
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"path": suite.path, "reasons": reasons}
     if isinstance(suite, BrokenSuite):
-        return entry | {"errors": list(map(str, suite.errors))}
-    tests = [
-        {"id": test.id, "path": test.location.path, "line": test.location.line}
-        for test in suite.tests
-    ]
-    return entry | {"name": suite.name, "tests": tests}
+        errors = [error.entry() for error in suite.errors]
+        return {"path": suite.path, "errors": errors, "reasons": reasons}
+    return {**output.suite_entry(suite), "reasons": reasons}
 
 
 def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> Sequence[str]:

@@ -1,11 +1,8 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,7 +12,6 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, json_optio
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
@@ -32,58 +28,34 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     """Read suites and report every error with file, line and column."""
     loaded = await load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
-    files = [
-        _File(FILE, None, quarantine.errors, quarantine.warnings),
-        *[await _check(suite, loaded) for suite in loaded.suites],
-    ]
+    checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
+    errors = distinct([quarantine.errors, *(found for _, found in checked)])
+    of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
+    warnings = dict.fromkeys((*quarantine.warnings, *of_suites))
+    valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
     if as_json:
-        output.print_json([file.entry() for file in files if file.is_listed])
+        document = {
+            "suites": [output.suite_entry(suite) for suite in valid],
+            "errors": [error.entry() for error in errors],
+            "warnings": [warning.entry() for warning in warnings],
+        }
+        output.print_json(document)
     else:
-        output.print_lines(map(str, distinct(file.errors for file in files)))
-        output.print_warnings(warning for file in files for warning in file.warnings)
+        output.print_lines(map(str, errors))
+        output.print_warnings(warnings)
         output.print_lines(
-            f"{file.path}: valid, {counted(file.tests, 'test')}"
-            for file in files
-            if file.tests is not None and not file.errors
+            f"{suite.path}: valid, {counted(len(suite.tests), 'test')}" for suite in valid
         )
-    return ExitCode.INVALID if any(file.errors for file in files) else ExitCode.PASSED
+    return ExitCode.INVALID if errors else ExitCode.PASSED
 
 
-@dataclass(frozen=True)
-class _File:
-    """A suite, or the configuration, with its diagnostics; `tests` is None if it has none, or if
-    they could not be read."""
-
-    path: str
-    tests: int | None
-    errors: Sequence[Diagnostic]
-    warnings: Sequence[Diagnostic] = ()
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether there is anything to report; not for a configuration without a diagnostic."""
-        return self.tests is not None or bool(self.errors or self.warnings)
-
-    def entry(self) -> dict[str, Any]:
-        """The JSON object of the file."""
-        errors, warnings = (
-            [item.entry() for item in self.errors],
-            [item.entry() for item in self.warnings],
-        )
-        own = {"path": self.path, "valid": not errors, "tests": self.tests}
-        return own | {"errors": errors, "warnings": warnings}
-
-
-async def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
-    if isinstance(suite, BrokenSuite):
-        return _File(suite.path, None, suite.errors)
-    return _File(suite.path, len(suite.tests), await _unusable(suite, loaded), suite.warnings)
-
-
-async def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
-    """The errors of targets that are not declared, and of judges whose script does not exist.
+async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
+    """The errors of a suite; of a loaded one, those of targets that are not declared, and of judges
+    whose script does not exist.
 
     A script that git ignores may be built before the tests, so that it is no error."""
+    if isinstance(suite, BrokenSuite):
+        return suite.errors
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
     for evaluator in (
