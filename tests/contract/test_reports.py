@@ -54,3 +54,12 @@ def test_write_file__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="taken cannot be written: Is a directory"):
         write_file(taken, [b"new"])
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_write_file__follows_no_link_to_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "report").symlink_to("other")
+    for path in (tmp_path / "report/file", tmp_path / "report/new/file"):
+        with pytest.raises(OutputError, match="file cannot be written: a link leads to another"):
+            write_file(path, [b"new"])
+    assert list((tmp_path / "other").iterdir()) == []

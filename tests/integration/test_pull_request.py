@@ -214,8 +214,23 @@ def test_gate__a_report_folder_that_leads_out_of_the_workspace_is_not_written(ga
     (job.workspace / "agentevals-report").symlink_to("../outside")
     done = job.finish()
     assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
-    assert "leads out of the workspace" in gate.comments()[0]
+    assert "a link leads to another folder" in gate.comments()[0]
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("link", ["../outside", "inside"])
+def test_gate__an_agent_that_makes_a_link_of_the_report_folder_leads_no_file_elsewhere(
+    gate: Gate, link: str
+) -> None:
+    replaced = f"test -d moved || mv agentevals-report moved; ln -sfn {link} agentevals-report\n"
+    gate.push({"agent.sh": f"{replaced}{GOOD}"})
+    job = gate.job(inputs={"baseline": "none"})
+    elsewhere = job.workspace / link
+    elsewhere.mkdir()
+    done = job.finish()
+    assert done.code == 3, done.log
+    assert "run.json cannot be written: a link leads to another folder" in gate.comments()[0]
+    assert list(elsewhere.iterdir()) == []
 
 
 def many(number: int, more: str = "") -> Files:

@@ -51,7 +51,7 @@ def print_warnings(warnings: Iterable[object]) -> None:
 
 def write_page(title: str, text: str, path: Path) -> None:
     """Writes a page, and prints where it is."""
-    write_file(path, [text.encode("utf-8", "replace")])
+    write_file(path.parent.resolve() / path.name, [text.encode("utf-8", "replace")])
     print(f"{title}: {path}")
 
 

@@ -192,6 +192,7 @@ async def base_worktree(
     records = await repository.metadata() / "worktrees"  # a program may remove `.git`
     async with temp_dirs.temp_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
+        await in_thread(_forget_killed, records)
         try:
             await repository.add_worktree(tree, sha)
             await give_worktree(tree, user)
@@ -207,6 +208,14 @@ async def judge_tree(repository: GitRepository, sha: str) -> AsyncIterator[Path]
     async with base_worktree(repository, sha, PRIVATE_TEMP) as tree:
         tree.parent.chmod(TRAVERSABLE)
         yield tree
+
+
+def _forget_killed(records: Path) -> None:
+    """Removes git's records of the worktrees of runs that were killed, whose folders are gone."""
+    for record in records.glob(f"{_PREFIX}*/gitdir"):
+        with suppress(OSError):  # another run removes it
+            if not Path(record.read_text().strip()).parent.parent.exists():
+                temp_dirs.remove_folder(record.parent)
 
 
 def _forget(records: Path, name: str) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.run_files import RunFiles, file_name, write_run
 from agentevals_action.baselines.trends import trends_of
-from agentevals_action.errors import GitError, InvalidInput, OutputError, ResourceError
+from agentevals_action.errors import GitError, OutputError, ResourceError
 from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.history_page import PAGE, history_page
@@ -49,7 +49,7 @@ def _write_page(files: RunFiles, commits_url: str, workspace: ReviewWorkspace) -
     runs = [run for _, run in files.runs(notices)]
     text = history_page(trends_of(reversed(runs)), commits_url)
     try:
-        write_file(workspace.output / PAGE, [text.encode("utf-8", "replace")])
-    except (InvalidInput, OutputError) as error:
+        write_file(workspace.report / PAGE, [text.encode("utf-8", "replace")])
+    except OutputError as error:
         notices.append(error.sentence)
     return notices

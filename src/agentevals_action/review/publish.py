@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
@@ -22,17 +21,17 @@ from agentevals_action.review.request import ReviewWorkspace
 
 async def publish(
     view: ReportView,
-    page: bytes | None,
+    page: bytes,
     host: Host,
     comment: str = "always",
     annotation_limit: int = 100,
 ) -> Published:
     """Uploads the report page, then writes the check, then writes the comment; `comment` is the
-    input of that name. `page` is None if there is no page to upload.
+    input of that name.
 
     The page is first, because the others link to it. What the host refused is in the texts that are
     written after that. The review must not contain secrets."""
-    report_url = await host.upload_report(page) if page is not None else None
+    report_url = await host.upload_report(page)
     view = replace(view, links=replace(view.links, report_url=report_url))
     shown, left = await asyncio.to_thread(annotations, view, annotation_limit)
     title, summary = await asyncio.to_thread(markdown.check, _with_notices(view, host), left)
@@ -55,22 +54,18 @@ async def publish(
 
 def write(
     results: RunResults, view_of: Callable[[Review], ReportView], workspace: ReviewWorkspace
-) -> tuple[ReportView, bytes | None]:
+) -> tuple[ReportView, bytes]:
     """Writes the reports into the report folder, and gives what is published: the view of the
-    review, which is compared again if a report cannot be written, and the report page, None if the
-    folder is invalid. Raises InvalidInput for a template that fails on the review.
+    review, which is compared again if a report cannot be written, and the report page. Raises
+    InvalidInput for a template that fails on the review.
 
     The page is what was written, not what is in the file: a program of the pull request that is
     still running could replace the file."""
     view = view_of(compare(results))
-    try:
-        folder = workspace.output
-    except InvalidInput:  # the review is invalid for this reason
-        return view, None
-    written = write_reports(view, folder)
+    written = write_reports(view, workspace.report)
     if written.problems:
         view = view_of(compare(results.adding(problems=written.problems)))
-        written = write_reports(view, folder)
+        written = write_reports(view, workspace.report)
     return view, written.contents[PAGE]
 
 

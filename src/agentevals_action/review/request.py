@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.baselines.data_branch import DataBranch
@@ -17,7 +16,12 @@ from agentevals_action.reports.registry import REPORTS
 from agentevals_action.results.run_folder import HEAD_RESULTS, RUN_FILES, RunResults
 from agentevals_action.results.shards import read_shards
 from agentevals_action.settings import Settings
-from agentevals_action.system.files.tree_files import WRITE_ADVICE, write_file
+from agentevals_action.system.files.tree_files import (
+    LINKED,
+    WRITE_ADVICE,
+    leads_elsewhere,
+    write_file,
+)
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import Redactor
@@ -44,19 +48,8 @@ class ReviewWorkspace:
 
     @property
     def report(self) -> Path:
-        """The report folder, absolute."""
-        return self.folder / self.settings.report_dir
-
-    @cached_property
-    def output(self) -> Path:
-        """The report folder for writers, without links. Raises InvalidInput when the path leads out
-        of the workspace."""
-        root = self.folder.resolve()
-        try:
-            return root / self.report.resolve().relative_to(root)
-        except (OSError, RuntimeError, ValueError) as error:
-            problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
-            raise InvalidInput(problem, _FOLDER_ADVICE) from error
+        """The report folder: absolute, and without links unless a program made one of it."""
+        return self.folder.resolve() / self.settings.report_dir
 
     def writes(self, file: Path) -> bool:
         """Whether a file (absolute) is in a folder that the action writes, as its report."""
@@ -80,15 +73,17 @@ class ReviewWorkspace:
         Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
         part of the change), and OutputError when the disk refuses it.
         """
-        output = self.output
+        folder = self.report
         try:
+            if leads_elsewhere(folder):
+                raise OSError(errno.ELOOP, LINKED)
             names = {*RUN_FILES, *REPORTS} - ({HEAD_RESULTS} if keeps_results else set())
-            output.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             for name in names:
-                (output / name).unlink(missing_ok=True)
+                (folder / name).unlink(missing_ok=True)
         except OSError as error:
             if error.errno in _DISK_ERRORS:
-                problem = f"{self.report} cannot be written: {error.strerror}"
+                problem = f"{folder} cannot be written: {error.strerror}"
                 raise OutputError(problem, WRITE_ADVICE) from error
             problem = f"`report-dir` {self.settings.report_dir!r} cannot be used: {error.strerror}"
             raise InvalidInput(problem, _FOLDER_ADVICE) from error
@@ -98,7 +93,7 @@ class ReviewWorkspace:
         replaced. A file that cannot be written is a problem of the run."""
         for name in RUN_FILES:
             try:
-                write_file(self.output / name, results.content(name))
+                write_file(self.report / name, results.content(name))
             except OutputError as error:
                 results = results.adding(problems=[error.sentence])
         return results

@@ -1,6 +1,7 @@
 """The commit that the workspace must have, and the one that it is compared with."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,6 +180,9 @@ def test_base_worktree__has_the_bases_files_and_is_gone_after(
     made.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "own"), request_.head)
     (tmp_path / "own").rename(tmp_path / "unmounted")
     before = made.snapshot()
+    killed = made.path / ".git/worktrees/agentevals-tree-killed"
+    shutil.copytree(made.path / ".git/worktrees/own", killed)
+    (killed / "gitdir").write_text(f"{temp}/agentevals-tree-killed/agentevals-tree-killed/.git\n")
     temp.mkdir()
     with entered(base_tree.base_worktree(GitRepository(made.path), request_.base, temp)) as tree:
         assert (tree / "EVAL.yaml").read_text() == "a\n"

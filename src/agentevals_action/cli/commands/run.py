@@ -98,7 +98,7 @@ async def command(
         tests,
         lambda suites: _select(suites, tests),
         earlier,
-        output,
+        output.parent.resolve() / output.name,
         records=record is not None,
     )
     request = await local_request(workspace, repository, run)

@@ -17,6 +17,8 @@ WRITE_ADVICE = (
     "check that the disk has free space and that the folder is writable, or name another folder, "
     "and run again"
 )
+#: The reason why a file is not written.
+LINKED = "a link leads to another folder"
 
 
 class LeavingLink(ValueError):
@@ -40,6 +42,11 @@ def leads_out(folder: Path, link: Path) -> bool:
         return link.readlink().is_absolute() or not link.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # a circle of links
         return False
+
+
+def leads_elsewhere(folder: Path) -> bool:
+    """Whether a folder that is absolute and had no links is, or is below, a link by now."""
+    return os.path.realpath(folder) != str(folder)
 
 
 def copy_tree(
@@ -91,9 +98,12 @@ def _copy_file(origin: str, copy: str) -> None:
 
 
 def write_file(path: Path, chunks: Iterable[bytes]) -> None:
-    """Writes a file completely or not at all, and creates its folder. What has its name is
-    replaced: a link is not followed, and a FIFO does not block. OutputError."""
+    """Writes a file completely or not at all, and creates its folder, which is absolute and without
+    links: a link that a program put there since is refused. What has the file's name is replaced: a
+    link is not followed, and a FIFO does not block. OutputError."""
     with output_errors(path):
+        if leads_elsewhere(path.parent):
+            raise OSError(errno.ELOOP, LINKED, str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:

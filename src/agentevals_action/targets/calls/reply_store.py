@@ -176,7 +176,7 @@ class StoredCalls(Calls):
     ) -> None:
         self._calls, self._requests, self._mode = calls, requests, mode
         self._path, self._notice = path, notice
-        self._store = ReplyStore(root / path, notice)
+        self._store = ReplyStore(root.resolve() / path, notice)
         self._recorded: set[str] = set()
         self._replayed: dict[Path, Mapping[str, StoredReply]] = {}
         #: By the digest of a request that is in flight.
