@@ -1,4 +1,4 @@
-"""Every provider implements the interface of `targets/base.py`, and every file of the folder is in
+"""Every provider implements the interface of `Target`, and every file of the folder is in
 the registry."""
 
 import asyncio
@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
+from agentevals_action.model.target import ProviderContext, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets import base, providers
+from agentevals_action.targets import providers
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer
 from tests.support.model_targets import MODELS, VendorServer
@@ -55,73 +56,76 @@ def stand_in(name: str, replies: Mapping[str, str]) -> VendorServer | AgentServe
     return MODELS[name].server(replies) if name in MODELS else AgentServer.matching(replies)
 
 
-def defined(name: str, sample: Mapping[str, Any], url: str) -> base.ProviderOptions:
-    """The options of a sample, at a server."""
+def defined(name: str, sample: Mapping[str, Any], url: str) -> Target:
+    """The target of a sample, at a server."""
     definition = {field: url if value == "URL" else value for field, value in sample.items()}
-    return targets.options({"provider": name, **definition})
+    return targets.target({"provider": name, **definition})
 
 
 @contextmanager
-def connected(name: str) -> Iterator[tuple[base.ProviderOptions, base.ProviderContext]]:
+def connected(name: str) -> Iterator[tuple[Target, ProviderContext]]:
     with stand_in(name, {"^echo hello$": "hello"}) as server:
-        options = defined(name, SAMPLES[name], server.url)
-        yield options, targets.context({"PATH": os.environ["PATH"]})
+        target = defined(name, SAMPLES[name], server.url)
+        yield target, targets.context({"PATH": os.environ["PATH"]})
 
 
 def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
-    async def completed(options: base.ProviderOptions, context: base.ProviderContext) -> Trace:
-        provider = options.connect(context)
+    async def completed(target: Target, context: ProviderContext) -> Trace:
+        provider = target.connect(context)
         try:
             return await provider.complete(targets.request(Path("/"), *messages, **fields))
         finally:
             await provider.close()
 
-    with connected(name) as (options, context):
-        return asyncio.run(completed(options, context))
+    with connected(name) as (target, context):
+        return asyncio.run(completed(target, context))
 
 
 def test_registry__every_file_is_registered_and_has_a_sample() -> None:
     files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
-    registered = {options.__module__.rpartition(".")[2] for options in providers.PROVIDERS.values()}
+    registered = {target.__module__.rpartition(".")[2] for target in providers.PROVIDERS.values()}
     assert files == registered
     assert sorted(providers.PROVIDERS) == NAMES
 
 
 def test_registry__a_file_holds_one_provider_of_its_name() -> None:
-    for name, options in providers.PROVIDERS.items():
-        module = importlib.import_module(options.__module__)
+    for name, target in providers.PROVIDERS.items():
+        module = importlib.import_module(target.__module__)
         own = [
             item
             for item in vars(module).values()
             if inspect.isclass(item)
-            and issubclass(item, base.ProviderOptions)
+            and issubclass(item, Target)
             and item.__module__ == module.__name__
         ]
-        assert own == [options]
-        assert options.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
+        assert own == [target]
+        assert target.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__every_field_and_the_provider_are_described(name: str) -> None:
-    options = providers.PROVIDERS[name]
-    assert options.__doc__
-    assert [field for field, info in options.model_fields.items() if not info.description] == []
+    target = providers.PROVIDERS[name]
+    assert target.__doc__
+    own = target.model_fields.keys() - Target.model_fields.keys()
+    assert [name for name in own if not target.model_fields[name].description] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__are_frozen_and_survive_a_round_trip(name: str) -> None:
-    with connected(name) as (options, _):
-        assert type(options).model_validate(options.model_dump(exclude_defaults=True)) == options
+    with connected(name) as (target, _):
+        fields = target.own_fields()
+        again = type(target).model_validate({"name": "a", "provider": name, **fields})
+        assert again.own_fields() == fields
         with pytest.raises(ValidationError, match="frozen"):
-            setattr(options, next(iter(type(options).model_fields)), "changed")
-        assert all(isinstance(variable, str) for variable in options.variables())
-        assert repr(options) == f"{type(options).__name__}(…)"  # no field, as it may be a key
+            setattr(target, next(iter(type(target).model_fields)), "changed")
+        assert all(isinstance(variable, str) for variable in target.other_variables())
+        assert repr(target) == f"{type(target).__name__}(…)"  # no field, as it may be a key
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__name_no_file_outside(name: str, tmp_path: Path) -> None:
-    with connected(name) as (options, _):
-        assert list(options.files(Folder(tmp_path, tmp_path))) == []
+    with connected(name) as (target, _):
+        assert list(target.named_files(Folder(tmp_path, tmp_path))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,8 +138,8 @@ def test_complete__answers(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__many_at_once(name: str) -> None:
-    async def many(options: base.ProviderOptions, context: base.ProviderContext) -> list[Trace]:
-        provider = options.connect(context)
+    async def many(target: Target, context: ProviderContext) -> list[Trace]:
+        provider = target.connect(context)
         try:
             return list(
                 await asyncio.gather(
@@ -148,8 +152,8 @@ def test_complete__many_at_once(name: str) -> None:
         finally:
             await provider.close()
 
-    with connected(name) as (options, context):
-        assert {trace.output for trace in asyncio.run(many(options, context))} == {"hello"}
+    with connected(name) as (target, context):
+        assert {trace.output for trace in asyncio.run(many(target, context))} == {"hello"}
 
 
 FAILING: Mapping[str, Mapping[str, Any]] = {
@@ -171,23 +175,23 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> None:
-    async def failed(options: base.ProviderOptions) -> None:
-        provider = options.connect(targets.context({"PATH": os.environ["PATH"]}))
+    async def failed(target: Target) -> None:
+        provider = target.connect(targets.context({"PATH": os.environ["PATH"]}))
         try:
             await provider.complete(targets.request(Path("/"), "hello", eval_id="other"))
         finally:
             await provider.close()
 
     with stand_in(name, {}) as server:
-        options = defined(name, FAILING[name], server.url)
+        target = defined(name, FAILING[name], server.url)
         with pytest.raises(AttemptError) as caught:
-            asyncio.run(failed(options))
+            asyncio.run(failed(target))
     assert caught.value.kind == "target"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_connect__opens_nothing(name: str) -> None:
     with stand_in(name, {}) as server:
-        options = defined(name, SAMPLES[name], server.url)
-        asyncio.run(options.connect(targets.context({"PATH": os.environ["PATH"]})).close())
+        target = defined(name, SAMPLES[name], server.url)
+        asyncio.run(target.connect(targets.context({"PATH": os.environ["PATH"]})).close())
         assert server.requests == []

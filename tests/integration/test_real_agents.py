@@ -82,7 +82,7 @@ class Agent:
         context = targets.context(variables, _configure(self))
 
         async def complete() -> Trace:
-            provider = targets.options(definition).connect(context)
+            provider = targets.target(definition).connect(context)
             return await provider.complete(targets.request(work, f"{MAIN} please", timeout=timeout))
 
         return asyncio.run(complete())

@@ -60,7 +60,7 @@ def traced(root: Path, program: str, script: Sequence[Reply], disabled: str = ""
             "OPENAI_BASE_URL": server.url,
             "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": disabled,
         }
-        options = targets.options({"provider": "cli", "command": command, "trace": "otel"})
+        options = targets.target({"provider": "cli", "command": command, "trace": "otel"})
         context = targets.context({"PATH": os.environ["PATH"]}, allowed)
         request = targets.request(root, "Refund order A1: 9.5.", timeout=200)
         return asyncio.run(options.connect(context).complete(request))

@@ -67,7 +67,7 @@ class AgentRun:
         )
 
         async def run() -> Trace:
-            provider = targets.options(definition).connect(context)
+            provider = targets.target(definition).connect(context)
             return await provider.complete(
                 targets.request(self.root, *(messages or ("echo hello",)), **(request or {}))
             )

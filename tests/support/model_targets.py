@@ -78,11 +78,11 @@ class ModelTarget:
         **fields: Any,
     ) -> Trace:
         definition = {**self.definition, self.url_field: server.url + self.path, **fields}
-        options = targets.options(definition)
+        target = targets.target(definition)
         asked = targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
 
         async def called() -> Trace:
-            provider = options.connect(targets.context({}, variables=variables))
+            provider = target.connect(targets.context({}, variables=variables))
             try:
                 return await provider.complete(asked)
             finally:

@@ -8,67 +8,37 @@ from pydantic import ValidationError
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
-from agentevals_action.model.target import Price, Target
+from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.system.child_environment import ChildContext
-from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.providers import PROVIDERS
 from agentevals_action.targets.variables import names_in
 
-AnyOptions = TypeVar("AnyOptions", bound=ProviderOptions)
+AnyTarget = TypeVar("AnyTarget", bound=Target)
 
 
-def options(definition: Mapping[str, Any]) -> ProviderOptions:
-    """The validated options of a definition, as a targets file gives it; ValueError if they are not
-    valid."""
-    model = PROVIDERS[definition["provider"].replace("-", "_")]
-    common = spellings_of(Target).keys() - spellings_of(model).keys()
-    return read_options(
-        model, {name: value for name, value in definition.items() if name not in common}
-    )
-
-
-def read_options(model: type[AnyOptions], data: dict[str, Any]) -> AnyOptions:
-    """The options of a provider; ValueError if they are not valid."""
+def read(model: type[AnyTarget], fields: Mapping[str, Any]) -> AnyTarget:
+    """A target with these fields, as a targets file gives it; ValueError if they are not valid."""
+    definition = {"provider": model.provider, **fields}
     try:
-        return model.model_validate(data)
+        read = model.model_validate({"name": "default", **definition})
     except ValidationError as error:
-        raise ValueError(describe(error, data)) from None
-
-
-def target(
-    definition: Mapping[str, Any],
-    *,
-    name: str = "default",
-    retries: int = 2,
-    max_concurrency: int | None = None,
-    timeout_seconds: float | None = None,
-    price: Price | None = None,
-    requests_per_minute: int | None = None,
-    cache_key: tuple[str, ...] = (),
-) -> Target:
-    """A target with this definition."""
-    own = options(definition)
-    given: dict[str, Any] = {
-        "max_concurrency": max_concurrency,
-        "timeout_seconds": timeout_seconds,
-        "price": price,
-        "requests_per_minute": requests_per_minute,
-        "cache_key": list(cache_key),
-    }
-    return Target(
-        name=name,
-        provider=definition["provider"],
-        options=own,
-        definition=definition,
-        location=Location(".agentv/targets.yaml"),
-        is_model=own.is_model,
-        variables=tuple(dict.fromkeys((*names_in(definition), *own.variables()))),
-        retries=retries,
-        **{field: value for field, value in given.items() if value},
+        raise ValueError(describe(error, definition)) from None
+    needed = (*names_in(definition), *read.other_variables())
+    return read.model_copy(
+        update={
+            "definition": definition,
+            "location": Location(".agentv/targets.yaml"),
+            "variables": tuple(dict.fromkeys(needed)),
+        }
     )
+
+
+def target(definition: Mapping[str, Any], **fields: Any) -> Target:
+    """A target with this definition; `fields` are others, which are not part of it."""
+    made = read(PROVIDERS[definition["provider"].replace("-", "_")], definition)
+    return made.model_copy(update=fields)
 
 
 def request(

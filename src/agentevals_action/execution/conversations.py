@@ -12,7 +12,7 @@ def may_remember(suite: Suite, test: Test) -> bool:
     """Whether the agent of a test may know more than it is sent. A model does not, and an agent
     that always gives the same answer does not show it."""
     target = suite.agent_of(test)
-    return target is None or not (target.options.is_defined or target.options.deterministic)
+    return target is None or not (target.is_defined or target.deterministic)
 
 
 def remembered_conversation(suite: Suite, test: Test) -> Conversation | None:

@@ -18,6 +18,7 @@ from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.formatting import each_once
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
+from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.child_environment import ChildContext
@@ -30,7 +31,6 @@ from agentevals_action.system.isolation import (
 )
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
-from agentevals_action.targets.base import ProviderContext
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient, Variables
 from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions
@@ -66,7 +66,7 @@ class Engine:
             with suppress(AttemptError):  # the call of a target reports it
                 variables(suite.root, suite.folder)
             for target in (suite.targets.targets[name] for name in suite.used_targets):
-                if target.options.stores_answers:
+                if target.stores_answers:
                     with suppress(AttemptError):  # as above
                         self._client.load(target, Folder(suite.root, suite.folder))
             if self._stored:

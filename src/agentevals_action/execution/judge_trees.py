@@ -85,7 +85,7 @@ def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
         return True
     name = suite.targets.judge(evaluator.judge_name(), suite.target_of(test))
     judge = suite.targets.get(name) if evaluator.needs_judge() else None
-    return judge is not None and judge.options.runs_programs
+    return judge is not None and judge.runs_programs
 
 
 def _is_folder(path: Path) -> bool:

@@ -15,7 +15,7 @@ def is_deterministic(suite: Suite, test: Test) -> bool:
     """Whether the agent and all evaluators of a test give the same result each time, so that one
     sample is enough. A model does not, whatever its temperature; nor does a program that judges."""
     agent = suite.agent_of(test)
-    if agent is None or not agent.options.deterministic:
+    if agent is None or not agent.deterministic:
         return False
     inside = (inner for evaluator in test.evaluators for inner in evaluator.walk())
     return all(_is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside)
@@ -25,7 +25,7 @@ def _is_evaluator_deterministic(suite: Suite, agent: Target, evaluator: Evaluato
     if not evaluator.needs_judge():
         return evaluator.deterministic
     judge = suite.targets.get(suite.targets.judge(evaluator.judge_name(), agent.name))
-    return evaluator.asks_judge and judge is not None and judge.options.deterministic
+    return evaluator.asks_judge and judge is not None and judge.deterministic
 
 
 class Resampler:

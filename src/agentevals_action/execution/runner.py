@@ -21,7 +21,7 @@ from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Case, Evaluator, Judges, Suite, Test
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results.build import (
@@ -34,7 +34,6 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
 from agentevals_action.system.redaction import redact_reply
 from agentevals_action.system.resources import exhausted
-from agentevals_action.targets.base import Calls, Request
 
 log = logging.getLogger(__name__)
 

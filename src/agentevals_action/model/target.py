@@ -1,15 +1,16 @@
-"""Configured targets, and the choice of a target for a test or a judge."""
+"""Configured targets and their calls, and the choice of a target for a test or a judge."""
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import (
-    AfterValidator,
-    Field,
-)
+from pydantic import AfterValidator, Field
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import Message
+from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
     Computed,
     ListOf,
@@ -17,6 +18,9 @@ from agentevals_action.model.validation.file_model import (
     TargetModel,
     spelled,
 )
+from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.workers import Workers
 
 _Dollars = Annotated[float, Field(ge=0)]
 
@@ -34,29 +38,69 @@ class Price(TargetModel):
     max_prompt: Computed[int | None] = None
 
 
-class TargetTraits(TargetModel):
-    """The properties of a target that the options of every provider declare.
+@dataclass(frozen=True)
+class Request:
+    """One call of a target.
 
-    `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
-    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
-    `stores_answers`: they are in a file, which is read before the first program starts.
-    `runs_programs`: a call runs a program in the workspace, or in the checkout without one."""
+    `attempt` counts the samples of a test from 0, `repeat` the same question within a sample.
+    `is_judge`: the reply is part of a score, and its program runs as the user of judges.
+    `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
+    `suite` is the path of the suite's file from the root, `question` the digest of the test's
+    question in its fingerprint; both are empty if unknown. `temperature` replaces that of a model's
+    definition."""
 
-    noun = "target"
+    messages: Sequence[Message]
+    eval_id: str
+    attempt: int
+    timeout: float
+    root: Path
+    suite_folder: Path
+    workspace: Path | None = None
+    conversation_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
+    suite: str = ""
+    question: str = ""
+    is_judge: bool = False
+    temperature: float | None = None
 
-    is_model: ClassVar[bool] = False
-    is_defined: ClassVar[bool] = False
-    deterministic: ClassVar[bool] = False
-    stores_answers: ClassVar[bool] = False
-    runs_programs: ClassVar[bool] = False
 
-    def variables(self) -> Sequence[str]:
-        """Names of the variables that it needs in addition to those in `${{ }}`."""
-        return ()
+@dataclass(frozen=True)
+class ProviderContext:
+    """The environment of a provider.
 
-    def priced_model(self) -> str | None:
-        """The model whose price per token is that of the answers, if the definition names it."""
-        return None
+    `variables` are those for `${{ }}` and the vendors' usual keys. `scratch` is the run's folder
+    for temporary files, `workers` are those of the run. `judge_path` returns the path from which a
+    target that judges runs for a path in the tree of its suite."""
+
+    variables: Mapping[str, str]
+    children: ChildContext
+    scratch: Path | None = None
+    workers: Workers = field(default_factory=Workers)
+    judge_path: Callable[[Path], Path] = lambda path: path
+
+
+class Provider(Protocol):
+    """A connected target."""
+
+    async def complete(self, request: Request) -> Trace:
+        """One call. Raises TransientError (retry), TargetDead (stop calling this target),
+        AttemptError (an error of this test)."""
+        ...
+
+    def load(self, folder: Folder) -> None:  # noqa: ARG002  # of the interface
+        """Reads the files that decide about answers, before the first program starts; `folder` is
+        that of the suite. Raises AttemptError."""
+        return
+
+    async def check(self, request: Request) -> str:  # noqa: ARG002  # of the interface
+        """One call of a model or a service, with the errors of `complete`. What is known in its
+        place if the target was not asked, otherwise empty."""
+        return "it was not asked: only models, services and healthchecks are"
+
+    async def close(self) -> None:
+        """Closes the connections, if there are any."""
+        return
 
 
 def _refuse_batching(value: bool) -> bool:
@@ -66,19 +110,37 @@ def _refuse_batching(value: bool) -> bool:
 
 
 class Target(TargetModel):
-    """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
+    """One entry of a targets file, `extends` applied: the fields that all targets have in common.
 
-    `options` is the provider's own validated part (may still contain `${{ NAME }}` in its strings),
-    `definition` the whole entry as written, for fingerprints. `variables` are the names it needs.
-    With `is_model` it can judge. `timeout_seconds` and `max_concurrency` are None when the
-    target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
-    call. `cache_key` are globs (relative to the repository root) of the files that what is behind
-    the target is made of. `files` are those of its command."""
+    Each provider is a subclass, which adds its own fields and implements `connect`. `aliases` are
+    other names of the `provider`. `key_variable` is the vendor's usual variable for a key,
+    `vendor_url` the vendor's own address. A target that `is_model` can judge without a
+    `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
+    `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
+    which is read before the first program starts. `runs_programs`: a call runs a program in the
+    workspace, or in the checkout without one.
+
+    The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
+    `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
+    target sets none; `retries` counts repetitions after the first call. `cache_key` are globs
+    (relative to the repository root) of the files that what is behind the target is made of.
+    `definition` is the whole entry as written, for fingerprints. `variables` are the names it
+    needs, `files` those of its command."""
 
     noun = "target"
 
+    provider: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    key_variable: ClassVar[str] = ""
+    vendor_url: ClassVar[str] = ""
+    is_model: ClassVar[bool] = False
+    is_defined: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = False
+    stores_answers: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
+
     name: NonEmpty
-    provider: NonEmpty
+    written_provider: NonEmpty = spelled("provider")
     extends: NonEmpty | None = spelled("extends", "use_target", default=None)
     judge_target: NonEmpty | None = spelled("judge_target", "grader_target", default=None)
     max_concurrency: Annotated[int, Field(ge=1)] | None = spelled(
@@ -91,12 +153,57 @@ class Target(TargetModel):
     provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
     cache_key: ListOf[NonEmpty] = ()
 
-    options: Computed[TargetTraits] = TargetTraits()
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
     location: Computed[Location] = Location("")
-    is_model: Computed[bool] = False
     variables: Computed[tuple[str, ...]] = ()
     files: Computed[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        """The class alone: a field may hold a key."""
+        return f"{type(self).__name__}(…)"
+
+    __str__ = __repr__
+
+    @abstractmethod
+    def connect(self, context: ProviderContext) -> Provider:
+        """The connected target; opens no connection yet."""
+
+    def own_fields(self) -> dict[str, Any]:
+        """The fields of its provider as data, without defaults."""
+        return self.model_dump(exclude={*Target.model_fields}, exclude_defaults=True)
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """Probable mistakes: the field, the problem, the advice."""
+        return ()
+
+    def other_variables(self) -> Sequence[str]:
+        """Names of the variables that it needs in addition to those in `${{ }}`."""
+        return ()
+
+    def default_keys(self) -> Sequence[str]:
+        """The vendor's usual variable, if its value is sent because no key is given."""
+        return ()
+
+    def priced_model(self) -> str | None:
+        """The model whose price per token is that of the answers, if the definition names it."""
+        return None
+
+    def destination(self) -> str:
+        """Where a call sends the fields and the key: the origin of a server, else the name of the
+        provider. `${{ NAME }}` is resolved."""
+        return self.provider
+
+    def named_files(self, folder: Folder) -> Sequence[str]:  # noqa: ARG002  # of the interface
+        """Files of the repository that the definition names (relative, POSIX)."""
+        return ()
+
+
+class Calls(Protocol):
+    """Answers the requests of a run: by calls of targets, or with stored replies."""
+
+    async def complete(self, target: Target, request: Request) -> Trace:
+        """One answer of a target. Raises AttemptError."""
+        ...
 
 
 @dataclass(frozen=True)

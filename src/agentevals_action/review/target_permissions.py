@@ -14,7 +14,7 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets.calls.client import resolve_options
+from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
 from agentevals_action.targets.variables import read_variables
 
@@ -44,8 +44,8 @@ def _used_by(
     for target in found:
         try:
             variables = read_variables(environ, root, folder)
-            options = resolve_options(target, variables)
+            resolved = resolve_target(target, variables)
         except AttemptError:  # base itself cannot use it: nothing is known about its address
             continue
-        for name in used_variables(target, options, variables):
-            yield name, options.destination()
+        for name in used_variables(resolved, variables):
+            yield name, resolved.destination()

@@ -21,7 +21,6 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets import base
 
 _MISSING = "there is no target"
 
@@ -171,10 +170,10 @@ class TargetUse:
 
 def _with_files(entry: TargetEntry, folder: Folder) -> TargetEntry:
     """The entry with the files in its command, which a suite names from its own folder."""
-    if entry.target is None or not isinstance(entry.target.options, base.ProviderOptions):
+    if entry.target is None:
         return entry
     try:
-        files = tuple(entry.target.options.files(folder))
+        files = tuple(entry.target.named_files(folder))
     except (OSError, ValueError) as error:
         diagnostics = DiagnosticCollector()
         diagnostics.add(entry.diagnostics)

@@ -196,41 +196,35 @@ def _ancestry(
 def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
     """The target of an entry; `own` are the fields that are not inherited."""
     provider = data.get("provider")
-    options = PROVIDERS_BY_NAME.get(type_key(provider)) if isinstance(provider, str) else None
-    if isinstance(provider, str) and provider and options is None:
+    model = PROVIDERS_BY_NAME.get(type_key(provider)) if isinstance(provider, str) else None
+    if isinstance(provider, str) and provider and model is None:
         _report_provider(provider, reader.positions.value(data, "provider"), reader)
         return None
-    own_names = spellings_of(options) if options else {}
-    names = {**spellings_of(Target), **own_names}
+    names = spellings_of(model or Target)
     reader.known_fields(own, names, "target")
     overridden = {names[key] for key in own if key in names}
-    read = {key for key in data if key in own or names.get(key) not in overridden}
-    common = reader.validate(Target, reader.only(data, read & spellings_of(Target).keys()))
+    read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
+    target = reader.validate(model or Target, reader.only(data, read))
     for key in data:
         _check_references(data, key, reader)
-    if options is None:
+    if target is None:
         return None
-    valid = reader.validate(options, reader.only(data, read & own_names.keys()))
-    if common is None or valid is None:
-        return None
-    for name, problem, advice in valid.warnings():
+    for name, problem, advice in target.warnings():
         key = next((key for key in data if names.get(key) == name), name)
         reader.warn(reader.positions.value(data, key), problem, advice)
-    return common.model_copy(
+    needed = (*variables.names_in(data), *target.other_variables())
+    return target.model_copy(
         update={
-            "provider": options.provider,
-            "options": valid,
             "definition": data,
             "location": reader.positions.of(data),
-            "is_model": options.is_model,
-            "variables": tuple(dict.fromkeys((*variables.names_in(data), *valid.variables()))),
+            "variables": tuple(dict.fromkeys(needed)),
         }
     )
 
 
 def _report_provider(provider: str, location: Location, reader: FileReader) -> None:
     key = type_key(provider)
-    known = one_of(sorted(options.provider for options in PROVIDERS.values()))
+    known = one_of(sorted(model.provider for model in PROVIDERS.values()))
     problem = f"the provider `{provider}` is unknown"
     advice = did_you_mean(key, PROVIDERS_BY_NAME, f"write one of {known}")
     if key in UNSUPPORTED_PROVIDERS:

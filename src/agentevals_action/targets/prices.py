@@ -16,7 +16,6 @@ from agentevals_action.formatting import quoted
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel
-from agentevals_action.targets.base import ProviderOptions
 
 TABLE_FILE = "prices.json"
 #: Parts before a slash that name the vendor, or a router that charges the vendor's prices.
@@ -76,14 +75,14 @@ def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, st
     return price, price_table().name if price else ""
 
 
-def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
+def with_cost(trace: Trace, target: Target) -> Trace:
     """The trace with its cost and where that is from, or with what to write if it is unknown.
 
     In the table, the name that the reply gives comes before the name in the target: it has the
     version, and names the model behind an alias of a proxy."""
     if trace.usage.cost_usd is not None:
         return replace(trace, cost_source=trace.cost_source or "reply")
-    names = [name for name in (trace.model, options.priced_model()) if name]
+    names = [name for name in (trace.model, target.priced_model()) if name]
     price, source = known_price(target, names)
     cost = None if price is None else cost_of(trace, price)
     if cost is not None:

@@ -36,7 +36,7 @@ def priced(usage: Usage, name: str, price: Price | None = None, **fields: Any) -
     """A reply of a target with a model of this name."""
     target = targets.target({"provider": "openai", "model": name}, price=price)
     trace = Trace((Message("assistant", "hi"),), usage=usage, **fields)
-    return with_cost(trace, target, targets.options(target.definition))
+    return with_cost(trace, target)
 
 
 @pytest.mark.parametrize(

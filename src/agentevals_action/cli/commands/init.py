@@ -126,8 +126,9 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         options = {"model": value, "api_key": f"${{{{ {key} }}}}"}
         agent = _Agent(provider, options, keys=(key,))
     try:
-        options_of = providers.PROVIDERS[agent.provider]
-        options_of.model_validate(agent.options, context=Folder(root, root))
+        definition = {"name": "default", "provider": agent.provider, **agent.options}
+        target = providers.PROVIDERS[agent.provider]
+        target.model_validate(definition, context=Folder(root, root))
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None

@@ -25,13 +25,12 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.target import Price, Target
+from agentevals_action.model.target import Price, ProviderContext, Request, Target
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION
 from agentevals_action.system.redaction import redact_reply
-from agentevals_action.targets.base import ProviderContext, Request
 from agentevals_action.targets.calls.client import TargetClient, Variables
 from agentevals_action.targets.prices import known_price
 from agentevals_action.targets.variables import missing_error, read_variables
@@ -152,7 +151,7 @@ def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_Fo
 
 def _describe(entry: _FoundTarget, variables: Variables) -> ListedTarget:
     """The listed form of a target; InvalidInput if a `.env` file cannot be used."""
-    target, name = entry.target, entry.target.options.priced_model()
+    target, name = entry.target, entry.target.priced_model()
     try:
         known = [variables(suite.root, suite.folder) for suite in entry.suites]
     except AttemptError as error:
@@ -176,7 +175,7 @@ def _describe(entry: _FoundTarget, variables: Variables) -> ListedTarget:
 
 def _identify(target: Target) -> str:
     """The model, command or address of a target, without passwords and keys."""
-    values = (getattr(target.options, name, None) for name in _IDENTIFYING)
+    values = (getattr(target, name, None) for name in _IDENTIFYING)
     value = next(filter(None, values), "")
     if isinstance(value, list | tuple):
         return shlex.join(map(str, value))

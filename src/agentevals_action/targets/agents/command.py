@@ -11,6 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import (
@@ -21,7 +22,6 @@ from agentevals_action.system.child_environment import (
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.process import Program
-from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
@@ -29,7 +29,7 @@ WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
 
 
-class CommandOptions(ProviderOptions):
+class CommandTarget(Target):
     """The common fields of targets that are programs."""
 
     runs_programs: ClassVar[bool] = True
@@ -45,11 +45,11 @@ class CommandOptions(ProviderOptions):
         "lets through; by default all.",
     )
 
-    def variables(self) -> Sequence[str]:
+    def other_variables(self) -> Sequence[str]:
         """The names of `env`: the agent expects them."""
         return self.env or ()
 
-    def named_files(self, words: Sequence[str], folder: Folder) -> tuple[str, ...]:
+    def files_among(self, words: Sequence[str], folder: Folder) -> tuple[str, ...]:
         """The words of a command, or their parts after `=`, that are files of the repository:
         relative to its root."""
         try:
@@ -71,10 +71,10 @@ class CommandRunner:
     """Runs the programs of one target. AttemptError if its `env` names a variable that the workflow
     does not pass on."""
 
-    def __init__(self, options: CommandOptions, context: ProviderContext) -> None:
-        self._cwd, self._isolation = options.cwd, context.children.isolation
+    def __init__(self, target: CommandTarget, context: ProviderContext) -> None:
+        self._cwd, self._isolation = target.cwd, context.children.isolation
         self._judge_path = context.judge_path
-        self._environment = _select_variables(options.env, context.children)
+        self._environment = _select_variables(target.env, context.children)
         self._scratch, self.withheld = context.scratch, context.children.withheld
 
     @contextmanager

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message
+from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 from agentevals_action.model.validation.json_values import replace_surrogates
@@ -23,9 +24,8 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.start_errors import describe_start
-from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
+from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.events import Event, Stream
-from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.message_texts import content_text, prompt_text
 
 _CALL_SHOWN, _MESSAGE_SHOWN = 200, 500  # characters
@@ -71,7 +71,7 @@ Command = Annotated[
 ]
 
 
-class AgentOptions(CommandOptions):
+class AgentTarget(CommandTarget):
     """A command-line agent: the fields of its target, its arguments, the meaning of its events.
 
     `package` is the command that installs it, `key_hint` the advice for a missing login.
@@ -126,24 +126,24 @@ class AgentOptions(CommandOptions):
         does not pass on."""
         return _Agent(self, context)
 
-    def files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[str]:
         """Words of the command that are files of the repository."""
         with suppress(ValueError):  # quotes with `${{ }}` in it
-            return self.named_files((*_split(self.command), *self.args), folder)
+            return self.files_among((*_split(self.command), *self.args), folder)
         return ()
 
 
 class _Agent(Provider):
-    def __init__(self, options: AgentOptions, context: ProviderContext) -> None:
-        self._options, self._title = options, options.title
-        self._runner = CommandRunner(options, context)
-        self._events_variable = options.events_variable
+    def __init__(self, target: AgentTarget, context: ProviderContext) -> None:
+        self._target, self._title = target, target.title
+        self._runner = CommandRunner(target, context)
+        self._events_variable = target.events_variable
         # The workflow may want the file elsewhere.
         if self._events_variable in context.children.allowed:
             self._events_variable = ""
 
     async def complete(self, request: Request) -> Trace:
-        options, stream = self._options, Stream()
+        target, stream = self._target, Stream()
         with self._runner.call_folder() as folder:
             give_folder(folder, self._runner.user_of(request))
             path = folder / "events.jsonl"
@@ -153,13 +153,13 @@ class _Agent(Provider):
             with suppress(OSError):  # the figures in it stay unknown
                 stream.add(read_resolved(path, STREAM_LIMIT) + b"\n")
         try:
-            trace = options.read(stream.events)
+            trace = target.read(stream.events)
         except ValueError as error:
             raise self._runner.error(f"{self._title}: {error}", done.stderr) from None
         if failure := self._find_error(done, stream, trace):
             failure.spent = trace
             raise failure
-        refused = options.refusal.findall(done.stderr) if options.refusal else ()
+        refused = target.refusal.findall(done.stderr) if target.refusal else ()
         warnings = [f"the agent refused a call: {cut_line(call, _CALL_SHOWN)}" for call in refused]
         return replace(trace, warnings=tuple(dict.fromkeys(warnings)))
 
@@ -170,10 +170,10 @@ class _Agent(Provider):
             system, prompt = self._prompts(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        options, folder = self._options, self._runner.working_folder(request)
-        command = _split(options.command)
-        located = self._runner.located((*command, *options.args), request)
-        words = (*located[: len(command)], *options.arguments(located[len(command) :], system))
+        target, folder = self._target, self._runner.working_folder(request)
+        command = _split(target.command)
+        located = self._runner.located((*command, *target.args), request)
+        words = (*located[: len(command)], *target.arguments(located[len(command) :], system))
         try:
             return await process.run(
                 self._runner.program(words, request, folder, request.workspace, variables),
@@ -189,20 +189,20 @@ class _Agent(Provider):
                 raise AttemptError("target", problem, hint) from None
             raise TargetDead(
                 f"{self._title} is not installed: there is no command {words[0]!r}",
-                f"install it in the input `setup` (`{options.package}`), or name it in the "
+                f"install it in the input `setup` (`{target.package}`), or name it in the "
                 "target's `command`",
             ) from None
 
     def _prompts(self, messages: Sequence[Message]) -> tuple[str, str]:
         """The text for the agent's system prompt, and the prompt with the other messages: with all
         of them if there is no such text, or if no argument can carry it."""
-        options = self._options
+        target = self._target
         asked = tuple(dropwhile(lambda message: message.role == "system", messages))
         system = "\n\n".join(map(content_text, messages[: len(messages) - len(asked)]))
         # https://man7.org/linux/man-pages/man2/execve.2.html
         fits = len(system.encode("utf-8", "replace")) <= _SYSTEM_LIMIT and "\0" not in system
-        is_free = not any(options.system_option in word for word in options.args)
-        if options.system_option and is_free and asked and fits:
+        is_free = not any(target.system_option in word for word in target.args)
+        if target.system_option and is_free and asked and fits:
             return replace_surrogates(system), prompt_text(asked)
         return "", prompt_text(messages)
 
@@ -211,7 +211,7 @@ class _Agent(Provider):
     ) -> AttemptError | None:
         """The error of a run: the one that its stream reports, or that of its end. At a time-out
         only a refused login counts, with which some agents try again until their end."""
-        reported = self._options.find_error(stream.events)
+        reported = self._target.find_error(stream.events)
         if reported and (not done.timed_out or isinstance(reported, TargetDead)):
             message = cut_line(str(reported), _MESSAGE_SHOWN) or "it gave no reason"
             reported.args = (f"{self._title}: {message}",)
@@ -232,7 +232,7 @@ class _Agent(Provider):
             problem = stream.broken
         elif not stream.events:
             problem = "it wrote no JSON stream"
-        elif not any(event.type in self._options.last_events for event in stream.events):
+        elif not any(event.type in self._target.last_events for event in stream.events):
             problem = "its stream ended before the run did"
         elif not trace.has_answer:
             problem = "it succeeded without an answer"
@@ -240,4 +240,4 @@ class _Agent(Provider):
 
     def _login_hint(self) -> str:
         withheld = process.withheld_hint(self._runner.withheld)
-        return "; ".join(filter(None, (self._options.key_hint, withheld)))
+        return "; ".join(filter(None, (self._target.key_hint, withheld)))

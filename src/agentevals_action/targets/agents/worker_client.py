@@ -8,6 +8,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
+from agentevals_action.model.target import Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.process import Program
@@ -15,7 +16,6 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.system.start_errors import describe_start
 from agentevals_action.system.workers import OnStart, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
-from agentevals_action.targets.base import Request
 from agentevals_action.targets.formats import openai_chat
 from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text

@@ -12,12 +12,11 @@ from time import monotonic
 from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.redaction import redact_reply
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
@@ -33,13 +32,6 @@ GRACE = 5.0
 Variables = Callable[[Path, Path], Mapping[str, str]]
 
 
-def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the variables that a target needs and that are not set, each once."""
-    own = target.options.variables()
-    needed = dict.fromkeys((*target.variables, *names_in(target.definition), *own))
-    return tuple(name for name in needed if name not in variables)
-
-
 @dataclass
 class _SharedState:
     """The state that all calls to one target share; `providers` by the suite's folder."""
@@ -51,10 +43,10 @@ class _SharedState:
 
 @dataclass(frozen=True)
 class _Connection:
-    """A target as seen from one suite's folder, with resolved options."""
+    """A target as seen from one suite's folder: as `declared`, and with its variables."""
 
+    declared: Target
     target: Target
-    options: ProviderOptions
     shared: _SharedState
     provider: Provider
 
@@ -134,7 +126,7 @@ class TargetClient:
             reply = await _answer(connection.provider, request, retries.seconds_left)
         except AttemptError as error:
             if error.spent is not None:  # a failed call is paid for, too
-                self._budget.add(target.name, with_cost(error.spent, target, connection.options))
+                self._budget.add(target.name, with_cost(error.spent, target))
             raise
         finally:
             seconds = monotonic() - started
@@ -142,37 +134,35 @@ class TargetClient:
         shared.rate_limit.succeeded()
         if reply.duration_ms is None and not reply.cached:  # a replay: that of its call
             reply = replace(reply, duration_ms=round(seconds * 1000, 1))
-        reply = with_cost(redact_reply(reply), target, connection.options)
+        reply = with_cost(redact_reply(reply), target)
         self._budget.add(target.name, reply)
         return reply
 
     def _connect(self, target: Target, root: Path, folder: Path) -> _Connection:
-        # The connection holds the target, so that no other target gets its id.
+        # The connection holds the declared target, so that no other target gets its id.
         key = id(target), root, folder
         if key not in self._connections:
             variables = self._variables(root, folder)
-            if missing := missing_variables(target, variables):
+            if missing := [name for name in target.variables if name not in variables]:
                 raise missing_error(missing)
-            options = resolve_options(target, variables)
+            resolved = resolve_target(target, variables)
             if self._permissions is not None:
-                self._permissions.check(target, options, variables, root)
-            shared = self._shared_state(target, options, variables)
+                self._permissions.check(resolved, variables, root)
+            shared = self._shared_state(resolved, variables)
             provider = shared.providers.get(folder)
             if provider is None:
-                provider = options.connect(replace(self._context, variables=variables))
+                provider = resolved.connect(replace(self._context, variables=variables))
                 shared.providers[folder] = provider
-            self._connections[key] = _Connection(target, options, shared, provider)
+            self._connections[key] = _Connection(target, resolved, shared, provider)
         return self._connections[key]
 
-    def _shared_state(
-        self, target: Target, options: ProviderOptions, variables: Mapping[str, str]
-    ) -> _SharedState:
-        """The same for all targets with equal resolved options, keys and limits, such as those of
+    def _shared_state(self, target: Target, variables: Mapping[str, str]) -> _SharedState:
+        """The same for all targets with equal resolved fields, keys and limits, such as those of
         head and base."""
-        names = filter(None, (*options.variables(), options.key_variable))
+        names = filter(None, (*target.other_variables(), target.key_variable))
         keys = {name: variables.get(name) for name in names}
         limits = (target.max_concurrency, target.requests_per_minute)
-        fields = options.model_dump(exclude_defaults=True)
+        fields = target.own_fields()
         identity = json.dumps(
             [target.name, target.provider, fields, keys, limits], default=str, sort_keys=True
         )
@@ -198,17 +188,17 @@ def _time_limit(target: Target, request: Request) -> float:
     return min(request.timeout, target.timeout_seconds or request.timeout)
 
 
-def resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
-    """The options of a target with `${{ }}` resolved; AttemptError of kind `configuration`."""
-    options = target.options
-    if not isinstance(options, ProviderOptions):
-        raise TypeError(f"the options of {target.provider} are not those of a provider")
-    fields = options.model_dump(exclude_defaults=True)
+def resolve_target(target: Target, variables: Mapping[str, str]) -> Target:
+    """The target with `${{ }}` resolved in the fields of its provider; AttemptError of kind
+    `configuration`."""
+    fields = target.own_fields()
     if not names_in(fields):
-        return options
+        return target
     resolved = resolve(fields, variables)
+    common = {name: getattr(target, name) for name in Target.model_fields}
+    named = {"name": target.name, "provider": target.provider}
     try:
-        return type(options).model_validate(resolved)
+        return type(target).model_validate(named | resolved).model_copy(update=common)
     except ValidationError as error:
         problem = f"the target {target.name} is not valid with its variables filled in: "
         raise AttemptError("configuration", problem + describe(error, resolved)) from None

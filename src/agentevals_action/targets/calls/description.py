@@ -10,15 +10,14 @@ from typing import Any
 
 from agentevals_action.model import path_patterns
 from agentevals_action.model.messages import Message, wire_message
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Request, Target
 from agentevals_action.system.files.regular_files import digest_of
 from agentevals_action.system.redaction import MASK, looks_secret
-from agentevals_action.targets.base import Request
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.variables import names_in
 
-#: Fields of options that a successful reply does not depend on.
-_IRRELEVANT = {"api_key", "healthcheck", "timeout_seconds"}
+#: Fields of a target that a successful reply does not depend on.
+_IRRELEVANT = {"api_key", "healthcheck"}
 #: Folders that are not part of an agent: git's own, and bytecode.
 _SKIPPED = frozenset({".git", "__pycache__"})
 
@@ -103,14 +102,16 @@ class RequestDescriptions:
     def describe(self, target: Target, request: Request) -> dict[str, Any]:
         """A request as JSON data. ValueError with the reason if the reply depends on what is not
         part of it, AttemptError if a `.env` file cannot be read."""
-        is_defined = target.options.is_defined
+        is_defined = target.is_defined
         if request.workspace is not None:
             raise ValueError("the agent works in a workspace, whose files are not in the request")
         if not is_defined and not target.cache_key:
             raise ValueError("its definition does not contain its code; name it in `cache_key`")
         if not is_defined and request.conversation_id is not None:
             raise ValueError("the agent may remember the conversation")
-        fields = target.options.model_dump(exclude=_IRRELEVANT, exclude_defaults=True)
+        fields = {
+            name: value for name, value in target.own_fields().items() if name not in _IRRELEVANT
+        }
         try:
             described = {
                 "provider": target.provider,
@@ -132,7 +133,7 @@ class RequestDescriptions:
         """The values of the variables that the definition names and that an agent sees."""
         named = variable_values(fields, self._variables(request.root, request.suite_folder))
         seen = self._allowed if fields.get("env") is None else fields["env"]
-        names = () if target.options.is_defined else [*filter(self._allowed.get, sorted(seen))]
+        names = () if target.is_defined else [*filter(self._allowed.get, sorted(seen))]
         return named | {name: self._allowed[name] for name in names if not looks_secret(name)}
 
     def _behind(self, target: Target, request: Request) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def variable_values(definition: Any, known: Mapping[str, str]) -> dict[str, str]
 
 
 def _without_keys(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of options as written, without the values of headers that look secret."""
+    """The fields of a target as written, without the values of headers that look secret."""
     if headers := fields.get("headers"):
         hidden = {name: MASK if looks_secret(name) else text for name, text in headers.items()}
         return {**fields, "headers": hidden}

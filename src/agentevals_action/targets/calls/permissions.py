@@ -10,7 +10,6 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
 from agentevals_action.model.target import Target
-from agentevals_action.targets.base import ProviderOptions
 from agentevals_action.targets.http.client import origin_of
 from agentevals_action.targets.variables import names_in
 
@@ -25,18 +24,16 @@ class Permissions:
     named: frozenset[str] = frozenset()
     used: frozenset[tuple[str, str]] = frozenset()
 
-    def check(
-        self, target: Target, options: ProviderOptions, variables: Mapping[str, str], root: Path
-    ) -> None:
-        """Raises AttemptError of kind `configuration` if a target of the tree `root` uses another
-        variable. `options` are its resolved options, `variables` the known ones."""
+    def check(self, target: Target, variables: Mapping[str, str], root: Path) -> None:
+        """Raises AttemptError of kind `configuration` if a target of the tree `root`, which is
+        resolved, uses another variable; `variables` are the known ones."""
         if root == self.trusted:
             return
-        destination, vendor = options.destination(), options.vendor_url
+        destination, vendor = target.destination(), target.vendor_url
         allowed = {name for name, known in self.used if known == destination} | self.named
         if vendor and destination == origin_of(vendor):
-            allowed.add(options.key_variable)
-        if new := sorted({*used_variables(target, options, variables)} - allowed):
+            allowed.add(target.key_variable)
+        if new := sorted({*used_variables(target, variables)} - allowed):
             # The address may contain a secret, in a form that redaction does not know.
             raise AttemptError(
                 "configuration",
@@ -47,10 +44,8 @@ class Permissions:
             )
 
 
-def used_variables(
-    target: Target, options: ProviderOptions, variables: Mapping[str, str]
-) -> Iterator[str]:
-    """The names of the known variables whose values a target with these resolved options uses."""
-    for name in (*names_in(target.definition), *options.default_keys()):
+def used_variables(target: Target, variables: Mapping[str, str]) -> Iterator[str]:
+    """The names of the known variables whose values a resolved target uses."""
+    for name in (*names_in(target.definition), *target.default_keys()):
         if name in variables:
             yield name

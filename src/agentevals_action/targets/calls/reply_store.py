@@ -15,14 +15,13 @@ from weakref import WeakValueDictionary
 from pydantic import TypeAdapter
 
 from agentevals_action.errors import GitError, InvalidInput, NotStored, OutputError
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_reply
-from agentevals_action.targets.base import Calls, ProviderOptions, Request
 from agentevals_action.targets.calls.description import (
     RequestDescriptions,
     digest,
@@ -194,7 +193,7 @@ class StoredCalls(Calls):
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. Raises NotStored in a replay, else as the calls do."""
-        if target.options.deterministic:
+        if target.deterministic:
             return await self._calls.complete(target, request)
         try:
             described = self._requests.describe(target, request)
@@ -208,14 +207,14 @@ class StoredCalls(Calls):
         test = f"{request.suite}: {request.eval_id}"
         if self._mode == "replay":
             trace = self._replay(target, request.root, test, without_variables(described))
-            return self._priced(trace, target)
+            return with_cost(trace, target)
         key = digest(described)
         # Head and base ask the same at the same moment: the second finds the reply of the first.
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             is_usable = self._mode != "record" or key in self._recorded
             if is_usable and (known := self._store.get(key)):
-                return self._priced(redact_reply(known), target)
+                return with_cost(redact_reply(known), target)
             trace = await self._calls.complete(target, request)
             if self._mode != "read" and not trace.cached:
                 self._store.put(key, StoredReply(test, described, trace))
@@ -232,12 +231,6 @@ class StoredCalls(Calls):
         difference = first_difference(described, others) or "nothing is stored there"
         problem = f"a request to `{target.name}` is not stored in {self._path}: {difference}"
         raise NotStored(problem, _RECORD)
-
-    @staticmethod
-    def _priced(trace: Trace, target: Target) -> Trace:
-        """A stored reply with its cost by today's prices."""
-        options = target.options
-        return with_cost(trace, target, options) if isinstance(options, ProviderOptions) else trace
 
     async def close(self) -> None:
         """Deletes what was not used for a long time."""

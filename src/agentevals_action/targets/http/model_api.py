@@ -1,4 +1,4 @@
-"""Models behind an HTTP API: the common options of their targets, and the provider that calls
+"""Models behind an HTTP API: the common fields of their targets, and the provider that calls
 them."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field, field_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
+from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.file_model import NonEmpty, spelled
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.http.client import HttpClient, check_url, origin_of
 from agentevals_action.targets.http.errors import Service
 
@@ -25,7 +25,7 @@ def _check_base_url(url: str) -> str:
     return url
 
 
-class ApiOptions(ProviderOptions):
+class ApiTarget(Target):
     """The common fields of models with a key. `reserved` are the fields of a request that `config`
     cannot set, with advice."""
 
@@ -53,7 +53,7 @@ class ApiOptions(ProviderOptions):
         """The given key, else the vendor's usual variable; secrets often end with a newline."""
         return (self.api_key or context.variables.get(self.key_variable) or "").strip()
 
-    def variables(self) -> Sequence[str]:
+    def other_variables(self) -> Sequence[str]:
         """The usual variable for the key, if no key is given."""
         return () if self.api_key is not None else (self.key_variable,)
 
@@ -62,7 +62,7 @@ class ApiOptions(ProviderOptions):
         return () if self.api_key else (self.key_variable,)
 
 
-class ModelOptions(ApiOptions):
+class ModelTarget(ApiTarget):
     """The common fields of models that have a name and a base URL."""
 
     model: NonEmpty = Field(description="The model's name on the server.")
@@ -73,10 +73,10 @@ class ModelOptions(ApiOptions):
         description="The address of the API; the vendor's by default.",
     )
 
-    def variables(self) -> Sequence[str]:
+    def other_variables(self) -> Sequence[str]:
         """The usual variable for the key, if neither a key nor a server is given: a private server
         often needs none."""
-        return () if self.base_url is not None else super().variables()
+        return () if self.base_url is not None else super().other_variables()
 
     def priced_model(self) -> str:
         """The model itself."""

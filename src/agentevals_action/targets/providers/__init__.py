@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.targets.base import ProviderOptions
+from agentevals_action.model.target import Target
 from agentevals_action.targets.providers.anthropic import Anthropic
 from agentevals_action.targets.providers.azure import Azure
 from agentevals_action.targets.providers.claude_cli import ClaudeCli
@@ -17,8 +17,8 @@ from agentevals_action.targets.providers.openai import OpenAI
 from agentevals_action.targets.providers.python import Python
 from agentevals_action.targets.providers.replay import Replay
 
-#: The options of every provider by its name, with `_` for `-`.
-PROVIDERS: Mapping[str, type[ProviderOptions]] = {
+#: The class of the targets of every provider by its name, with `_` for `-`.
+PROVIDERS: Mapping[str, type[Target]] = {
     "anthropic": Anthropic,
     "azure": Azure,
     "claude_cli": ClaudeCli,
@@ -35,6 +35,6 @@ PROVIDERS: Mapping[str, type[ProviderOptions]] = {
 }
 
 #: The same with the aliases of each provider.
-PROVIDERS_BY_NAME: Mapping[str, type[ProviderOptions]] = {
-    name: options for key, options in PROVIDERS.items() for name in (key, *options.aliases)
+PROVIDERS_BY_NAME: Mapping[str, type[Target]] = {
+    name: model for key, model in PROVIDERS.items() for name in (key, *model.aliases)
 }

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agentevals_action.model.messages import Message
-from agentevals_action.targets.base import Provider, ProviderContext
+from agentevals_action.model.target import Provider, ProviderContext
 from agentevals_action.targets.formats import anthropic
 from agentevals_action.targets.http.client import HttpClient
-from agentevals_action.targets.http.model_api import ModelApi, ModelOptions
+from agentevals_action.targets.http.model_api import ModelApi, ModelTarget
 
 #: Later versions refuse fields that suites set: 2026-10-21 refuses `temperature`.
 #: https://platform.claude.com/docs/en/api/versioning
@@ -19,7 +19,7 @@ VERSION = "2023-06-01"
 MAX_TOKENS = 8192
 
 
-class Anthropic(ModelOptions):
+class Anthropic(ModelTarget):
     """A model behind Anthropic's Messages API, or a compatible server."""
 
     provider: ClassVar[str] = "anthropic"

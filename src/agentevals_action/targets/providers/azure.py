@@ -7,11 +7,11 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field, field_validator
 
+from agentevals_action.model.target import Provider, ProviderContext
 from agentevals_action.model.validation.file_model import NonEmpty, spelled
-from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.http.client import check_url, origin_of
 from agentevals_action.targets.http.errors import Service
-from agentevals_action.targets.http.model_api import ApiOptions
+from agentevals_action.targets.http.model_api import ApiTarget
 from agentevals_action.targets.providers.openai import PATHS, RESERVED, openai_model
 
 _API_PATH = re.compile(r"/openai(/v1)?$")
@@ -19,7 +19,7 @@ _API_PATH = re.compile(r"/openai(/v1)?$")
 _VERSION = re.compile(r"v1|[0-9]{4}-[0-9]{2}-[0-9]{2}(-preview)?")
 
 
-class Azure(ApiOptions):
+class Azure(ApiTarget):
     """A model deployed at Azure OpenAI."""
 
     provider: ClassVar[str] = "azure"

@@ -18,7 +18,7 @@ from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
-from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats import anthropic
 from agentevals_action.targets.formats.base import WireMessage, read_usage
 
@@ -47,7 +47,7 @@ _NAMES = {"Task": "Agent"}  # of earlier versions
 _UNKNOWN_TOOL = "<tool_use_error>Error: No such tool available"
 
 
-class ClaudeCli(AgentOptions):
+class ClaudeCli(AgentTarget):
     """Claude Code without a person."""
 
     provider: ClassVar[str] = "claude-cli"

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, spelled
 from agentevals_action.system import process
@@ -20,9 +21,8 @@ from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
+from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.worker_client import WorkerClient
-from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import ADVICE, CONTENT_VARIABLES, SpanReceiver
@@ -48,7 +48,7 @@ class Healthcheck(FileModel):
         return {"command": value} if isinstance(value, str | list | tuple) else value
 
 
-class Cli(CommandOptions):
+class Cli(CommandTarget):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
@@ -101,42 +101,42 @@ class Cli(CommandOptions):
         does not pass on."""
         return _Connected(self, context)
 
-    def files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[str]:
         """Words of the command, or their part after `=`, that are files of the repository."""
         command = self.command
         with contextlib.suppress(ValueError):  # quotes that only a shell understands
             words = shlex.split(command, comments=True) if isinstance(command, str) else command
-            return self.named_files(words, folder)
+            return self.files_among(words, folder)
         return ()
 
 
 class _Connected(Provider):
-    def __init__(self, options: Cli, context: ProviderContext) -> None:
-        self._options, self._workers = options, context.workers
-        self._runner = CommandRunner(options, context)
+    def __init__(self, target: Cli, context: ProviderContext) -> None:
+        self._target, self._workers = target, context.workers
+        self._runner = CommandRunner(target, context)
         self._client = WorkerClient(self._runner, context.workers)
-        self._placeholders = placeholders.used_in(options.command)
+        self._placeholders = placeholders.used_in(target.command)
         self._content_variables = {
             name: value
             for name, value in CONTENT_VARIABLES.items()
             if name not in context.children.allowed
         }
         self._lock = asyncio.Lock()
-        self._is_healthy = options.healthcheck is None
+        self._is_healthy = target.healthcheck is None
         self._failed_check: TargetDead | None = None
 
     async def complete(self, request: Request) -> Trace:
         await self._check_health(request)
-        if self._options.serve:
+        if self._target.serve:
             return await self._ask_worker(request)
         with self._runner.call_folder() as folder:
-            if self._options.trace is None:
+            if self._target.trace is None:
                 return await self._answer(request, folder, {})
             return await self._traced_answer(request, folder)
 
     async def check(self, request: Request) -> str:
         """Runs the healthcheck."""
-        if self._options.healthcheck is None:
+        if self._target.healthcheck is None:
             return await super().check(request)
         await self._check_health(request)
         return "its healthcheck succeeds; it was not asked"
@@ -150,7 +150,7 @@ class _Connected(Provider):
     ) -> tuple[Sequence[str], str, Mapping[str, str]]:
         """The words to run, the standard input and the variables of a call, whose files are in the
         folder."""
-        options, used = self._options, self._placeholders
+        target, used = self._target, self._placeholders
         paths = {name: folder / file for name, file in placeholders.FILES.items()}
         attached: Sequence[str] = ()
         try:
@@ -165,11 +165,11 @@ class _Connected(Provider):
             give_folder(folder, self._runner.user_of(request))
         values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
-        command: str | Sequence[str] = options.command
+        command: str | Sequence[str] = target.command
         if not isinstance(command, str):
             command = self._runner.located(command, request)
         words, variables = placeholders.fill(
-            command, values, placeholders.file_words(options.files_format, attached)
+            command, values, placeholders.file_words(target.files_format, attached)
         )
         return words, "" if used & _PROMPTS else prompt, variables
 
@@ -210,7 +210,7 @@ class _Connected(Provider):
         return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans(), ADVICE))
 
     async def _ask_worker(self, request: Request) -> Trace:
-        command = self._options.command
+        command = self._target.command
         if not isinstance(command, str):
             command = self._runner.located(command, request)
         words, folder = placeholders.words_of(command), self._runner.working_folder(request)
@@ -219,7 +219,7 @@ class _Connected(Provider):
 
     async def _check_health(self, request: Request) -> None:
         """Runs the healthcheck if it did not run yet; TargetDead if it failed."""
-        check = self._options.healthcheck
+        check = self._target.healthcheck
         async with self._lock:
             if self._failed_check is not None:
                 raise self._failed_check

@@ -21,7 +21,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
-from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.agents.headless import AgentTarget, Command
 
 #: The tools whose calls are part of shell commands.
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
@@ -38,7 +38,7 @@ _TRANSIENT = re.compile(
 )
 
 
-class CodexCli(AgentOptions):
+class CodexCli(AgentTarget):
     """Codex without a person."""
 
     provider: ClassVar[str] = "codex-cli"

@@ -15,7 +15,7 @@ from agentevals_action.model.usage import Usage, total
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
-from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats.base import reported
 
 _NAMES: Mapping[str, str] = {
@@ -53,7 +53,7 @@ _TOKENS = (
 _FAILED_SPAN = 2  # a status
 
 
-class CopilotCli(AgentOptions):
+class CopilotCli(AgentTarget):
     """GitHub Copilot without a person."""
 
     provider: ClassVar[str] = "copilot-cli"

@@ -9,10 +9,10 @@ from pydantic import Field
 from pydantic.alias_generators import to_snake
 
 from agentevals_action.model.messages import Message
-from agentevals_action.targets.base import Provider, ProviderContext
+from agentevals_action.model.target import Provider, ProviderContext
 from agentevals_action.targets.formats import gemini
 from agentevals_action.targets.http.client import HttpClient
-from agentevals_action.targets.http.model_api import ModelApi, ModelOptions
+from agentevals_action.targets.http.model_api import ModelApi, ModelTarget
 
 DEFAULT_VERSION = "v1beta"
 _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
@@ -22,7 +22,7 @@ _NAMES = ("tools", "toolConfig", "safetySettings", "cachedContent", "serviceTier
 _TOP_LEVEL = {spelling: name for name in _NAMES for spelling in (name, to_snake(name))}
 
 
-class Gemini(ModelOptions):
+class Gemini(ModelTarget):
     """A model behind Google's Gemini API, or a compatible server."""
 
     provider: ClassVar[str] = "gemini"

@@ -15,7 +15,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
-from agentevals_action.targets.agents.headless import AgentOptions, Command
+from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats.base import reported
 
 _NAMES: Mapping[str, str] = {
@@ -47,7 +47,7 @@ _DEAD = re.compile(
 _DROPPED = re.compile(r"fetch failed|socket hang up|ECONNRESET|network", re.IGNORECASE)
 
 
-class GeminiCli(AgentOptions):
+class GeminiCli(AgentTarget):
     """Gemini CLI without a person."""
 
     provider: ClassVar[str] = "gemini-cli"

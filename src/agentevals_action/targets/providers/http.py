@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, wire_messages
+from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import (
@@ -20,7 +21,6 @@ from agentevals_action.model.validation.json_values import (
 )
 from agentevals_action.system import redaction
 from agentevals_action.targets import variables
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.http.client import HttpClient, HttpReply, check_url, origin_of
 from agentevals_action.targets.http.errors import Service
@@ -80,7 +80,7 @@ def _check_path(path: str) -> str:
     return path
 
 
-class Http(ProviderOptions):
+class Http(Target):
     """An agent behind an HTTP service."""
 
     provider: ClassVar[str] = "http"
@@ -113,15 +113,15 @@ class Http(ProviderOptions):
 
 
 class _Connected(Provider):
-    def __init__(self, options: Http) -> None:
-        self._options = options
+    def __init__(self, target: Http) -> None:
+        self._target = target
         # Secrets often end with a newline.
-        headers = {name: value.strip() for name, value in options.headers.items()}
+        headers = {name: value.strip() for name, value in target.headers.items()}
         keys = [value for name, value in headers.items() if redaction.looks_secret(name)]
         words = [word for value in keys for word in (value, *value.split())]
         self._client = HttpClient(
             Service(
-                url=options.url,
+                url=target.url,
                 key_hint="check the credentials in the target's `headers`",
                 url_field="url",
                 headers=headers,
@@ -130,18 +130,18 @@ class _Connected(Provider):
         )
 
     async def complete(self, request: Request) -> Trace:
-        options = self._options
+        target = self._target
         try:
-            content = _make_body(options, request)
+            content = _make_body(target, request)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
-        has_type = any(name.lower() == "content-type" for name in options.headers)
+        has_type = any(name.lower() == "content-type" for name in target.headers)
         headers = None if has_type else {"Content-Type": "application/json"}
-        reply = await self._client.send(options.method, "", content, request.timeout, headers)
+        reply = await self._client.send(target.method, "", content, request.timeout, headers)
         try:
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
-            trace = _read(reply, options, request.messages)
+            trace = _read(reply, target, request.messages)
         except ValueError as error:
             raise self._client.reply_error(error) from None
         return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
@@ -156,7 +156,7 @@ class _Connected(Provider):
         await self._client.close()
 
 
-def _make_body(options: Http, request: Request) -> bytes:
+def _make_body(target: Http, request: Request) -> bytes:
     """The body of a request; ValueError or OSError if the test cannot be put into it."""
     values = {
         "prompt": prompt_text(request.messages),
@@ -169,9 +169,9 @@ def _make_body(options: Http, request: Request) -> bytes:
     body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
     if request.conversation_id is not None:
         body["conversation_id"] = request.conversation_id
-    if options.body is not None:
+    if target.body is not None:
         body = _map_texts(
-            options.body, lambda text, path: render_value(text, values, f"`body.{path}`")
+            target.body, lambda text, path: render_value(text, values, f"`body.{path}`")
         )
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
@@ -180,9 +180,9 @@ def _make_body(options: Http, request: Request) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace:
+def _read(reply: HttpReply, target: Http, question: Sequence[Message]) -> Trace:
     """The trace of a reply; ValueError if it has no answer, or not a valid one."""
-    text, path = reply.body.decode("utf-8-sig", "replace"), options.output_path
+    text, path = reply.body.decode("utf-8-sig", "replace"), target.output_path
     return read_reply(text, question) if path is None else _read_at(reply.json(), path, question)
 
 

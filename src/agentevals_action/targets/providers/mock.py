@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import Message, read_message
+from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.formats.envelope import trace_of
 from agentevals_action.targets.message_texts import content_text
 
@@ -64,7 +64,7 @@ def _answer(item: Any) -> tuple[Message, ...]:
     return tuple(read_message(part) for part in item)
 
 
-class Mock(ProviderOptions):
+class Mock(Target):
     """Prepared answers: the first whose pattern matches the last user message; without any, the
     answer is that message."""
 
@@ -99,12 +99,12 @@ class Mock(ProviderOptions):
 
 
 class _Connected(Provider):
-    def __init__(self, options: Mock) -> None:
-        self._delay = options.delay_ms / 1000
+    def __init__(self, target: Mock) -> None:
+        self._delay = target.delay_ms / 1000
         self._answers = [
-            (regex.compile(item.pattern), read_answers(item.response)) for item in options.responses
+            (regex.compile(item.pattern), read_answers(item.response)) for item in target.responses
         ]
-        self._fixed = options.response
+        self._fixed = target.response
 
     async def complete(self, request: Request) -> Trace:
         questions = [message for message in request.messages if message.role == "user"]

@@ -6,12 +6,12 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.formatting import one_of
+from agentevals_action.model.target import Provider, ProviderContext
 from agentevals_action.model.validation.file_model import expected
-from agentevals_action.targets.base import Provider, ProviderContext
 from agentevals_action.targets.formats import openai_chat, openai_responses
 from agentevals_action.targets.http.client import HttpClient
 from agentevals_action.targets.http.errors import Service
-from agentevals_action.targets.http.model_api import ModelApi, ModelOptions
+from agentevals_action.targets.http.model_api import ModelApi, ModelTarget
 from agentevals_action.targets.variables import names_in
 
 #: The paths of the formats.
@@ -54,7 +54,7 @@ def openai_model(
     )
 
 
-class OpenAI(ModelOptions):
+class OpenAI(ModelTarget):
     """A model behind OpenAI's API, or a compatible server."""
 
     provider: ClassVar[str] = "openai"

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
@@ -17,9 +18,8 @@ from agentevals_action.system.process import Program
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Worker, WorkerEnded
 from agentevals_action.targets.agents import python_worker
-from agentevals_action.targets.agents.command import CommandOptions, CommandRunner
+from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.worker_client import WorkerClient
-from agentevals_action.targets.base import Provider, ProviderContext, Request
 from agentevals_action.targets.reply_model import ReplyModel
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -35,7 +35,7 @@ def _check_target(target: str) -> str:
     return target
 
 
-class Python(CommandOptions):
+class Python(CommandTarget):
     """An agent that is a Python function."""
 
     provider: ClassVar[str] = "python"
@@ -58,12 +58,12 @@ class Python(CommandOptions):
         does not pass on."""
         return _Connected(self, context)
 
-    def files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[str]:
         """The module and the packages around it that are in the folder to run in."""
         steps = self.target.partition(":")[0].split(".")
         paths = [Path(*steps[:end]) for end in range(1, len(steps) + 1)]
         names = [name for path in paths for name in (f"{path}.py", f"{path}/__init__.py")]
-        return self.named_files(names, folder)
+        return self.files_among(names, folder)
 
 
 class _Ready(ReplyModel):
@@ -72,9 +72,9 @@ class _Ready(ReplyModel):
 
 
 class _Connected(Provider):
-    def __init__(self, options: Python, context: ProviderContext) -> None:
-        self._options, self._workers = options, context.workers
-        self._runner = CommandRunner(options, context)
+    def __init__(self, target: Python, context: ProviderContext) -> None:
+        self._target, self._workers = target, context.workers
+        self._runner = CommandRunner(target, context)
         self._client = WorkerClient(self._runner, context.workers)
 
     async def complete(self, request: Request) -> Trace:
@@ -86,12 +86,12 @@ class _Connected(Provider):
 
     def _program(self, request: Request) -> Program:
         folder = self._runner.judge_path(self._runner.declared_folder(request), request)
-        words = [self._interpreter(request, folder), python_worker.__file__, self._options.target]
+        words = [self._interpreter(request, folder), python_worker.__file__, self._target.target]
         # The worker itself enters the workspace of each request.
         return self._runner.program(words, request, folder, workspace=None)
 
     def _interpreter(self, request: Request, folder: Path) -> str:
-        name = self._options.python
+        name = self._target.python
         folders = (folder, self._runner.judge_path(request.root, request))
         paths = [base / name for base in folders] if "/" in name else [Path(name)]
         for path in paths:
@@ -105,7 +105,7 @@ class _Connected(Provider):
         )
 
     async def _wait_for_import(self, worker: Worker) -> None:
-        target = self._options.target
+        target = self._target.target
         try:
             async with asyncio.timeout(_IMPORT_SECONDS):
                 line = await worker.next_line()

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 
 _SIZE_LIMIT = 2 * 1024**3  # bytes of a results file
 _RERUN = "run the suite that the results come from again, or use another target for this test"
@@ -25,7 +25,7 @@ _RERUN = "run the suite that the results come from again, or use another target 
 _Rows = Mapping[str, Sequence[TestResult]]
 
 
-class Replay(ProviderOptions):
+class Replay(Target):
     """The outputs of an earlier run: evaluators are developed without calls of the agent."""
 
     provider: ClassVar[str] = "replay"
@@ -41,7 +41,7 @@ class Replay(ProviderOptions):
         """The results, not yet opened."""
         return _Connected(self)
 
-    def files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[str]:
         """The results file, if it exists; ValueError if it leads out of the repository."""
         if "${{" in self.path:
             return ()
@@ -50,19 +50,19 @@ class Replay(ProviderOptions):
 
 
 class _Connected(Provider):
-    def __init__(self, options: Replay) -> None:
-        self._options = options
+    def __init__(self, target: Replay) -> None:
+        self._target = target
         self._files: dict[Path, _Rows] = {}
 
     def load(self, folder: Folder) -> None:
         """Reads the results, so that no agent can change what another test replays. If there are
         none yet, `prepare` may bring them."""
         path = self._path(folder)
-        self._files[path] = _read_rows(path, self._options.path)
+        self._files[path] = _read_rows(path, self._target.path)
 
     async def complete(self, request: Request) -> Trace:
         """The answer of the stored result."""
-        path, name = self._path(Folder(request.root, request.suite_folder)), self._options.path
+        path, name = self._path(Folder(request.root, request.suite_folder)), self._target.path
         if path not in self._files:
             self._files[path] = _read_rows(path, name)
         result = self._find_row(self._files[path], request)
@@ -75,7 +75,7 @@ class _Connected(Provider):
 
     def _path(self, folder: Folder) -> Path:
         try:
-            return folder.file(self._options.path)
+            return folder.file(self._target.path)
         except ValueError as error:
             raise AttemptError(
                 "configuration", f"`path`: {error}", "name a results file of the repository"
@@ -86,7 +86,7 @@ class _Connected(Provider):
         found = [row for row in of_test if request.suite in ("", row.eval_path)]
         if len(found) == 1:
             return found[0]
-        problem = f"{self._options.path} has {len(found) or 'no'} results of the test "
+        problem = f"{self._target.path} has {len(found) or 'no'} results of the test "
         problem += f"`{request.eval_id}` of `{request.suite}`"
         raise AttemptError("target", problem, _RERUN)
 

@@ -198,4 +198,4 @@ def test_complete__a_refused_login_counts_at_a_time_out(tmp_path: Path) -> None:
 )
 def test_options__refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        targets.options({"provider": "claude-cli", **fields})
+        targets.target({"provider": "claude-cli", **fields})

@@ -9,15 +9,13 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.target import Price, Target
+from agentevals_action.model.target import Price, Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.calls.budget import Budget
-from agentevals_action.targets.calls.client import TargetClient, missing_variables
+from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.variables import read_variables
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
@@ -233,7 +231,7 @@ def test_close__can_be_followed_by_another_call() -> None:
 # Cost and time
 
 
-class Failing(ProviderOptions):
+class Failing(Target):
     """Fails after it has used a million tokens."""
 
     provider: ClassVar[str] = "failing"
@@ -271,11 +269,9 @@ def test_complete__an_empty_answer_is_an_error(answer: str) -> None:
 
 
 def test_complete__what_failed_is_paid_for() -> None:
-    failing = Target(
+    failing = Failing(
         name="agent",
-        provider="failing",
-        options=Failing(),
-        location=Location(".agentv/targets.yaml"),
+        written_provider="failing",
         price=Price(input=5.0, output=5.0),
     )
     empty = cli(["printf", "%s", '{"output": "", "cost_usd": 5}'])
@@ -322,8 +318,8 @@ def test_complete__a_missing_variable_is_named_before_any_call() -> None:
         assert (error.kind, server.requests) == ("configuration", [])
     assert "the variable KEY is not set" in str(error)
     definition = {"provider": "openai", "model": "${{ MODEL }}", "config": {"user": "${{ U }}"}}
-    missing = missing_variables(targets.target(definition), {"MODEL": "m"})
-    assert missing == ("U", "OPENAI_API_KEY")
+    error = refused(targets.target(definition), variables={"MODEL": "m"})
+    assert "the variables U, OPENAI_API_KEY are not set" in str(error)
 
 
 def test_complete__bytes_that_are_no_text_are_a_word_and_no_model() -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.messages import Block, Message, ToolCall
-from agentevals_action.model.target import Price, Target
-from agentevals_action.targets.base import Request
+from agentevals_action.model.target import Price, Request, Target
 from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions, digest
 from tests.support import suites, targets
 from tests.support.cases import file_block

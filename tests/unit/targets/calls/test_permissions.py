@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.targets.calls.client import resolve_options
+from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.http.client import origin_of
 from tests.support import targets
@@ -31,7 +31,7 @@ def refused(definition: dict[str, Any], root: Path = HEAD) -> str:
     target = targets.target(definition)
     variables = {**KNOWN, "LISTED": "l"}
     try:
-        PERMISSIONS.check(target, resolve_options(target, variables), variables, root)
+        PERMISSIONS.check(resolve_target(target, variables), variables, root)
     except AttemptError as error:
         return str(error).removeprefix("the target default uses ").partition(", which")[0]
     return ""

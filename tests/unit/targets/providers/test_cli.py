@@ -12,9 +12,9 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Block, Message, ToolCall
+from agentevals_action.model.target import Provider
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
 from tests.support import targets
 from tests.support.cases import file_block
@@ -29,7 +29,7 @@ def connect(
     **fields: Any,
 ) -> Provider:
     definition = {"provider": "cli", "command": command, **fields}
-    return targets.options(definition).connect(
+    return targets.target(definition).connect(
         targets.context(ENVIRONMENT, allowed, withheld=withheld)
     )
 
@@ -246,7 +246,7 @@ def test_environment__a_name_that_the_workflow_does_not_pass_on_is_an_error(
     error = refused(tmp_path, SHOW, allowed=ALLOWED, env=["AGENT_URL", name])
     assert error.kind == "configuration"
     assert f"names {name}, which" in str(error)
-    assert targets.read_options(Cli, {"command": "x", "env": ["A"]}).variables() == ("A",)
+    assert targets.read(Cli, {"command": "x", "env": ["A"]}).other_variables() == ("A",)
 
 
 def complete_three(root: Path, provider: Provider) -> list[str]:
@@ -371,7 +371,7 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        targets.read_options(Cli, fields)
+        targets.read(Cli, fields)
 
 
 @pytest.mark.parametrize(
@@ -400,4 +400,4 @@ def test_files__words_that_are_files_of_the_repository(
     for name in ("agent.py", "evals/run.sh", "evals/config.json"):
         (tmp_path / name).write_text("x")
     (tmp_path / "out").symlink_to("/etc")
-    assert targets.read_options(Cli, fields).files(Folder(tmp_path, suite)) == expected
+    assert targets.read(Cli, fields).named_files(Folder(tmp_path, suite)) == expected

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.targets.base import Provider
+from agentevals_action.model.target import Provider
 from tests.support import targets
 from tests.support.processes import gone
 
@@ -37,7 +37,7 @@ def serve(root: Path, body: str, *prompts: str, **request: Any) -> list[str]:
 
 def ask(root: Path, command: Any, *requests: dict[str, Any]) -> list[str]:
     async def run() -> list[str]:
-        options = targets.options({"provider": "cli", "command": command, "serve": True})
+        options = targets.target({"provider": "cli", "command": command, "serve": True})
         provider = options.connect(targets.context({"PATH": os.environ["PATH"]}))
         try:
             return [await outcome(provider, root, **request) for request in requests]

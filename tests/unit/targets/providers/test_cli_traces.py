@@ -34,7 +34,7 @@ def complete(
     definition = {"provider": "cli", "command": command, "trace": "otel"}
 
     async def run() -> list[Trace]:
-        provider = targets.options(definition).connect(targets.context(ENVIRONMENT, allowed))
+        provider = targets.target(definition).connect(targets.context(ENVIRONMENT, allowed))
         requests = [targets.request(root, prompt, timeout=100) for prompt in prompts or ["A1"]]
         return await asyncio.gather(*map(provider.complete, requests))
 

@@ -27,7 +27,7 @@ def ask(
     definition = {"provider": "http", "url": url, **fields}
 
     async def asked() -> Trace:
-        provider = targets.options(definition).connect(targets.context({}))
+        provider = targets.target(definition).connect(targets.context({}))
         try:
             return await provider.complete(
                 targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
@@ -46,7 +46,7 @@ def refused(reply: Any, path: str = "", **fields: Any) -> AttemptError:
 
 def wrong(**fields: Any) -> str:
     with pytest.raises(ValueError, match="`") as caught:
-        targets.options({"provider": "http", "url": "http://agent.test/ask", **fields})
+        targets.target({"provider": "http", "url": "http://agent.test/ask", **fields})
     return str(caught.value)
 
 

@@ -12,7 +12,7 @@ from tests.support import targets
 
 
 def ask(fields: dict[str, Any], *messages: Message | str, **request: Any) -> Trace:
-    provider = targets.read_options(Mock, fields).connect(targets.context({}))
+    provider = targets.read(Mock, fields).connect(targets.context({}))
     return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **request)))
 
 
@@ -77,9 +77,9 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
 def test_complete__one_answer_to_every_question_or_the_question_itself() -> None:
     assert ask({"response": "always"}, "the question").output == "always"
     assert ask({}, "the question").output == "the question"
-    ((_, problem, _),) = targets.read_options(Mock, {}).warnings()
+    ((_, problem, _),) = targets.read(Mock, {}).warnings()
     assert problem.endswith("has no `responses`, and answers with the question itself")
-    assert targets.read_options(Mock, {"response": "always"}).warnings() == ()
+    assert targets.read(Mock, {"response": "always"}).warnings() == ()
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_complete__one_answer_to_every_question_or_the_question_itself() -> None
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        targets.read_options(Mock, fields)
+        targets.read(Mock, fields)

@@ -234,10 +234,10 @@ def test_complete__a_response_that_failed_is_quoted_without_the_key() -> None:
 def test_options__the_key_is_needed_unless_it_is_given(name: str) -> None:
     model, variable = MODELS[name], PROVIDERS[name].key_variable
     definition = {**model.definition, **({"endpoint": "https://x"} if name == "azure" else {})}
-    assert targets.options(definition).variables() == (variable,)
-    assert targets.options({**definition, "api_key": "${{ K }}"}).variables() == ()
-    with_url = targets.options({**definition, model.url_field: "${{ URL }}"})
-    assert with_url.variables() == ((variable,) if name == "azure" else ())
+    assert targets.target(definition).other_variables() == (variable,)
+    assert targets.target({**definition, "api_key": "${{ K }}"}).other_variables() == ()
+    with_url = targets.target({**definition, model.url_field: "${{ URL }}"})
+    assert with_url.other_variables() == ((variable,) if name == "azure" else ())
 
 
 URLS = [(name, model.url_field) for name, model in MODELS.items()]
@@ -266,4 +266,4 @@ def test_options__an_invalid_field(name: str, field: str, value: Any, problem: s
     model = MODELS[name]
     definition = {**model.definition, model.url_field: "https://host", field: value}
     with pytest.raises(ValueError, match=problem):
-        targets.options(definition)
+        targets.target(definition)

@@ -13,10 +13,10 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.target import Provider
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.agents import python_worker
-from agentevals_action.targets.base import Provider
 from tests.support import targets
 from tests.support.cases import file_block
 
@@ -39,7 +39,7 @@ class Agent:
     def use(self, calls: Callable[[Provider], Awaitable[Result]]) -> Result:
         """The result of calls of one connected target."""
         definition = {"provider": "python", "target": "agent:answer", "python": sys.executable}
-        options = targets.options({**definition, **self.fields})
+        options = targets.target({**definition, **self.fields})
 
         async def run() -> Result:
             provider = options.connect(targets.context(ENVIRONMENT, {"SEEN": "1", "OTHER": "1"}))
@@ -340,7 +340,7 @@ def test_complete__a_reply_that_cannot_be_read_is_an_error(
 )
 def test_target__must_name_a_function(target: str) -> None:
     with pytest.raises(ValueError, match=r"write `package\.module:function`"):
-        targets.options({"provider": "python", "target": target})
+        targets.target({"provider": "python", "target": target})
 
 
 def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
@@ -348,6 +348,6 @@ def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    options = targets.options({"provider": "python", "target": "app.agent:answer", "cwd": "/src"})
-    found = options.files(Folder(tmp_path, tmp_path))
+    options = targets.target({"provider": "python", "target": "app.agent:answer", "cwd": "/src"})
+    found = options.named_files(Folder(tmp_path, tmp_path))
     assert found == ("src/app/__init__.py", "src/app/agent.py")

@@ -10,11 +10,11 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
+from agentevals_action.model.target import Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets.base import Request
 from tests.support import command, results, suites, targets
 
 TRACE = Trace(
@@ -57,7 +57,7 @@ def request(
 def replay(*requests: Request, **fields: Any) -> Sequence[Trace]:
     async def asked() -> Sequence[Trace]:
         definition = {"provider": "replay", "path": "results.jsonl", **fields}
-        provider = targets.options(definition).connect(targets.context({}))
+        provider = targets.target(definition).connect(targets.context({}))
         return await asyncio.gather(*map(provider.complete, requests))
 
     return asyncio.run(asked())
@@ -174,12 +174,14 @@ def test_complete__the_incomplete_last_row_of_a_killed_run_is_left_out(tmp_path:
 
 def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
     write(tmp_path, row(), name="evals/results.jsonl")
-    options = targets.options({"provider": "replay", "path": "results.jsonl"})
-    assert list(options.files(Folder(tmp_path, tmp_path / "evals"))) == ["evals/results.jsonl"]
-    assert list(options.files(Folder(tmp_path, tmp_path))) == []
-    outside = targets.options({"provider": "replay", "path": "../../results.jsonl"})
+    options = targets.target({"provider": "replay", "path": "results.jsonl"})
+    assert list(options.named_files(Folder(tmp_path, tmp_path / "evals"))) == [
+        "evals/results.jsonl"
+    ]
+    assert list(options.named_files(Folder(tmp_path, tmp_path))) == []
+    outside = targets.target({"provider": "replay", "path": "../../results.jsonl"})
     with pytest.raises(ValueError, match="leaves the repository"):
-        outside.files(Folder(tmp_path, tmp_path))
+        outside.named_files(Folder(tmp_path, tmp_path))
 
 
 @pytest.mark.slow
