@@ -18,9 +18,11 @@ class ExitCode(IntEnum):
 
 
 class AgentEvalsError(Exception):
-    """A failure that a user can cause or fix: `str(error)` states it, `hint` is the advice."""
+    """A failure that a user can cause or fix: `str(error)` states it, `hint` is the advice. If it
+    is several failures, `errors` has one line for each."""
 
     exit_code: ExitCode = ExitCode.BUG
+    errors: tuple[str, ...] = ()
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

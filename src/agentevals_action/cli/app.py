@@ -16,12 +16,7 @@ import click
 from agentevals_action import __version__
 from agentevals_action.cli import commands
 from agentevals_action.cli.options import CommandGroup
-from agentevals_action.errors import (
-    AgentEvalsError,
-    ExitCode,
-    Interrupted,
-    InvalidInput,
-)
+from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted
 from agentevals_action.escaping import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor, redacting
@@ -106,8 +101,7 @@ def _run_app() -> int:
 
 
 def _report(error: AgentEvalsError) -> int:
-    errors = error.errors if isinstance(error, InvalidInput) else ()
-    for line in filter(None, (*errors, str(error), error.hint)):
+    for line in filter(None, (*error.errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code
 

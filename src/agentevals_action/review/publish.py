@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
@@ -14,36 +15,42 @@ from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.run_folder import RunResults
+from agentevals_action.results.run_folder import RunResults, not_run
 from agentevals_action.review.comparison.outcome import compare
 from agentevals_action.review.request import ReviewWorkspace
 
 
 async def publish(
-    view: ReportView,
-    page: bytes,
+    results: RunResults,
+    view_of: Callable[[Review], ReportView],
+    workspace: ReviewWorkspace,
     host: Host,
-    comment: str = "always",
-    annotation_limit: int = 100,
-) -> Published:
-    """Uploads the report page, then writes the check, then writes the comment; `comment` is the
-    input of that name.
+) -> tuple[ReportView, Published]:
+    """Publishes the review of results: writes the reports, uploads the page, then writes the check,
+    then the comment. If the user's template fails on the review, that is the outcome.
 
     The page is first, because the others link to it. What the host refused is in the texts that are
-    written after that. The review must not contain secrets."""
+    written after that. The results must not contain secrets."""
+    settings = workspace.settings
+    try:
+        view, page = await asyncio.to_thread(write, results, view_of, workspace)
+    except InvalidInput as error:
+        reason = workspace.redactor.redact(error.sentence)
+        invalid = not_run(results.run.head_sha, [reason])
+        view, page = await asyncio.to_thread(write, invalid, view_of, workspace)
     report_url = await host.upload_report(page)
     view = replace(view, links=replace(view.links, report_url=report_url))
-    shown, left = await asyncio.to_thread(annotations, view, annotation_limit)
+    shown, left = await asyncio.to_thread(annotations, view, settings.annotation_limit)
     title, summary = await asyncio.to_thread(markdown.check, _with_notices(view, host), left)
     conclusion = view.review.decision.conclusion
     check = CheckReport(conclusion, title, summary, shown, report_url)
     check_url = await asyncio.to_thread(host.write_check, check)
     body = await asyncio.to_thread(markdown.comment, _with_notices(view, host))
     outcome = view.review.decision.outcome
-    report = CommentReport(body, outcome, _is_wanted(comment, view))
+    report = CommentReport(body, outcome, _is_wanted(settings.comment, view))
     comment_url = await asyncio.to_thread(host.publish_comment, report)
     text = await asyncio.to_thread(markdown.job_summary, _with_notices(view, host))
-    return Published(
+    return view, Published(
         report_url=report_url,
         comment_url=comment_url,
         check_url=check_url,

@@ -1,7 +1,7 @@
 """`mode: publish`: the trusted phase, which reports what the untrusted run of a fork claims. It has
 no checkout and starts no program."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github import events
@@ -22,21 +22,14 @@ _BASELINE = BaselineInfo(
 )
 
 
-@dataclass(frozen=True)
-class Claimed:
-    """A completed first phase, and the job that reports it."""
-
-    job: Job
-    phase: FirstPhase
-
-
 def is_wanted(runner: RunnerEnvironment, settings: Settings) -> bool:
     """Whether the step is a trusted phase."""
     return settings.mode == "publish" or runner.event_name == EVENT
 
 
-def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
-    """The first phase that the event is about. Raises NothingToPublish, InvalidInput, HostError."""
+def read(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, FirstPhase]:
+    """The first phase that the event is about, and the job that reports it. Raises
+    NothingToPublish, InvalidInput, HostError."""
     if runner.event_name != EVENT:
         raise InvalidInput(
             f"`mode: publish` reports a completed run, and the event is `{runner.event_name}`",
@@ -46,13 +39,12 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
     phase = FirstPhase(api, settings.comment_id, read_completed(runner.payload()))
     pull = phase.pull()
     phase.require_undecided(pull)
-    return Claimed(events.published_job(runner.event_name, pull, settings), phase)
+    return events.published_job(runner.event_name, pull, settings), phase
 
 
-def claims(claimed: Claimed, settings: Settings) -> RunResults:
+def claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
     """The results of the first phase. AgentEvalsError when they cannot be used."""
-    job = claimed.job
-    results = read_archive(claimed.phase.results())
+    results = read_archive(phase.results())
     policy = Policy(settings.fail_on or job.fail_on, settings.min_pass_rate)
     run = results.run.model_copy(
         update={
