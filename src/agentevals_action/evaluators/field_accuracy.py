@@ -23,12 +23,12 @@ from agentevals_action.evaluators import dates
 from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json_objects import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
-from agentevals_action.model.diagnostic import Location, location_of
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
 from agentevals_action.model.trace import text_of as message_text
-from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight
+from agentevals_action.model.validation.file_model import FileModel, ListOf, Weight, location_of
 from agentevals_action.model.validation.json_values import (
     MISSING,
     equal,

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationInfo
-
 
 @dataclass(frozen=True, order=True)
 class Location:
@@ -16,14 +14,6 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
-
-
-def location_of(info: ValidationInfo, container: Any, key: str = "") -> Location | None:
-    """Where an object of the validated file begins, or its value of a key; None where this is not
-    known."""
-    locate = getattr(info.context, "location_of", None)
-    location: Location | None = locate(container, key) if locate else None
-    return location
 
 
 @dataclass(frozen=True, order=True)

@@ -15,7 +15,6 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -136,8 +135,10 @@ class ToolFunction(FileModel):
     noun = "`function`"
 
     name: NonEmpty = Field(description="Name of the function.")
-    arguments: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
-        default="", description="The arguments as a string of JSON."
+    arguments: Any = Field(
+        default="",
+        json_schema_extra={"type": "string"},
+        description="The arguments as a string of JSON.",
     )
 
     @field_validator("arguments")
@@ -155,8 +156,10 @@ class ToolCallEntry(FileModel):
     noun = "tool call"
 
     id: str | None = Field(default=None, description="Identifier that a tool message refers to.")
-    type: Annotated[Any, WithJsonSchema({"const": "function"})] = Field(
-        default="function", description="Always `function`."
+    type: Any = Field(
+        default="function",
+        json_schema_extra={"const": "function"},
+        description="Always `function`.",
     )
     function: ToolFunction | None = Field(default=None, description="The function that was called.")
     tool: NonEmpty | None = Field(default=None, description="AgentV's form: name of the tool.")
@@ -284,7 +287,7 @@ def _read_messages(role: Role) -> Callable[[Any], Any]:
 
 def is_message(data: Mapping[str, Any]) -> bool:
     """Whether an object is a message, and not JSON data."""
-    return data.get("role") in get_args(Role)
+    return data.get("role") in ROLES
 
 
 _MESSAGES = str | dict[str, Any] | Annotated[list[Message], Field(min_length=1)]

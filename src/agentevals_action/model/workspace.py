@@ -11,7 +11,6 @@ from pydantic import (
     Field,
     PlainValidator,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
 )
 
@@ -28,7 +27,6 @@ from agentevals_action.model.validation.file_model import (
     folder_of,
     spelled,
 )
-from agentevals_action.system.files.paths import Folder
 
 Reset = Literal["none", "fast", "strict"]
 HookName = Literal["before_all", "before_each", "after_each", "after_all"]
@@ -45,7 +43,7 @@ _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
 _SCHEMES = ("https", "http", "ssh")
 #: A text with such a prefix is a folder of this repository.
 _PREFIXES = ("./", "../", "/", "file://")
-_TEXT = WithJsonSchema({"type": "string", "minLength": 1})
+_FOLDER_ADVICE = "name a folder of the repository, from the folder of this file"
 
 _Command = (
     Annotated[str, Field(min_length=1, pattern=r"\S")] | Annotated[ListOf[str], Field(min_length=1)]
@@ -61,24 +59,24 @@ def _text(value: Any) -> str:
 
 
 def _read_folder(value: Any, info: ValidationInfo) -> Path:
+    text = _text(value)
     try:
-        return folder_of(info).resolve(_text(value))
+        return folder_of(info).resolve(text)
     except ValueError as error:
-        raise ValueError(f"{error}; name a folder of the repository") from None
+        raise ValueError(f"{error}; {_FOLDER_ADVICE}") from None
 
 
 def _read_template(value: Any, info: ValidationInfo) -> Path:
-    advice = "name a folder of the repository, from the folder of this file"
-    folder = folder_of(info)
-    try:
-        path = folder.resolve(_text(value))
-    except ValueError as error:
-        raise ValueError(f"{error}; {advice}") from None
+    path = _read_folder(value, info)
     if not path.is_dir():
-        raise ValueError(
-            f"there is no folder {value!r} (looked for {folder.relative(path)}); {advice}"
-        )
+        looked_for = folder_of(info).relative(path)
+        problem = f"there is no folder {value!r} (looked for {looked_for})"
+        raise ValueError(f"{problem}; {_FOLDER_ADVICE}")
     return path
+
+
+_Folder = Annotated[Path, PlainValidator(_read_folder, json_schema_input_type=NonEmpty)]
+_Template = Annotated[Path, PlainValidator(_read_template, json_schema_input_type=NonEmpty)]
 
 
 class Hook(FileModel):
@@ -97,7 +95,7 @@ class Hook(FileModel):
         description="The command: a list of words, or one string, which `sh` runs. JSON is on its "
         "input.",
     )
-    folder: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = spelled(
+    folder: _Folder | None = spelled(
         "cwd",
         default=None,
         description="The folder to run it in, relative to the file that declares it (the default); "
@@ -182,7 +180,10 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
     text = _text(value).strip()
     try:
         if text in (".", "..") or text.startswith(_PREFIXES):
-            return _local_source(text, folder_of(info))
+            path = folder_of(info).resolve(text)
+            if path.is_dir():
+                return path
+            raise ValueError(f"there is no folder {cut(text, 100)!r}")
         return _remote_source(text)
     except ValueError as error:
         advice = (
@@ -190,14 +191,6 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
             "that begins with ./ or /"
         )
         raise ValueError(f"{error}; {advice}") from None
-
-
-def _local_source(text: str, folder: Folder) -> Path:
-    """The folder of a repository below the root of this one."""
-    path = folder.resolve(text)
-    if not path.is_dir():
-        raise ValueError(f"there is no folder {cut(text, 100)!r}")
-    return path
 
 
 def _remote_source(text: str) -> str:
@@ -214,6 +207,9 @@ def _remote_source(text: str) -> str:
     return text
 
 
+_Source = Annotated[str | Path, PlainValidator(_read_source, json_schema_input_type=NonEmpty)]
+
+
 class Repo(FileModel):
     """A git repository that a workspace contains at `path` (relative to it): `source` is a URL, or
     absolute where the suite names a folder of the repository; `commit` a revision."""
@@ -223,7 +219,7 @@ class Repo(FileModel):
     path: Annotated[NonEmpty, AfterValidator(_read_path)] = Field(
         description="Where it is checked out, relative to the workspace."
     )
-    source: Annotated[str | Path, PlainValidator(_read_source), _TEXT] = spelled(
+    source: _Source = spelled(
         "repo",
         description="`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`).",
     )
@@ -244,7 +240,7 @@ class Workspace(FileModel):
 
     noun = "workspace"
 
-    template: Annotated[Path, PlainValidator(_read_template), _TEXT] | None = Field(
+    template: _Template | None = Field(
         default=None,
         description="A folder whose content it begins with, relative to the file that names it.",
     )
@@ -261,7 +257,6 @@ class Workspace(FileModel):
     repos: ListOf[Repo] = Field(default=(), description="Repositories that are checked out in it.")
     hooks: Hooks = Field(default=Hooks(), description="Commands around tests.")
 
-    location: Computed[Location] = Location("")
     own: Computed[bool] = False
     files: Computed[tuple[NamedFile, ...]] = ()
 

@@ -169,8 +169,4 @@ def _validated(read: Callable[[], Document]) -> ConfigurationFile:
     content = FileReader(Path(), Path(), positions, diagnostics).validate(Configuration, data)
     if content is None or diagnostics.errors:
         return ConfigurationFile(errors=diagnostics.errors)
-    located = tuple(
-        entry.model_copy(update={"location": positions.of(item)})
-        for entry, item in zip(content.quarantine or (), data.get("quarantine") or (), strict=True)
-    )
-    return ConfigurationFile(content.model_copy(update={"quarantine": located}))
+    return ConfigurationFile(content)

@@ -29,6 +29,7 @@ _GENERATED_NAME = 40
 _NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _ASSERTION_SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
+_NO_TYPE = "this evaluator has no `type`"
 _FILE_NAME = re.compile(r"\w[\w.-]*")
 
 #: An evaluator as written, and its location.
@@ -91,7 +92,7 @@ class EvaluatorReader:
         entry = self.reader.only(data, ("rubrics",))
         valid = self.reader.validate(EVALUATORS_BY_NAME["rubric"], entry)
         location = self.reader.positions.value(data, "rubrics")
-        return (self._located(valid, location, name="rubrics"),) if valid else ()
+        return (self._completed(valid, location=location, name="rubrics"),) if valid else ()
 
     def _read_one(self, written: Any, location: Location) -> Evaluator | None:
         reader = self.reader
@@ -132,18 +133,17 @@ class EvaluatorReader:
             changes["config"] = {**passed, **evaluator.config}
         if evaluator.judge_name() is not None:
             changes["target_location"] = reader.positions.value(data, "target")
-        return self._located(evaluator, reader.positions.of(entry), **changes)
+        return self._completed(evaluator, **changes)
 
-    def _located(self, evaluator: Evaluator, location: Location, **changes: Any) -> Evaluator:
-        """The evaluator with its location and its files, and other changes."""
+    def _completed(self, evaluator: Evaluator, **changes: Any) -> Evaluator:
+        """The evaluator with its origin, its files and changes."""
         files: tuple[NamedFile, ...] = ()
         try:
             files = tuple(evaluator.named_files(self.reader))
         except (OSError, ValueError) as error:
             problem = f"a file of this evaluator cannot be used: {error}"
-            self.reader.error(location, problem, "name a file of the repository")
-        update = {"origin": self.origin, "location": location, "files": files, **changes}
-        return evaluator.model_copy(update=update)
+            self.reader.error(evaluator.location, problem, "name a file of the repository")
+        return evaluator.model_copy(update={"origin": self.origin, "files": files, **changes})
 
     def _with_program(self, entry: dict[str, Any]) -> dict[str, Any]:
         """An evaluator of a type of the repository's own, as the program that it stands for: the
@@ -221,17 +221,13 @@ def _type_of(entry: dict[str, Any], reader: FileReader) -> type[Evaluator] | Non
         return EVALUATORS_BY_NAME[key]
     known = f"write one of {one_of(sorted(EVALUATORS))}"
     location = reader.positions.value(entry, "type")
-    if not isinstance(written, str) or not written:
-        problem, advice = "this evaluator has no `type`", known
-        if "include" in entry:
-            problem, advice = "`include` of AgentV is not supported", "write the evaluators out"
-        elif "type" in entry:
-            problem = f"`type` is {describe_value(written)}"
-            advice = "write the type of an evaluator, as `contains`"
-        reader.error(location, problem, advice)
-        return None
     positive = EVALUATORS_BY_NAME.get(key.removeprefix("not_"))
-    if key.startswith("not_") and positive:
+    if "type" not in entry and "include" in entry:
+        reader.refuse_feature(location, "`include`")
+    elif not key:
+        problem = f"`type` is {describe_value(written)}" if "type" in entry else _NO_TYPE
+        reader.error(location, problem, known)
+    elif positive:
         problem = f"the evaluator type `{written}` of AgentV is not supported"
         reader.error(location, problem, f"write `type: {positive.type}` with `negate: true`")
     else:
@@ -244,9 +240,7 @@ def _refused_value(entry: dict[str, Any], reader: FileReader) -> tuple[str, ...]
     """The field `value` of an `llm-rubric`, which means something else in AgentV: an error."""
     if type_key(entry["type"]) != "llm_rubric" or "value" not in entry:
         return ()
-    problem = "`llm-rubric` with a `value` is not supported"
-    advice = "write it as `type: rubric` with `rubrics`"
-    reader.error(reader.positions.key(entry, "value"), problem, advice)
+    reader.refuse_feature(reader.positions.key(entry, "value"), "`llm-rubric` with a `value`")
     return ("value",)
 
 

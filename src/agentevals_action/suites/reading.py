@@ -18,6 +18,7 @@ from agentevals_action.model.messages import is_message
 from agentevals_action.model.suite import Evaluator, Suite, SuiteExecution, Test, TestExecution
 from agentevals_action.model.validation.field_errors import did_you_mean, field_errors, nearest
 from agentevals_action.model.validation.file_model import (
+    FileContext,
     FileModel,
     fields_of,
     spellings_of,
@@ -25,7 +26,6 @@ from agentevals_action.model.validation.file_model import (
 from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.providers import PROVIDERS
 
 AModel = TypeVar("AModel", bound=FileModel)
@@ -91,7 +91,7 @@ MISSPELLED = 0.75
 
 
 @dataclass(frozen=True)
-class FileReader(Folder):
+class FileReader(FileContext):
     """Validates the data of one file: its folder, its positions, and the collector of its
     diagnostics.
 
@@ -131,6 +131,11 @@ class FileReader(Folder):
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Adds a warning."""
         self.diagnostics.warn(location, problem, advice)
+
+    def refuse_feature(self, location: Location, name: str) -> None:
+        """Adds the error of a feature of AgentV that could change a verdict and is not
+        supported."""
+        self.error(location, f"{name} of AgentV is not supported", f"see {DOCUMENTATION}")
 
     def without(self, data: dict[str, Any], *keys: str) -> dict[str, Any]:
         """A copy that lacks some keys, with the same positions."""
@@ -211,8 +216,7 @@ class FileReader(Folder):
                 advice = did_you_mean(key, names, "remove it")
                 self.error(location, f"the field `{key}` is unknown", advice)
         elif key in unsupported:
-            problem = f"`{key}` of AgentV is not supported"
-            self.error(location, problem, f"see {DOCUMENTATION}")
+            self.refuse_feature(location, f"`{key}`")
         elif is_exempt(key):
             return
         elif key in owners:

@@ -17,7 +17,7 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.validation.field_errors import describe_value, shorten
 from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.suites.reading import DOCUMENTATION, FileReader
+from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.system.files.regular_files import open_regular
 
@@ -162,8 +162,7 @@ class Sources:
         try:
             path = reader.resolve(text)
             if path.is_dir():
-                problem = "a directory in `tests` of AgentV is not supported"
-                reader.error(location, problem, f"see {DOCUMENTATION}")
+                reader.refuse_feature(location, "a directory in `tests`")
                 return
             is_glob = _is_glob(text) and not path.exists()
             paths = _matching(text, reader) if is_glob else [reader.file(text)]

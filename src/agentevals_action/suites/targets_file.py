@@ -14,7 +14,7 @@ from agentevals_action.model.validation.field_errors import describe_value, did_
 from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.find import FOLDER
-from agentevals_action.suites.reading import DOCUMENTATION, FileReader, type_key, words
+from agentevals_action.suites.reading import FileReader, type_key, words
 from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
@@ -216,7 +216,6 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
     return target.model_copy(
         update={
             "definition": data,
-            "location": reader.positions.of(data),
             "variables": tuple(dict.fromkeys(needed)),
         }
     )
@@ -228,8 +227,8 @@ def _report_provider(provider: str, location: Location, reader: FileReader) -> N
     problem = f"the provider `{provider}` is unknown"
     advice = did_you_mean(key, PROVIDERS_BY_NAME, f"write one of {known}")
     if key in UNSUPPORTED_PROVIDERS:
-        problem = f"the provider `{provider}` of AgentV is not supported"
-        advice = f"see {DOCUMENTATION}"
+        reader.refuse_feature(location, f"the provider `{provider}`")
+        return
     if key in _DESKTOP_PROVIDERS:
         problem = f"the provider `{provider}` needs a desktop, which a runner has not"
         advice = "use a `cli` target"

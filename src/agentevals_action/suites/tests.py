@@ -65,7 +65,6 @@ class TestReader:
         workspace = self.workspaces.of_test(data, reader)
         if valid is None:
             return None
-        location = reader.positions.of(data)
         criteria = valid.criteria if valid.criteria and valid.criteria.strip() else None
         skips = valid.execution.skip_defaults
         groups: Groups = (
@@ -74,13 +73,13 @@ class TestReader:
             ("suite", () if skips else self.suite.evaluators),
         )
         if criteria and not any(group for _, group in groups):
-            groups = (("default", (default_judge(self.reader, location),)),)
+            groups = (("default", (default_judge(self.reader, valid.location),)),)
         self._check_targets(valid, data, groups, reader)
         has_errors = reader.diagnostics.error_count > before
         if not has_errors and not any(group for _, group in groups):
             problem = f"the test `{valid.id}` has no evaluator"
             advice = "write `criteria`, `rubrics` or evaluators"
-            reader.error(location, problem, advice)
+            reader.error(valid.location, problem, advice)
         if reader.diagnostics.error_count > before:
             return None
         files: list[NamedFile] = [
@@ -90,9 +89,8 @@ class TestReader:
         ]
         test = valid.model_copy(
             update={
-                "location": location,
                 "input": valid.input if skips else preceding + valid.input,
-                "evaluators": resolve_evaluators(groups, location),
+                "evaluators": resolve_evaluators(groups, valid.location),
                 "criteria": criteria,
                 "workspace": workspace,
                 "files": tuple(dict.fromkeys(files)),

@@ -66,7 +66,6 @@ class WorkspaceReader:
                 return None
             files.append(NamedFile(reader.relative(path), "workspace"))
             data, reader = document.data, reader.of(document, path.parent)
-            location = document.location
         elif not isinstance(data, dict):
             problem = f"`workspace` is {describe_value(data)}"
             reader.error(location, problem, _OBJECT_OR_PATH)
@@ -77,20 +76,7 @@ class WorkspaceReader:
         if workspace.template:
             files += self._template_files(workspace.template, data, reader)
         files += _repository_files(workspace, reader)
-        written = data.get("hooks") or {}
-        hooks: dict[str, Any] = {
-            name: hook.model_copy(
-                update={"location": reader.positions.of(written[name]), "home": reader.path}
-            )
-            for name in _HOOKS
-            if (hook := getattr(workspace.hooks, name)) is not None
-        }
-        update = {
-            "hooks": workspace.hooks.model_copy(update=hooks),
-            "location": location,
-            "files": tuple(files),
-        }
-        return workspace.model_copy(update=update)
+        return workspace.model_copy(update={"files": tuple(files)})
 
     def _template_files(
         self, path: Path, data: dict[str, Any], reader: FileReader
@@ -140,8 +126,8 @@ def _merged(own: AModel, other: AModel) -> AModel:
         both = isinstance(value, Hooks | Hook) and isinstance(known, Hooks | Hook)
         if value is not None:
             update[name] = _merged(value, known) if both else value
-    if "command" in update or isinstance(own, Workspace):
-        update |= {name: getattr(own, name) for name in ("location", "home") if hasattr(own, name)}
+    if isinstance(own, Hook) and own.command:
+        update |= {"location": own.location, "home": own.home}
     return other.model_copy(update=update)
 
 

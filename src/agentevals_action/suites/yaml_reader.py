@@ -120,28 +120,17 @@ def read_yaml(data: bytes, source: str) -> Document:
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagnostic:
-    context = f"({error.context})" if error.context else ""
-    problem = " ".join(part for part in (error.problem, context) if part)
+    problem = f"{error.problem} ({error.context})" if error.context else str(error.problem)
+    advice = "correct the indentation (spaces, no tabs), or put the text in quotes"
     mark = error.problem_mark or error.context_mark
-    is_open_quote = "end of stream" in problem and "quoted" in context
-    if is_open_quote:
+    if "end of stream" in problem and "quoted" in problem:
         mark, problem = error.context_mark, "the quotes that begin here are not closed"
+        advice = "close them"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     lines = text.splitlines() or [""]
     if line > len(lines):  # the end of the text: a position that an editor can open
         line, column = len(lines), len(lines[-1]) + 1
-    words = lines[line - 1]
-    has_tab = (
-        words[column - 1 : column] == "\t" or "\t" in words[: len(words) - len(words.lstrip())]
-    )
-    advice = "correct the indentation, or put the text in quotes"
-    if is_open_quote:
-        advice = "close them"
-    return Diagnostic(
-        Location(source, line, column),
-        f"this is not valid YAML: {problem}",
-        "indent with spaces, not with tabs" if has_tab else advice,
-    )
+    return Diagnostic(Location(source, line, column), f"this is not valid YAML: {problem}", advice)
 
 
 @dataclass(slots=True)

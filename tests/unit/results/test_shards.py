@@ -47,8 +47,8 @@ def test_part__each_test_is_in_one_and_turns_stay_together() -> None:
 
 def test_part__tests_that_share_a_workspace_on_either_side_stay_together() -> None:
     shared, fresh = (
-        Workspace(location=AT),
-        Workspace(location=AT, isolation="per_test"),
+        Workspace(),
+        Workspace(isolation="per_test"),
     )
     names = ("a", "b", "c")
     alone = parts(*(a_test(name, workspace=fresh) for name in names), total=3)

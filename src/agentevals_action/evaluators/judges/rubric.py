@@ -26,7 +26,7 @@ from agentevals_action.evaluators.judges.replies import (
     ask_judge,
     validate_reply,
 )
-from agentevals_action.model.diagnostic import Location, location_of
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Case
 from agentevals_action.model.validation.file_model import (
@@ -34,6 +34,7 @@ from agentevals_action.model.validation.file_model import (
     ListOf,
     NonEmpty,
     Weight,
+    location_of,
     spelled,
 )
 from agentevals_action.results.scoring import reaches, weighted_mean

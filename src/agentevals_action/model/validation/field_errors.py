@@ -1,7 +1,7 @@
 """Converts `pydantic.ValidationError` to plain sentences about the data of a file or a reply."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -177,27 +177,21 @@ def _field_error(steps: Steps, value: Any, details: ErrorDetails) -> FieldError:
         return FieldError(steps, value, message=str(context["error"]))
     if details["type"] == "float_type" and isinstance(value, int) and not isinstance(value, bool):
         return FieldError(steps, value, expected=("a finite number",))
-    expect = _EXPECTED.get(details["type"], lambda _: None)(context)
+    expect = _EXPECTED.get(details["type"], "").format(**context)
+    if context.get("min_length") == 1:
+        expect = _EXPECTED_ONE[details["type"]]
+    if details["type"] == "literal_error":
+        expect = expect.replace("'", "`")
     return FieldError(steps, value, expected=(expect,) if expect else ())
 
 
-def _number(name: str, words: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda context: f"a number {words.format(f'{context[name]:.15g}')}"
-
-
-_EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+#: What to write instead, by the type of an error of pydantic; in braces its context.
+_EXPECTED: Mapping[str, str] = {
     **dict.fromkeys(
-        (
-            "dict_type",
-            "mapping_type",
-            "model_type",
-            "model_attributes_type",
-            "dataclass_type",
-            "is_instance_of",
-        ),
-        lambda _: "an object",
+        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "is_instance_of"),
+        "an object",
     ),
-    **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     **dict.fromkeys(
         (
             "date_type",
@@ -205,31 +199,25 @@ _EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
             "date_from_datetime_parsing",
             "date_from_datetime_inexact",
         ),
-        lambda _: "a day as YYYY-MM-DD",
+        "a day as YYYY-MM-DD",
     ),
-    "expected": lambda context: str(context["words"]),
-    "string_type": lambda _: "a text",
-    "string_unicode": lambda _: "a text in UTF-8",
-    "string_too_short": lambda context: (
-        "a text that is not empty"
-        if context["min_length"] == 1
-        else f"a text of {context['min_length']} characters or more"
-    ),
-    "string_too_long": lambda context: f"a text of at most {context['max_length']} characters",
-    "string_pattern_mismatch": lambda context: f"a text that matches {context['pattern']}",
-    "bool_type": lambda _: "`true` or `false`",
-    "int_type": lambda _: "a whole number",
-    "float_type": lambda _: "a number",
-    "finite_number": lambda _: "a finite number",
-    "greater_than_equal": _number("ge", "that is {} or more"),
-    "greater_than": _number("gt", "over {}"),
-    "less_than_equal": _number("le", "that is {} or less"),
-    "less_than": _number("lt", "under {}"),
-    "literal_error": lambda context: context["expected"].replace("'", "`"),
-    "too_short": lambda context: (
-        "at least one item"
-        if context["min_length"] == 1
-        else f"{context['min_length']} items or more"
-    ),
-    "too_long": lambda context: f"at most {context['max_length']} items",
+    "expected": "{words}",
+    "string_type": "a text",
+    "string_unicode": "a text in UTF-8",
+    "string_too_short": "a text of {min_length} characters or more",
+    "string_too_long": "a text of at most {max_length} characters",
+    "string_pattern_mismatch": "a text that matches {pattern}",
+    "bool_type": "`true` or `false`",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "greater_than_equal": "a number that is {ge:.15g} or more",
+    "greater_than": "a number over {gt:.15g}",
+    "less_than_equal": "a number that is {le:.15g} or less",
+    "less_than": "a number under {lt:.15g}",
+    "literal_error": "{expected}",
+    "too_short": "{min_length} items or more",
+    "too_long": "at most {max_length} items",
 }
+#: The same where an empty value is the only one that is too short.
+_EXPECTED_ONE = {"string_too_short": "a text that is not empty", "too_short": "at least one item"}

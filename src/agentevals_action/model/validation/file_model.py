@@ -1,5 +1,6 @@
 """The base class of everything that is read from a suite, a targets file or configuration file."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -41,18 +42,39 @@ def folder_of(info: ValidationInfo) -> Folder:
     return info.context
 
 
+class FileContext(Folder):
+    """The context that reports the fields of a file that no model reads, and knows positions."""
+
+    @abstractmethod
+    def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
+        """The fields of an object that its model reads. The others are reported, and two spellings
+        of one field that differ."""
+
+    @abstractmethod
+    def location_of(self, container: Any, key: str = "") -> Any:
+        """The `Location` where an object begins, or its value of a key."""
+
+
 def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
-    """The fields of an object that its model reads. The context of a file reports the others, and
-    two spellings of one field that differ; other data is returned as it is."""
-    check = getattr(info.context, "check_fields", None)
-    return check(model, data) if check and isinstance(data, dict) else data
+    """The fields of an object that its model reads, where the context checks them."""
+    if isinstance(info.context, FileContext) and isinstance(data, dict):
+        return info.context.check_fields(model, data)
+    return data
+
+
+def location_of(info: ValidationInfo, container: Any, key: str = "") -> Any:
+    """The `Location` where an object of the validated file begins, or its value of a key; None
+    where this is not known."""
+    context = info.context
+    return context.location_of(container, key) if isinstance(context, FileContext) else None
 
 
 class FileModel(BaseModel):
     """Data of a file: values are never converted, and unknown fields are errors, or warnings of the
     context.
 
-    The validation context is the `Folder` of the declaring file, or None. Validators raise
+    The validation context is the `Folder` of the declaring file, or None. A `FileContext` fills the
+    computed fields `location` (where the object begins) and `home` (the folder). Validators raise
     `ValueError("problem; advice")`, `expected("a text")`, or `errors_at` for values inside the one
     they check. `noun` names such an object in a sentence; by default it is the name of the
     class."""
@@ -74,7 +96,11 @@ class FileModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        return check_fields(cls, data, info)
+        read, context = check_fields(cls, data, info), info.context
+        if not isinstance(context, FileContext) or not isinstance(data, dict):
+            return read
+        known = {"location": context.location_of(data), "home": context.path}
+        return read | {name: known[name] for name in known.keys() & cls.model_fields.keys()}
 
     @classmethod
     def __get_pydantic_json_schema__(
