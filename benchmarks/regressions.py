@@ -114,7 +114,7 @@ def scenarios() -> Sequence[Scenario]:
 def measure(scenario: Scenario, count: int, seed: int) -> Measured:
     """Draws so many pull requests and counts."""
     rng = Random(f"{seed} {scenario.name} {scenario.history} {scenario.broken}")
-    conditions = Conditions(history=scenario.history, rerun=True, alpha=ALPHA)
+    conditions = Conditions(history=scenario.history, alpha=ALPHA)
     blocked = plain = found = plain_found = fisher_found = undecided = head = base = 0
     for drawn in pull_requests(tuple(scenario.urns()), conditions, count, rng):
         blocked += bool(drawn.regressed | drawn.gates)

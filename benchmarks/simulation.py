@@ -19,7 +19,7 @@ from agentevals_action.review.comparison.decision_rule import (
     find_fall,
     priors_of,
 )
-from agentevals_action.review.confirmation import confirm, sample_failures
+from agentevals_action.review.confirmation import sample_failures, sample_suspects
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,10 @@ class Urn:
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a pull request is decided: `history` samples of base (at least 1), whether base can be
-    sampled again (`rerun`), and the inputs `confirm` and `alpha`."""
+    """How a pull request is decided: `history` samples of base (at least 1), and the inputs
+    `confirm` and `alpha`."""
 
     history: int = 20
-    rerun: bool = True
     confirm: int = 6
     alpha: float = 0.05
 
@@ -152,9 +151,7 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
             )
     sampler, priors = _StreamSampler(streams), priors_of(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
-    fresh = await confirm(
-        suspects, plan, priors, sampler, on_base=streams if conditions.rerun else ()
-    )
+    fresh = await sample_suspects(suspects, plan, priors, sampler.head, sampler.base)
     evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
     sampled = await sample_failures(
         {
@@ -163,7 +160,7 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
             if key not in evidence or evidence[key].finding is not Finding.REGRESSED
         },
         conditions.confirm,
-        sampler,
+        sampler.head,
     )
     fresh_of = {key: found.head for key, found in fresh.items()} | dict(sampled)
     gates = {
@@ -179,11 +176,10 @@ class _StreamSampler:
         self._streams = streams
         self._taken = Counter[Key]()
 
-    async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        key = suite, test
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
         taken = self._taken[key]
         self._taken[key] += count
         return self._streams[key].head[taken : taken + count]
 
-    async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        return self._streams[suite, test].base[:count]
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
+        return self._streams[key].base[:count]

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.results.jsonl import RESULT, encode_row, parse_results
+from agentevals_action.results.jsonl import ROW_ADAPTER, encode_row, parse_results
 
 FOLDER = "runs"
 #: Runs of a suite whose files are kept.
@@ -71,7 +71,7 @@ def _row(result: TestResult, answer: int | None) -> bytes:
     if answer is None:
         return row
     try:
-        RESULT.validate_json(row)
+        ROW_ADAPTER.validate_json(row)
     except ValidationError:  # an answer that is nested too deeply to be read
         return _row(result, None)
     return row

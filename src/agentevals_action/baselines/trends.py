@@ -40,8 +40,8 @@ class Point:
 
 @dataclass(frozen=True)
 class FlakyTest:
-    """The samples of the latest version of a test, in order: `flips` of the neighbours differ in
-    whether they `passed`."""
+    """A test of whose latest version `passed` of the `samples` passed. `flips` counts the adjacent
+    samples of which only one passed."""
 
     id: str
     passed: int
@@ -64,7 +64,7 @@ class SuiteTrend:
 
 
 @dataclass
-class _Suite:
+class _SuiteHistory:
     """What is known of a suite; of each test the latest fingerprint, and whether its samples with
     that fingerprint passed."""
 
@@ -75,22 +75,23 @@ class _Suite:
 
 def trends_of(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
     """The trends of the suites in these runs (oldest first), by path."""
-    suites: defaultdict[str, _Suite] = defaultdict(_Suite)
+    suites: defaultdict[str, _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:
         by_suite: defaultdict[str, list[TestResult]] = defaultdict(list)
         for result in run.results:
             by_suite[result.eval_path].append(result)
         for path, results in by_suite.items():
-            suites[path].points.append(_point(run, results, _changes(suites[path], results)))
+            changed = _add_samples(suites[path], results)
+            suites[path].points.append(_point(run, results, changed))
     return tuple(
         SuiteTrend(path, tuple(suite.points), tuple(_flaky(suite.passes)))
         for path, suite in sorted(suites.items())
     )
 
 
-def _changes(suite: _Suite, results: Sequence[TestResult]) -> Mapping[str, int]:
-    """Notes the samples of a run; gives the number of tests whose fingerprint of a name is another
-    one than before."""
+def _add_samples(suite: _SuiteHistory, results: Sequence[TestResult]) -> Mapping[str, int]:
+    """Adds the samples of a run. Returns the number of tests whose fingerprint changed, by its
+    part (`question`, `grading`, `agent`)."""
     changed: Counter[str] = Counter()
     for result in results:
         now, before = result.fingerprint, suite.fingerprints.get(result.eval_id)

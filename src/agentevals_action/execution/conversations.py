@@ -9,8 +9,8 @@ Conversation = tuple[str, str]
 
 
 def may_remember(suite: Suite, test: Test) -> bool:
-    """Whether the agent of a test may know more than it is sent. A model does not, and an agent
-    that always gives the same answer does not show it."""
+    """Whether the agent of a test may know more than it is sent: not if it is a model API or
+    deterministic. An unknown agent may."""
     target = suite.agent_of(test)
     return target is None or not (target.is_defined or target.deterministic)
 
@@ -22,16 +22,15 @@ def remembered_conversation(suite: Suite, test: Test) -> Conversation | None:
     return suite.path, test.conversation_id
 
 
-def select_tests(suite: Suite, is_selected: Callable[[Test], bool]) -> tuple[Test, ...]:
+def with_earlier_turns(suite: Suite, is_selected: Callable[[Test], bool]) -> tuple[Test, ...]:
     """The tests of a suite that `is_selected` picks, and the earlier turns of their conversations
     where the agent may remember them, in suite order."""
-    conversations = [remembered_conversation(suite, test) for test in suite.tests]
-    selected = [is_selected(test) for test in suite.tests]
-    turns = zip(conversations, range(len(selected)), selected, strict=True)
-    last = {conversation: position for conversation, position, picked in turns if picked}
-    last.pop(None, None)
-    return tuple(
-        test
-        for position, test in enumerate(suite.tests)
-        if selected[position] or position < last.get(conversations[position], 0)
-    )
+    chosen: list[Test] = []
+    needed: set[Conversation] = set()  # those with a later turn that is chosen
+    for test in reversed(suite.tests):
+        conversation = remembered_conversation(suite, test)
+        if is_selected(test) or conversation in needed:
+            chosen.append(test)
+            if conversation:
+                needed.add(conversation)
+    return tuple(reversed(chosen))

@@ -13,7 +13,7 @@ class Ordering:
 
     def enqueue(self, keys: Sequence[Hashable]) -> AbstractAsyncContextManager[None]:
         """The place of the next sample in suite order: it is entered when every earlier sample with
-        one of these keys is done."""
+        one of these keys is done. Each place must be entered, or later samples wait for ever."""
         before = [event for key in keys if (event := self._last.get(key))]
         done = asyncio.Event()
         self._last.update(dict.fromkeys(keys, done))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.conversations import select_tests
+from agentevals_action.execution.conversations import with_earlier_turns
 from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import Key, SampleResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
@@ -84,7 +84,7 @@ def _turns(suites: Mapping[str, Suite], keys: Collection[Key]) -> dict[Key, Sequ
     remember, and itself."""
 
     def turns_of(suite: Suite, name: str) -> Sequence[Test]:
-        return select_tests(suite, lambda test: test.id == name)
+        return with_earlier_turns(suite, lambda test: test.id == name)
 
     found = {(path, name): turns_of(suites[path], name) for path, name in keys if path in suites}
     return {key: turns for key, turns in found.items() if turns}

@@ -20,7 +20,7 @@ def valid_results(
     return {
         key: row
         for row in rows
-        for key in [(row.eval_path, row.eval_id)]
+        for key in [row.key]
         if key in tests and row.verdict is not None and len(row.samples) == samples
         if row.fingerprint == fingerprint(*tests[key])
     }

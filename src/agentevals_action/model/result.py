@@ -181,6 +181,11 @@ class TestResult:
     rescored: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
 
     @property
+    def key(self) -> Key:
+        """The path of its suite and its id."""
+        return self.eval_path, self.eval_id
+
+    @property
     def main_samples(self) -> tuple[SampleResult, ...]:
         """The samples of the run itself, without those of a confirmation: these depend on the
         result of the first ones and would bias a mean."""

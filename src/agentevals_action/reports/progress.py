@@ -72,7 +72,7 @@ class Progress:
     def advance(self, side: str, result: TestResult) -> None:
         """Counts a finished test."""
         counts = self._sides[side]
-        counts.running.pop((result.eval_path, result.eval_id), None)
+        counts.running.pop(result.key, None)
         counts.verdicts[result.verdict or "error"] += 1
         if result.spent.cost_usd is not None:
             counts.cost_usd = (counts.cost_usd or 0.0) + result.spent.cost_usd

@@ -1,4 +1,4 @@
-"""Results files (JSON lines)."""
+"""Reads and writes results files (JSON lines). `model.result.TestResult` is the format of a row."""
 
 import json
 import logging
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 _INCOMPLETE = "%s:%d: skipped the incomplete last line: the run that wrote it was killed"
 #: Validates and writes one row.
-RESULT = TypeAdapter(TestResult)
+ROW_ADAPTER = TypeAdapter(TestResult)
 
 
 class ResultsWriter:
-    """Appends the results of a run to a file at once, so that a killed run keeps them.
+    """Writes and flushes each result as it finishes, so that a killed run keeps them.
 
     The file begins with the `kept` results alone. OutputError when it cannot be written."""
 
@@ -73,7 +73,7 @@ def read_results(path: Path, is_complete: bool = False) -> Iterator[TestResult]:
 
 def _read(path: Path, number: int, line: bytes) -> TestResult:
     try:
-        return RESULT.validate_json(line)
+        return ROW_ADAPTER.validate_json(line)
     except ValidationError as error:
         raise InvalidInput(
             f"{path}:{number}: not a valid result: {invalid_json(error)}",
@@ -87,7 +87,7 @@ def parse_results(content: bytes) -> tuple[TestResult, ...]:
     for number, line in enumerate(content.split(b"\n"), 1):
         try:
             if line.strip():
-                results.append(RESULT.validate_json(line))
+                results.append(ROW_ADAPTER.validate_json(line))
         except ValidationError as error:
             raise ValueError(f"line {number}: {invalid_json(error)}") from error
     return tuple(results)
@@ -95,7 +95,7 @@ def parse_results(content: bytes) -> tuple[TestResult, ...]:
 
 def encode_row(result: TestResult) -> bytes:
     """The JSON of one result, without a line end."""
-    return encode(RESULT, result)
+    return encode(ROW_ADAPTER, result)
 
 
 def encode(adapter: TypeAdapter[T], value: T) -> bytes:
@@ -109,6 +109,7 @@ def encode(adapter: TypeAdapter[T], value: T) -> bytes:
 
 
 def _storable(value: Any) -> Any:
+    """The value as JSON can hold it: no lone surrogates, `null` for numbers that are not finite."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):

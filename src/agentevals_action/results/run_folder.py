@@ -120,6 +120,6 @@ def _rows(name: str, content: bytes) -> tuple[TestResult, ...]:
         rows = parse_results(content)
     except ValueError as error:
         raise ValueError(f"`{name}`, {error}") from error
-    if len({(row.eval_path, row.eval_id) for row in rows}) < len(rows):
+    if len({row.key for row in rows}) < len(rows):
         raise ValueError(f"`{name}` has a test twice")
     return rows

@@ -146,7 +146,7 @@ def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str])
 
 
 def _in_order(rows: Iterable[TestResult], order: Mapping[Key, int]) -> tuple[TestResult, ...]:
-    return tuple(sorted(rows, key=lambda row: order.get((row.eval_path, row.eval_id), len(order))))
+    return tuple(sorted(rows, key=lambda row: order.get(row.key, len(order))))
 
 
 def _name(run: Run) -> str:

@@ -45,7 +45,7 @@ def read_files(head: Path, base: Path | None, policy: Policy) -> RunResults:
 def _rows(path: Path) -> Mapping[Key, TestResult]:
     found: dict[Key, TestResult] = {}
     for result in read_results(path, is_complete=True):
-        key = (result.eval_path, result.eval_id)
+        key = result.key
         if other := found.get(key):
             targets = joined([f"`{each}`" for each in dict.fromkeys((other.target, result.target))])
             test = f"the test `{result.eval_id}` of `{result.eval_path}`"

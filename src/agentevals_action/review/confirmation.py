@@ -190,7 +190,7 @@ async def _add_base(
     try:
         taken = tuple(await sample_base(suspect.key, MIN_HISTORY))
     except AttemptError as error:
-        return replace(fresh, base_problem=f"base could not be sampled again: {error}")
+        return replace(fresh, base_problem=f"base could not be sampled again: {error.sentence}")
     problems = [f"base: {sample.error.message}" for sample in taken if sample.error]
     return replace(fresh, base=taken, base_problem="".join(problems[:1]))
 

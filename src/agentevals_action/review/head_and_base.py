@@ -33,7 +33,7 @@ async def run_head(inputs: ReviewInputs, engine: Engine, progress: Progress) -> 
     writer = _open_writer(inputs)
     with closing(writer) if writer else nullcontext():
         taken = await _run(engine, suites, side, progress, writer)
-    rows = {(row.eval_path, row.eval_id): row for row in (*kept.values(), *taken)}
+    rows = {row.key: row for row in (*kept.values(), *taken)}
     keys = [(suite.path, test.id) for suite in inputs.part.head.values() for test in suite.tests]
     return {key: rows[key] for key in keys}
 

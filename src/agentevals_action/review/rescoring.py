@@ -94,8 +94,9 @@ async def _rescore(
         scored = test_result(suite, test, samples, row.duration_ms, fingerprint)
         return redact_reply(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
 
-    scored = await asyncio.gather(*(rescore(key, row) for key, row in rows.items()))
-    return dict(zip(rows, scored, strict=True))
+    async with asyncio.TaskGroup() as tasks:
+        running = {key: tasks.create_task(rescore(key, row)) for key, row in rows.items()}
+    return {key: task.result() for key, task in running.items()}
 
 
 def _with_scores(rows: Rows, scores: Rows) -> Rows:

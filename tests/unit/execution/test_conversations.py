@@ -6,7 +6,7 @@ from pathlib import Path
 from agentevals_action.execution.conversations import (
     may_remember,
     remembered_conversation,
-    select_tests,
+    with_earlier_turns,
 )
 from agentevals_action.execution.resume import incomplete_conversations
 from agentevals_action.model.suite import Suite
@@ -35,7 +35,7 @@ def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
 
 
 def select(suite: Suite, *wanted: str) -> list[str]:
-    return [test.id for test in select_tests(suite, lambda test: test.id in wanted)]
+    return [test.id for test in with_earlier_turns(suite, lambda test: test.id in wanted)]
 
 
 def test_turns__those_before_come_along_and_those_behind_do_not(tmp_path: Path) -> None:

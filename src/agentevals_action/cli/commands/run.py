@@ -20,7 +20,7 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
-from agentevals_action.execution.conversations import select_tests
+from agentevals_action.execution.conversations import with_earlier_turns
 from agentevals_action.execution.resume import incomplete_conversations, valid_results
 from agentevals_action.formatting import counted, plural
 from agentevals_action.github import events
@@ -170,7 +170,7 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
     def matches(test: Test) -> bool:
         return not globs or any(fnmatch.fnmatchcase(test.id, glob) for glob in globs)
 
-    found = [suite.with_tests(select_tests(suite, matches)) for suite in suites]
+    found = [suite.with_tests(with_earlier_turns(suite, matches)) for suite in suites]
     tests = [test for suite in found for test in suite.tests]
     if not tests:
         raise InvalidInput(
@@ -210,7 +210,7 @@ def _kept_results(
     selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
     shown = {suite.path for suite in suites}
     for row in rows:
-        is_selected = (row.eval_path, row.eval_id) in selected
+        is_selected = row.key in selected
         if not is_selected and (is_part or row.eval_path not in shown):
             problem = f"{output} contains results of tests that are not selected now"
             raise InvalidInput(
