@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -14,6 +14,7 @@ from pydantic import (
     PlainValidator,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
@@ -27,7 +28,9 @@ from agentevals_action.model.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
+    Steps,
     Weight,
+    errors_at,
     spelled,
 )
 from agentevals_action.model.workspace import Workspace
@@ -180,6 +183,20 @@ class Evaluator(FileModel):
     gates: Computed[tuple[Gate, ...]] = ()
     files: Computed[tuple[NamedFile, ...]] = ()
 
+    @model_validator(mode="after")
+    def _check_gate(self) -> Self:
+        problems: dict[Steps, str] = {}
+        if self.negate and self.inner_gates():
+            problems["negate",] = (
+                "it has a gate inside, which cannot be negated; remove one of them"
+            )
+        is_threshold = self.required is not None and not isinstance(self.required, bool)
+        if is_threshold and self.min_score not in (None, self.required):
+            problems["min_score",] = "`required` is another threshold; keep one of them"
+        if problems:
+            raise errors_at(problems)
+        return self
+
     @abstractmethod
     async def evaluate(self, case: Case) -> Score:
         """Scores one case; raises AttemptError if it could not be scored."""
@@ -205,7 +222,9 @@ class Evaluator(FileModel):
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Probable mistakes: the field, a phrase that follows its name, the advice."""
-        return ()
+        if self.min_score is None or self.required:
+            return ()
+        return (("min_score", "without `required` is not a gate", "add `required: true`"),)
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:  # noqa: ARG002  # for subclasses
         """Files that it names; their contents are part of the grading fingerprint."""

@@ -123,7 +123,6 @@ class EvaluatorReader:
             reader.warn(
                 reader.positions.value(data, keys[name]), f"`{keys[name]}` {problem}", advice
             )
-        self._check_gate(evaluator, data)
         changes: dict[str, Any] = {}
         if not evaluator.name:
             label = " ".join(evaluator.label().split())
@@ -175,21 +174,6 @@ class EvaluatorReader:
         lists = [key for key in entry if key in EVALUATOR_LISTS]
         entries = (child for key in lists for child in _listed(entry, key, self.reader))
         return list(resolve_evaluators([(self.origin, self.read(entries))], None))
-
-    def _check_gate(self, evaluator: Evaluator, data: dict[str, Any]) -> None:
-        """Reports thresholds that differ or have no effect, and a gate that is negated."""
-        reader, required, least = self.reader, evaluator.required, evaluator.min_score
-        location = reader.positions.key(data, "min_score")
-        if evaluator.negate and evaluator.inner_gates():
-            problem = "an evaluator with a gate inside cannot be negated"
-            advice = "remove `negate`, or the gate"
-            reader.error(reader.positions.key(data, "negate"), problem, advice)
-        if not required and least is not None:
-            problem = "`min_score` without `required` is not a gate"
-            reader.warn(location, problem, "add `required: true`")
-        elif not isinstance(required, bool) and least not in (None, required):
-            problem = "`required` and `min_score` are both thresholds and differ"
-            reader.error(location, problem, "keep one of them")
 
 
 def default_judge(folder: Folder, location: Location) -> Evaluator:

@@ -128,9 +128,7 @@ def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
         if isinstance(data, dict):
             reader = FileReader(root, file.parent, document.positions, diagnostics)
             if "defaults" in data:
-                location = document.positions.key(data, "defaults")
-                advice = "write `execution` in the suites"
-                reader.error(location, "`defaults` is not supported", advice)
+                reader.refuse_feature(document.positions.key(data, "defaults"), "`defaults`")
             if config := reader.validate(_Configuration, reader.only(data, ("eval_patterns",))):
                 patterns = config.eval_patterns
         elif data is not None:

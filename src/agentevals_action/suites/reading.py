@@ -174,18 +174,12 @@ class FileReader(FileContext):
         return invalid
 
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
-        """The fields of an object that a model reads, as `known_fields`."""
-        noun = getattr(model, "noun", "") or model.__name__.lower()
-        return self.known_fields(data, spellings_of(model), noun)
-
-    def known_fields(
-        self, data: dict[str, Any], names: Mapping[str, str], label: str
-    ) -> dict[str, Any]:
-        """The fields of an object with these `names` (canonical, by spelling).
+        """The fields of an object that a model reads, by their canonical names.
 
         Errors are: a field that is unsupported, misplaced, or resembles a known one, because it was
         meant to have an effect; two spellings of one field with different values. Any other unknown
         field is a warning."""
+        names, label = spellings_of(model), model.noun or model.__name__.lower()
         if all(names.get(key) == key for key in data):
             return data
         read: dict[str, str] = {}

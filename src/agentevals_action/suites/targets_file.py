@@ -201,7 +201,7 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
         _report_provider(provider, reader.positions.value(data, "provider"), reader)
         return None
     names = spellings_of(model or Target)
-    reader.known_fields(own, names, "target")
+    reader.check_fields(model or Target, own)
     overridden = {names[key] for key in own if key in names}
     read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
     target = reader.validate(model or Target, reader.only(data, read))

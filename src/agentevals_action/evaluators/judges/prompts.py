@@ -106,8 +106,8 @@ class PromptedEvaluator(Evaluator):
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """A field without effect, and a prompt that looks like the path of a missing file."""
-        found = []
+        """Fields without effect, and a prompt that looks like the path of a missing file."""
+        found = list(super().warnings())
         if self.max_steps is not None:
             problem = "limits the steps of AgentV's own judge; here a judge is one call"
             found.append(("max_steps", problem, "remove it"))
