@@ -4,12 +4,13 @@ import asyncio
 import fnmatch
 import re
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import click
 
@@ -23,9 +24,8 @@ from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import dollars, joined, plural
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
-from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.target import Price, ProviderContext, Request, Target
+from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.child_environment import ChildContext
@@ -44,32 +44,19 @@ _IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
-class ListedTarget(Record):
-    """One target. `model` is its model, command or address, `missing` the names of the variables
-    that it needs and that are not set. `price_source` as in the results' `costSource`. `usable` is
-    None if a check did not ask it, `note` says so in words; `error_kind` as in AttemptError."""
-
-    name: str
-    provider: str
-    model: str
-    location: Location
-    price: Price | None
-    price_source: str
-    is_used: bool
-    missing: tuple[str, ...]
-    usable: bool | None
-    note: str
-    error_kind: str = ""
-
-
 @dataclass(frozen=True)
-class _FoundTarget:
+class _ListedTarget:
     """A target, and the suites in whose folders it has its variables: those that use it, or all
-    that can if none does."""
+    that can if none does. `missing` are the names of those variables that are not set. `usable` is
+    None if a check did not ask it, `note` says so in words; `error_kind` as in AttemptError."""
 
     target: Target
     suites: Sequence[Suite]
     is_used: bool
+    missing: Sequence[str]
+    usable: bool | None
+    note: str
+    error_kind: str = ""
 
 
 @click.command("targets")
@@ -100,22 +87,20 @@ async def command(
     --check, whether each answers."""
     loaded = await load_suites(inputs, paths)
     suites = loaded.all_valid()
-    found = _find_targets(suites, names)
     environ, settings = loaded.environ, loaded.settings
     variables = cache(partial(read_variables, environ))
-    listed: Sequence[ListedTarget] = [_describe(entry, variables) for entry in found]
+    listed = _find_targets(suites, names, variables)
     with keeping_secrets(suites, variables, environ, settings.env):
         if check:
             async with open_scratch(NO_ISOLATION) as scratch:
                 children = ChildContext.from_environ(environ, settings.env)
                 client = TargetClient(variables, ProviderContext({}, children, scratch))
-                asked = [entry if entry.is_used or names else None for entry in found]
-                listed = await _check_all(asked, listed, client, settings.timeout)
-        listed = [redact_reply(target) for target in listed]
+                listed = await _check_all(listed, client, settings.timeout, asks_all=bool(names))
+        entries = [redact_reply(_entry(target)) for target in listed]
     if as_json:
-        output.print_json([target.model_dump(mode="json") for target in listed])
+        output.print_json(entries)
     else:
-        for path, targets in groupby(listed, key=lambda target: target.location.path):
+        for path, targets in groupby(entries, key=lambda entry: entry["location"].path):
             output.print_table(_TITLES, map(_row, targets), texts=range(len(_TITLES)), heading=path)
     kinds = {target.error_kind for target in listed} - {""}
     if "configuration" in kinds:
@@ -123,9 +108,11 @@ async def command(
     return ExitCode.INCONCLUSIVE if kinds else ExitCode.PASSED
 
 
-def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_FoundTarget]:
+def _find_targets(
+    suites: Iterable[Suite], names: Sequence[str], variables: Variables
+) -> Sequence[_ListedTarget]:
     """Every target that the suites can use and whose name matches, in the order of files and lines;
-    InvalidInput if there is none."""
+    InvalidInput if there is none, or if a `.env` file cannot be used."""
     found: dict[tuple[Location, str], tuple[Target, list[Suite]]] = {}
     for suite in suites:
         for name, target in suite.targets.targets.items():
@@ -144,33 +131,42 @@ def _find_targets(suites: Iterable[Suite], names: Sequence[str]) -> Sequence[_Fo
         problem = f"no target is called {joined(names, 'or')}"
         raise InvalidInput(problem, f"the suites can use {known}")
     return [
-        _FoundTarget(target, used_by or seen_by, bool(used_by))
+        _listed(target, used_by or seen_by, bool(used_by), variables)
         for target, seen_by, used_by in matching
     ]
 
 
-def _describe(entry: _FoundTarget, variables: Variables) -> ListedTarget:
-    """The listed form of a target; InvalidInput if a `.env` file cannot be used."""
-    target, name = entry.target, entry.target.priced_model()
+def _listed(
+    target: Target, suites: Sequence[Suite], is_used: bool, variables: Variables
+) -> _ListedTarget:
     try:
-        known = [variables(suite.root, suite.folder) for suite in entry.suites]
+        known = [variables(suite.root, suite.folder) for suite in suites]
     except AttemptError as error:
         raise InvalidInput(str(error), error.hint) from error
-    price, source = known_price(target, [name] if name else [])
     missing = [name for name in target.variables if not all(name in names for names in known)]
     unset = plural(len(missing), "is not set", "are not set")
-    return ListedTarget(
-        name=target.name,
-        provider=target.provider,
-        model=_identify(target),
-        location=target.location,
-        price=price,
-        price_source=source,
-        is_used=entry.is_used,
-        missing=tuple(missing),
-        usable=not missing,
-        note=f"no: {joined(missing)} {unset}" if missing else "yes",
-    )
+    note = f"no: {joined(missing)} {unset}" if missing else "yes"
+    return _ListedTarget(target, suites, is_used, missing, not missing, note)
+
+
+def _entry(listed: _ListedTarget) -> dict[str, Any]:
+    """The JSON object of a target. Of its definition, which may contain keys, it has what tells
+    targets apart. `priceSource` is as `costSource` in the results."""
+    target, name = listed.target, listed.target.priced_model()
+    price, source = known_price(target, [name] if name else [])
+    return {
+        "name": target.name,
+        "provider": target.provider,
+        "model": _identify(target),
+        "location": target.location,
+        "price": price,
+        "priceSource": source,
+        "isUsed": listed.is_used,
+        "missing": listed.missing,
+        "usable": listed.usable,
+        "note": listed.note,
+        "errorKind": listed.error_kind,
+    }
 
 
 def _identify(target: Target) -> str:
@@ -186,46 +182,42 @@ def _identify(target: Target) -> str:
 
 
 async def _check_all(
-    asked: Sequence[_FoundTarget | None],
-    listed: Sequence[ListedTarget],
-    client: TargetClient,
-    timeout: float,
-) -> Sequence[ListedTarget]:
-    """The same targets with the answers of those that are `asked`."""
+    listed: Sequence[_ListedTarget], client: TargetClient, timeout: float, *, asks_all: bool
+) -> Sequence[_ListedTarget]:
+    """The same targets with their answers; without `asks_all`, only those that are used are
+    asked."""
     slots = asyncio.Semaphore(_CONCURRENT)
 
-    async def check(entry: _FoundTarget | None, target: ListedTarget) -> ListedTarget:
-        if entry is None:
+    async def check(target: _ListedTarget) -> _ListedTarget:
+        if not (target.is_used or asks_all):
             note = "it was not checked, because no suite uses it; name it with `--name`"
-            return target.model_copy(update={"usable": None, "note": note})
+            return replace(target, usable=None, note=note)
         async with slots:
             started = monotonic()
             try:
                 if target.missing:
                     raise missing_error(target.missing)
-                unasked = await client.check(entry.target, _request(entry, timeout))
+                unasked = await client.check(target.target, _request(target, timeout))
             except AttemptError as error:
-                problem = {"usable": False, "note": error.sentence, "error_kind": error.kind}
-                return target.model_copy(update=problem)
+                return replace(target, usable=False, note=error.sentence, error_kind=error.kind)
             note = unasked or f"answers ({monotonic() - started:.2f} s)"
-            usable = None if unasked else True
-            return target.model_copy(update={"usable": usable, "note": note})
+            return replace(target, usable=None if unasked else True, note=note)
 
     try:
-        return await asyncio.gather(*map(check, asked, listed))
+        return await asyncio.gather(*map(check, listed))
     finally:
         await client.close()
 
 
-def _request(entry: _FoundTarget, timeout: float) -> Request:
+def _request(listed: _ListedTarget, timeout: float) -> Request:
     """A question of the first test that uses the target, because templates may use its fields."""
     uses = (
         (suite, test)
-        for suite in entry.suites
+        for suite in listed.suites
         for test in suite.tests
-        if suite.target_of(test) == entry.target.name
+        if suite.target_of(test) == listed.target.name
     )
-    suite, test = next(uses, (entry.suites[0], None))
+    suite, test = next(uses, (listed.suites[0], None))
     return Request(
         (_QUESTION,),
         test.id if test else "check",
@@ -239,9 +231,9 @@ def _request(entry: _FoundTarget, timeout: float) -> Request:
     )
 
 
-def _row(target: ListedTarget) -> Sequence[Styled]:
-    price = target.price
+def _row(entry: Mapping[str, Any]) -> Sequence[Styled]:
+    price = entry["price"]
     prices = f"{dollars(price.input)} in, {dollars(price.output)} out" if price else ""
-    style = STYLES["fail"] if target.usable is False else ""
-    model = printable(target.model, _MODEL)
-    return target.name, target.provider, model, prices, (target.note, style)
+    style = STYLES["fail"] if entry["usable"] is False else ""
+    model = printable(entry["model"], _MODEL)
+    return entry["name"], entry["provider"], model, prices, (entry["note"], style)
