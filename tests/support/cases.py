@@ -18,6 +18,7 @@ from agentevals_action.model.suite import Ask, Case, Evaluator, Judges, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import FieldError, field_errors
 from agentevals_action.model.validation.file_model import FileModel
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
 
@@ -89,6 +90,7 @@ def case(
     **test: Any,
 ) -> Case:
     """A case in which the agent answered `output` (or left `trace`)."""
+    children = ChildContext(environment or {"PATH": os.environ["PATH"]}, withheld=withheld)
     return Case(
         test=Test(
             **{"id": "t", "location": HERE, "evaluators": (), **test},
@@ -98,8 +100,9 @@ def case(
         trace=trace or Trace((Message("assistant", output),)),
         root=root,
         timeout=timeout,
-        environment={"PATH": os.environ["PATH"]} if environment is None else environment,
-        withheld=withheld,
+        program=lambda words, folder, variables: children.program(
+            words, folder, variables=variables
+        ),
         ask=ask,
         judges=judges,
         file_changes=file_changes,

@@ -85,9 +85,8 @@ class Preparation:
     ) -> None:
         await process.run_checked(
             f"`{name}`",
-            process.Program(("sh", "-c", command), folder, self.children.environment, user),
+            self.children.program(("sh", "-c", command), folder, user),
             kind="prepare",
-            withheld=self.children.withheld,
             timeout=TIMEOUT_SECONDS,
             complete=False,
             on_output=on_output,

@@ -6,9 +6,10 @@ import hashlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -32,6 +33,7 @@ from agentevals_action.results.build import (
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
+from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact_reply
 from agentevals_action.system.resources import exhausted
 
@@ -260,22 +262,24 @@ class Runner:
             trace=work.trace,
             root=sample.suite.root,
             timeout=self._timeout(sample),
-            environment={
-                **self._children.environment,
-                CHECKOUT_VARIABLE: str(sample.suite.root),
-            },
-            withheld=self._children.withheld,
+            program=partial(self._judge_program, sample.suite.root),
             ask=ask,
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
-            user=self._children.isolation.judge_of(sample.suite.root),
             judge_path=self._judge_path,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         if sample.not_stored:  # a program may give a score without the reply
             raise sample.not_stored[0]
         return sample_result(work, results, total_spending(sample.spent))
+
+    def _judge_program(
+        self, root: Path, words: Sequence[str], folder: Path, variables: Mapping[str, str]
+    ) -> Program:
+        user = self._children.isolation.judge_of(root)
+        own = {CHECKOUT_VARIABLE: str(root), **variables}
+        return self._children.program(words, self._judge_path(folder), user, own)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> Judges:
         asked: Counter[str] = Counter()

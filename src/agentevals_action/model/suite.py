@@ -35,7 +35,7 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.program import Program
 
 Origin = Literal["test", "rubrics", "suite", "default"]
 
@@ -104,10 +104,9 @@ class Case:
     """One answer, and the context in which it is scored.
 
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds.
-    `environment` is the complete environment of a judge's process, `withheld` the names of the
-    variables that were removed from it. `workspace` is the folder in which the agent worked and
-    `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
-    the user of the judges' processes, None for that of the action. `judges`
+    `program` returns the program of a judge for its words, its folder in `root`, and variables that
+    it sees besides its environment. `workspace` is the folder in which the agent worked and
+    `file_changes` the unified diff of its changes; both are None without a workspace. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
     `configuration` if there is no judge. `judge_path` returns the path from which a judge runs for
     a path in `root`."""
@@ -116,13 +115,11 @@ class Case:
     trace: Trace
     root: Path
     timeout: float
-    environment: Mapping[str, str]
-    withheld: tuple[str, ...]
+    program: Callable[[Sequence[str], Path, Mapping[str, str]], Program]
     ask: Ask
     judges: Callable[["Evaluator"], Judges]
     workspace: Path | None = None
     file_changes: str | None = None
-    user: ChildUser | None = None
     judge_path: Callable[[Path], Path] = lambda path: path
 
 

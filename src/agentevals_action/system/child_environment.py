@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
+from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
 #: The runner's tokens, the action's inputs, and the files by which a step controls later steps.
@@ -45,6 +47,25 @@ class ChildContext:
         environment, withheld = scrub(environ, names)
         allowed = {name: environ[name] for name in names if name in environ}
         return cls(environment, allowed, withheld, isolation)
+
+    @property
+    def hint(self) -> str:
+        """The advice for a program that may need variables which it does not see; empty without
+        any."""
+        names = ", ".join(self.withheld)
+        advice = f"variables withheld from it: {names}; name those it needs in the input `env`"
+        return advice if names else ""
+
+    def program(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        user: ChildUser | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Program:
+        """A program that sees the environment and more `variables`."""
+        environment = {**self.environment, **(variables or {})}
+        return Program(tuple(words), folder, environment, user, self.hint)
 
 
 def is_never_passed(name: str) -> bool:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from agentevals_action.errors import GitError
 from agentevals_action.system import process
+from agentevals_action.system.program import Program
 from agentevals_action.system.resources import exhausted
-from agentevals_action.system.start_errors import describe_start
 
 _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
@@ -299,18 +299,19 @@ class GitRepository:
     async def _call(self, *arguments: str, network: bool = False) -> process.Completed:
         """Runs git; a call with `network` gets the token, for the origin and for the objects that
         are missing in a partial clone."""
+        program = Program(("git", *arguments), self.root, self._environment(network))
         try:
             done = await process.run(
-                process.Program(("git", *arguments), self.root, self._environment(network)),
+                program,
                 timeout=_NETWORK_SECONDS if network else _LOCAL_SECONDS,
                 limit=_OUTPUT_LIMIT,
             )
         except OSError as error:
             if problem := exhausted(error):
                 raise problem from error
-            reason, _ = describe_start(error, "git", self.root)
+            failed = program.start_error("", f"`git {arguments[0]}`", error)
             advice = "check the repository out first, and install git on the PATH"
-            raise GitError(f"`git {arguments[0]}` could not be run: {reason}", advice) from error
+            raise GitError(str(failed), advice) from error
         if done.timed_out or done.truncated:
             raise GitError(f"`git {arguments[0]}` {done.failure}", "see whether the origin answers")
         return done

@@ -7,19 +7,16 @@ import errno
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import IO, Any
 
-from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import last_lines
 from agentevals_action.system import resources
 from agentevals_action.system.isolation import ChildUser, entered_as, reap_orphans
+from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.signals import until_done
-from agentevals_action.system.start_errors import describe_start
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -29,25 +26,12 @@ GRACE = 2.0
 DRAIN = 0.5
 #: Bytes that are read at once.
 _CHUNK = 64 * 1024
-#: The last lines of a child's output that its error quotes.
-_LAST_LINES, _LAST_CHARACTERS = 10, 2_000
 #: The bits that new files of a user of programs do not have. Judges have the same group.
 _UMASK = 0o002
 
 #: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
 #: and the bytes.
 OnOutput = Callable[[int, bytes], None]
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a child runs, in a folder and with nothing but this environment. It runs as `user`, or
-    as the user of this process."""
-
-    words: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str] = field(hash=False)
-    user: ChildUser | None = None
 
 
 @dataclass(frozen=True)
@@ -145,7 +129,6 @@ async def run_checked(
     program: Program,
     *,
     kind: str,
-    withheld: Sequence[str] = (),
     timeout: float,
     codes: Container[int] = (0,),
     complete: bool = True,
@@ -157,38 +140,17 @@ async def run_checked(
     if it cannot be started, does not end in time, ends with a code that is not in `codes` or by a
     signal, or, where its output must be `complete`, writes more than `limit`.
 
-    `subject` begins the sentence of the error: `the judge`. `withheld` are the variables that the
-    environment does not have."""
+    `subject` begins the sentence of the error: `the judge`."""
     try:
         done = await run(program, timeout=timeout, stdin=stdin, limit=limit, on_output=on_output)
     except OSError as error:
-        reason, hint = describe_start(error, program.words[0], program.folder)
-        raise AttemptError(kind, f"{subject} cannot be started: {reason}", hint) from None
+        raise program.start_error(kind, subject, error) from None
     if done.timed_out and kind == "target":
         kind = "timeout"
     if done.timed_out or done.returncode not in codes or (done.truncated and complete):
         output = done.stderr.strip() or done.stdout
-        raise child_error(kind, f"{subject} {done.failure}", output, withheld)
+        raise child_error(kind, f"{subject} {done.failure}", output, program.hint)
     return done
-
-
-def child_error(
-    kind: str, problem: str, output: str = "", withheld: Sequence[str] = ()
-) -> AttemptError:
-    """The error of a child: the problem, the last lines of its output, and the variables that it
-    may have failed for."""
-    lines = last_lines(output, _LAST_LINES, _LAST_CHARACTERS)
-    if lines:
-        problem += ":\n" if len(lines) > 1 else ": "
-        problem += "\n".join(lines)
-    return AttemptError(kind, problem, withheld_hint(withheld))
-
-
-def withheld_hint(names: Sequence[str]) -> str:
-    """The advice for a child that may need variables which it does not see; empty without any."""
-    if not names:
-        return ""
-    return f"variables withheld from it: {', '.join(names)}; name those it needs in the input `env`"
 
 
 def describe_end(returncode: int) -> str:

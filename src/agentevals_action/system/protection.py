@@ -21,6 +21,7 @@ from agentevals_action.system.isolation import (
     Isolation,
     end_processes,
 )
+from agentevals_action.system.program import Program
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.stored_credentials import hidden_credentials
 
@@ -111,7 +112,7 @@ async def _change_owner(
     words = ("find", str(tree), *closed, "(", *given, ")", *tests)
     await process.run_checked(
         "the change of owners",
-        process.Program(
+        Program(
             (*words, "-execdir", "chown", "-h", f"{owner[0]}:{owner[1]}", "{}", "+"),
             Path("/"),
             _ENVIRONMENT,
@@ -131,7 +132,7 @@ async def share_with_group(folder: Path, user: ChildUser) -> None:
     of `user`, who may have left what it cannot enter itself. AttemptError."""
     await process.run_checked(
         "the change of modes",
-        process.Program(("chmod", "-R", "g=u", str(folder)), Path("/"), _ENVIRONMENT, user),
+        Program(("chmod", "-R", "g=u", str(folder)), Path("/"), _ENVIRONMENT, user),
         kind="workspace",
         timeout=_SECONDS,
         codes=range(256),

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
 
 #: Bytes of the end of standard error that are kept.

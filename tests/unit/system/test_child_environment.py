@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 from agentevals_action.system import child_environment, process
+from agentevals_action.system.program import Program
 
 RUNNER = {
     "PATH": "/bin",
@@ -67,6 +68,6 @@ def test_scrub__a_fact_that_carries_a_secret_is_no_fact() -> None:
 def test_scrub__a_child_sees_no_credential(tmp_path: Path) -> None:
     environment, _ = child_environment.scrub({**RUNNER, "PATH": os.environ["PATH"]}, [])
     script = "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'"
-    program = process.Program(("sh", "-c", script), tmp_path, environment)
+    program = Program(("sh", "-c", script), tmp_path, environment)
     done = asyncio.run(process.run(program, timeout=30))
     assert (done.returncode, done.stdout) == (0, "")

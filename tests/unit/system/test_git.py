@@ -46,7 +46,7 @@ def test_root__without_a_repository(tmp_path: Path) -> None:
 
 
 def test_root__without_git(made: Repository, tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="could not be run") as caught:
+    with pytest.raises(GitError, match="cannot be started") as caught:
         asyncio.run(GitRepository.open(made.path, environ={"PATH": str(tmp_path)}))
     assert "there is no command 'git'" in str(caught.value)
 

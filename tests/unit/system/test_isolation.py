@@ -15,7 +15,8 @@ import pytest
 
 from agentevals_action.system import isolation, process
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.process import Completed, Program
+from agentevals_action.system.process import Completed
+from agentevals_action.system.program import Program
 
 #: Leaves its process group and its parent, and says where it is.
 DAEMON = """\

@@ -12,7 +12,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program
 from tests.support.processes import gone
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -223,21 +223,6 @@ def test_run_checked__explains_the_end(
     with pytest.raises(AttemptError) as caught:
         asyncio.run(process.run_checked("the judge", program, **options))
     assert (caught.value.kind, str(caught.value)) == (kind, message)
-
-
-def test_run_checked__names_what_was_withheld(tmp_path: Path) -> None:
-    checked = process.run_checked(
-        "the judge",
-        Program(("false",), tmp_path, ENVIRONMENT),
-        kind="evaluator",
-        withheld=("A_KEY", "B_KEY"),
-        timeout=30,
-    )
-    with pytest.raises(AttemptError) as caught:
-        asyncio.run(checked)
-    assert caught.value.hint == (
-        "variables withheld from it: A_KEY, B_KEY; name those it needs in the input `env`"
-    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.process import Program, run
+from agentevals_action.system.process import run
+from agentevals_action.system.program import Program
 from agentevals_action.system.protection import protected_checkout, restore_owner
 from agentevals_action.system.stored_credentials import warn_of_credentials
 from tests.support.repositories import Repository

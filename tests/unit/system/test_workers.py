@@ -10,7 +10,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program
 from agentevals_action.system.workers import Worker, WorkerEnded, Workers
 from tests.support.processes import alive, gone
 

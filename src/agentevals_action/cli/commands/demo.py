@@ -13,6 +13,7 @@ from agentevals_action.cli.commands.review import Form, review_folder
 from agentevals_action.cli.options import markdown_option
 from agentevals_action.errors import AttemptError, ExitCode, GitError
 from agentevals_action.system import process
+from agentevals_action.system.program import Program
 
 _TIME_OUT = 60.0  # seconds
 
@@ -63,7 +64,7 @@ async def _git(folder: Path, *arguments: str) -> None:
     }
     for role in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
-    program = process.Program(("git", *arguments), folder, environment)
+    program = Program(("git", *arguments), folder, environment)
     try:
         await process.run_checked(
             f"`git {arguments[0]}`", program, kind="configuration", timeout=_TIME_OUT

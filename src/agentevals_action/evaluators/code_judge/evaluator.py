@@ -37,7 +37,7 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.start_errors import missing_script
+from agentevals_action.system.program import child_error, missing_script
 
 _QUOTED_CHARACTERS = 1_000  # of the output, as the hit or miss of an exit code
 _MAX_WORDS = 10_000  # of a command: each may name a file of the judge
@@ -201,41 +201,41 @@ class CodeJudge(Evaluator):
                 "evaluator", f"the case cannot be written for the judge: {error}"
             ) from None
         if self.target is None:
-            return await self._run(case, case.environment, payload)
+            return await self._run(case, {}, payload)
         async with target_proxy(case.judges(self), self.target.max_calls) as proxy:
             try:
-                return await self._run(case, {**case.environment, **proxy.environment}, payload)
+                return await self._run(case, proxy.environment, payload)
             except AttemptError as error:
                 if not proxy.last_error:
                     raise
                 message = f"{error} (the target proxy had refused: {proxy.last_error})"
                 raise AttemptError(error.kind, message, error.hint) from None
 
-    async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
+    async def _run(self, case: Case, variables: Mapping[str, str], payload: str) -> Score:
+        program = case.program(self.script, self._folder, variables)
         done = await process.run_checked(
             "the judge",
-            process.Program(self.script, case.judge_path(self._folder), environment, case.user),
+            program,
             kind="evaluator",
-            withheld=case.withheld,
             timeout=self.timeout_seconds or case.timeout,
             codes=range(256),
             stdin=payload,
         )
         if self.exit_code:
-            return _score_code(done, case.withheld)
-        return _read_output(done, case.withheld)
+            return _score_code(done, program.hint)
+        return _read_output(done, program.hint)
 
 
-def _score_code(done: process.Completed, withheld: Sequence[str]) -> Score:
+def _score_code(done: process.Completed, hint: str) -> Score:
     """The score of the exit code alone; the output is the hit or the miss."""
     text = done.stdout.strip() or done.stderr.strip()
     text = cut(text, _QUOTED_CHARACTERS) or f"exit code {done.returncode}"
     if done.returncode == 0:
         return Score(1.0, hits=(text,))
-    return Score(0.0, misses=(text,), reasoning=process.withheld_hint(withheld))
+    return Score(0.0, misses=(text,), reasoning=hint)
 
 
-def _read_output(done: process.Completed, withheld: Sequence[str]) -> Score:
+def _read_output(done: process.Completed, hint: str) -> Score:
     """The score that a program printed. Without one, a code that is not 0 scores 0, unless standard
     error says what went wrong; the code 0 alone does not pass, because a program that never calls
     its main function exits with it, too."""
@@ -243,7 +243,7 @@ def _read_output(done: process.Completed, withheld: Sequence[str]) -> Score:
     if done.returncode != 0 and ("{" in stdout or done.stderr):
         problem = f"the judge {done.failure}"
     elif done.returncode != 0:
-        return _score_code(done, withheld)
+        return _score_code(done, hint)
     elif "{" not in stdout:
         problem = (
             "the judge printed no JSON object and ended with exit code 0; let it print "
@@ -254,6 +254,4 @@ def _read_output(done: process.Completed, withheld: Sequence[str]) -> Score:
             return read_score(find_object(stdout, ("score", "assertions")), share=True)
         except UnreadableReply as error:
             problem = f"the judge's output cannot be read: {error}"
-    raise process.child_error(
-        "evaluator", problem, f"{stdout.strip()}\n{done.stderr.strip()}", withheld
-    )
+    raise child_error("evaluator", problem, f"{stdout.strip()}\n{done.stderr.strip()}", hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.program import Program
 
 #: Time limits in seconds: for commands on local files, and for those that may fetch.
 LOCAL_SECONDS, NETWORK_SECONDS = 120.0, 600.0
@@ -81,9 +82,7 @@ class Git:
         words = (word for word in arguments if not word.startswith("-") and "=" not in word)
         return await process.run_checked(
             f"`git {next(words, '')}`",
-            process.Program(
-                ("git", *arguments), cwd, self._environment | dict(variables or {}), self.user
-            ),
+            Program(("git", *arguments), cwd, self._environment | dict(variables or {}), self.user),
             kind="workspace",
             timeout=timeout,
             codes=codes,

@@ -44,11 +44,8 @@ class HookRunner:
         }
         await process.run_checked(
             f"the hook `{name}` ({hook.location})",
-            process.Program(
-                _filled(hook.command, facts), hook.cwd, self.children.environment, self.user
-            ),
+            self.children.program(_filled(hook.command, facts), hook.cwd, self.user),
             kind="workspace",
-            withheld=self.children.withheld,
             timeout=workspace.timeout_seconds(name),
             complete=False,
             stdin=json.dumps(facts, default=str),

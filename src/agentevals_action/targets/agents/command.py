@@ -21,7 +21,7 @@ from agentevals_action.system.child_environment import (
 )
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program, child_error
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
@@ -75,7 +75,7 @@ class CommandRunner:
         self._cwd, self._isolation = target.cwd, context.children.isolation
         self._judge_path = context.judge_path
         self._environment = _select_variables(target.env, context.children)
-        self._scratch, self.withheld = context.scratch, context.children.withheld
+        self._scratch, self.hint = context.scratch, context.children.hint
 
     @contextmanager
     def call_folder(self) -> Iterator[Path]:
@@ -151,7 +151,6 @@ class CommandRunner:
                 variables,
             ),
             kind="target",
-            withheld=self.withheld,
             timeout=request.timeout if timeout is None else timeout,
             stdin=stdin,
         )
@@ -167,7 +166,7 @@ class CommandRunner:
         """A command in a folder, with more `variables`; a worker with a `workspace` answers only
         requests in it."""
         environment = self.environment(request, workspace) | dict(variables or {})
-        return Program(tuple(words), folder, environment, self.user_of(request))
+        return Program(tuple(words), folder, environment, self.user_of(request), self.hint)
 
     def user_of(self, request: Request) -> ChildUser | None:
         """The user that the command runs as for a request."""
@@ -192,7 +191,7 @@ class CommandRunner:
     def error(self, problem: str, output: str, kind: str = "target") -> AttemptError:
         """The error of a command, with the last lines of its output and the variables that it may
         need."""
-        return process.child_error(kind, problem, output, self.withheld)
+        return child_error(kind, problem, output, self.hint)
 
 
 def _select_variables(names: Sequence[str] | None, children: ChildContext) -> Mapping[str, str]:

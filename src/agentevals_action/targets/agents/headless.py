@@ -23,7 +23,6 @@ from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.system.start_errors import describe_start
 from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
@@ -174,19 +173,18 @@ class _Agent(Provider):
         command = _split(target.command)
         located = self._runner.located((*command, *target.args), request)
         words = (*located[: len(command)], *target.arguments(located[len(command) :], system))
+        program = self._runner.program(words, request, folder, request.workspace, variables)
         try:
             return await process.run(
-                self._runner.program(words, request, folder, request.workspace, variables),
+                program,
                 timeout=request.timeout,
                 stdin=prompt,
                 limit=STREAM_LIMIT,
                 on_output=lambda fd, data: stream.add(data) if fd == 1 else None,
             )
         except OSError as error:
-            reason, hint = describe_start(error, words[0], folder)
             if self._runner.finds(words[0], folder):
-                problem = f"{self._title} cannot be started: {reason}"
-                raise AttemptError("target", problem, hint) from None
+                raise program.start_error("target", self._title, error) from None
             raise TargetDead(
                 f"{self._title} is not installed: there is no command {words[0]!r}",
                 f"install it in the input `setup` (`{target.package}`), or name it in the "
@@ -216,8 +214,7 @@ class _Agent(Provider):
             message = cut_line(str(reported), _MESSAGE_SHOWN) or "it gave no reason"
             reported.args = (f"{self._title}: {message}",)
             is_dead = isinstance(reported, TargetDead)
-            withheld = process.withheld_hint(self._runner.withheld)
-            reported.hint = self._login_hint() if is_dead else withheld
+            reported.hint = self._login_hint() if is_dead else self._runner.hint
             return reported
         output = "\n".join([*stream.text, done.stderr])
         if done.failure:
@@ -239,5 +236,4 @@ class _Agent(Provider):
         return self._runner.error(f"{self._title}: {problem}", output) if problem else None
 
     def _login_hint(self) -> str:
-        withheld = process.withheld_hint(self._runner.withheld)
-        return "; ".join(filter(None, (self._target.key_hint, withheld)))
+        return "; ".join(filter(None, (self._target.key_hint, self._runner.hint)))

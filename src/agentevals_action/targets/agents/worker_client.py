@@ -11,9 +11,8 @@ from agentevals_action.formatting import cut_line
 from agentevals_action.model.target import Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
-from agentevals_action.system.start_errors import describe_start
 from agentevals_action.system.workers import OnStart, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
 from agentevals_action.targets.formats import openai_chat
@@ -62,9 +61,7 @@ class WorkerClient:
         except (WorkerEnded, ValueError) as error:
             raise self._runner.error(str(error), worker.errors if worker else "") from None
         except OSError as error:
-            reason, hint = describe_start(error, program.words[0], program.folder)
-            problem = f"the command cannot be started: {reason}"
-            raise AttemptError("target", problem, hint) from None
+            raise program.start_error("target", "the command", error) from None
         if line.error is not None:
             raise self._runner.error(line.error, line.traceback or worker.errors)
         if line.reply is None:

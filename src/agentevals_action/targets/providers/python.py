@@ -14,7 +14,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.process import Program
+from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Worker, WorkerEnded
 from agentevals_action.targets.agents import python_worker

@@ -19,6 +19,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser, Isolation
+from agentevals_action.system.program import Program
 from tests.support import suites, workspaces
 
 START: dict[str, str | bytes] = {
@@ -357,7 +358,7 @@ def test_judges__and_hooks_change_what_the_other_made(tmp_path: Path) -> None:
     change = "echo more >> {0}/file && echo new > {0}/new && rm -r {0}"
 
     async def sh(script: str, user: ChildUser, path: Path) -> None:
-        program = process.Program(("sh", "-ec", script), path, workspaces.ENVIRONMENT, user)
+        program = Program(("sh", "-ec", script), path, workspaces.ENVIRONMENT, user)
         done = await process.run(program, timeout=60)
         assert done.returncode == 0, done.stderr
 

@@ -1,16 +1,51 @@
-"""The reasons why a command cannot start: a missing program or script, a mode, an interpreter."""
+"""A program that runs as a child process, and the reasons why it cannot start: a missing program or
+script, a mode, an interpreter."""
 
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import last_lines
+from agentevals_action.system.isolation import ChildUser
 
 _SCRIPT = re.compile(
     r"\.(py|js|mjs|cjs|ts|mts|cts|tsx|sh|bash|rb|pl|php|lua|r|jl|ps1)$", re.IGNORECASE
 )
 #: Words after which an interpreter takes code, or a module by its name.
 _NO_SCRIPT = frozenset({"-c", "-e", "--eval", "-m"})
+#: The last lines of a child's output that its error quotes.
+_LAST_LINES, _LAST_CHARACTERS = 10, 2_000
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a child runs, in a folder and with nothing but this environment. It runs as `user`, or
+    as the user of this process. `hint` is the advice if it fails."""
+
+    words: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str] = field(hash=False)
+    user: ChildUser | None = None
+    hint: str = ""
+
+    def start_error(self, kind: str, subject: str, error: OSError) -> AttemptError:
+        """The error of a program that could not be started: why, and what to do if that is
+        known."""
+        reason, hint = _describe_start(error, self.words[0], self.folder)
+        return AttemptError(kind, f"{subject} cannot be started: {reason}", hint)
+
+
+def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError:
+    """The error of a child, with the last lines of its output."""
+    lines = last_lines(output, _LAST_LINES, _LAST_CHARACTERS)
+    if lines:
+        problem += ":\n" if len(lines) > 1 else ": "
+        problem += "\n".join(lines)
+    return AttemptError(kind, problem, hint)
 
 
 def missing_script(words: Sequence[str], folder: Path) -> str | None:
@@ -31,8 +66,7 @@ def missing_script(words: Sequence[str], folder: Path) -> str | None:
     return None
 
 
-def describe_start(error: OSError, program: str, folder: Path) -> tuple[str, str]:
-    """Why a program could not be started in a folder, and what to do if that is known."""
+def _describe_start(error: OSError, program: str, folder: Path) -> tuple[str, str]:
     reason = (error.strerror or str(error), "")
     if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC):
         return reason
