@@ -1,5 +1,5 @@
-"""A run from top to bottom: read the inputs, find base, run, confirm, write the files. From these
-files, `outcome.compare` makes the review with its decision, which `publish` shows.
+"""A run from top to bottom: read the inputs, find base, run, confirm, write the files. Then
+`publish` compares these files, decides and publishes: `cli/commands/action.py` calls both.
 
 The command `run` is a run without a base, a shard runs a part of the tests, and a merge compares
 the files of all shards."""
@@ -33,6 +33,6 @@ async def run(request: ReviewRequest) -> RunResults:
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, head, base, progress)
         facts = redact_reply(completed_facts(inputs.facts, base_results, engine.notices))
-    # No program is left that could change the files: those of a shard decide.
+    # The engine is closed: no program is left that could change the files, which decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
     return await asyncio.to_thread(inputs.request.write, results)
