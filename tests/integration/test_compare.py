@@ -35,6 +35,17 @@ def test_compare__each_test_and_the_outcome(tmp_path: Path) -> None:
     assert "failed: 1 test regressed" in lines
 
 
+def test_compare__a_number_that_is_not_json_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "base.jsonl", result("one"))
+    row = encode_row(result("one")).replace(b'"score":1.0', b'"score":NaN')
+    (tmp_path / "head.jsonl").write_bytes(row + b"\n")
+
+    code, lines = compare(tmp_path)
+
+    assert code == 2
+    assert lines[0].startswith("head.jsonl:1: not a valid result: `score`")
+
+
 def test_compare__files_without_a_common_test_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "base.jsonl", result("one"))
     write(tmp_path / "head.jsonl", result("one", path="more/EVAL.yaml"))

@@ -269,6 +269,49 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     assert "could not be obtained" in done.out
 
 
+@pytest.mark.parametrize(
+    ("files", "code", "words"),
+    [
+        ({"evals/.agentv/targets.yaml": "targets: ["}, 2, "evals/.agentv/targets.yaml:1:"),
+        ({"evals/deep/data.yaml": "name: ["}, 2, "evals/deep/data.yaml:1:"),
+        (
+            {
+                ".agentv/targets.yaml": TARGETS.replace("/agent.sh", "other.sh"),
+                "other.sh": IMPOLITE,
+            },
+            1,
+            "1 target was changed",
+        ),
+    ],
+    ids=["a new targets file", "a new sidecar", "the target that another file extends"],
+)
+def test_review__a_file_that_no_suite_named_before_affects_it(
+    tmp_path: Path, files: dict[str, str | bytes | None], code: int, words: str
+) -> None:
+    """None of these files was named by the suite, or is the suite's own."""
+    row = '{"id": "t", "input": "Ada", "criteria": "c", "evaluators": [{"type": "contains", "value": "Good"}]}\n'
+    extends = "targets: [{name: default, extends: greeter}]\n"
+    base = {
+        ".agentv/targets.yaml": FILES[".agentv/targets.yaml"].replace("default", "greeter"),
+        "agent.sh": AGENT,
+        "evals/deep/.agentv/targets.yaml": extends,
+        "evals/deep/data.jsonl": row,
+        ".agentevals.yaml": "suites: ['evals/**/*.jsonl']\n",
+        ".gitignore": "/agentevals-report/\n",
+    }
+    repository = Repository.create(tmp_path / "repository", base)
+    repository.git("checkout", "--quiet", "-b", "change")
+    targets = files.get(".agentv/targets.yaml")
+    if isinstance(targets, str):
+        files = {**files, ".agentv/targets.yaml": targets.replace("default", "greeter")}
+    repository.commit("change", files)
+
+    done = review(repository)
+
+    assert done.code == code, done.out + done.err
+    assert words in done.out + done.err
+
+
 def test_review__suites_that_are_new_or_broken_on_base_have_new_tests(
     repository: Repository,
 ) -> None:

@@ -14,7 +14,7 @@ from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.suites.yaml_writer import write_yaml
 from agentevals_action.system.files.tree_files import write_file
-from agentevals_action.system.redaction import redact
+from agentevals_action.system.redaction import redact, without_secrets
 
 _CELL, _LINE = 1_000, 100_000  # characters
 
@@ -28,7 +28,7 @@ def suite_entry(suite: Suite) -> dict[str, Any]:
 def print_json(data: Any) -> None:
     """One JSON document of plain data, records and dataclasses."""
     # ASCII: a text may contain lone surrogates, which UTF-8 cannot encode.
-    print(json.dumps(to_jsonable_python(data), indent=2, allow_nan=False))
+    print(json.dumps(without_secrets(to_jsonable_python(data)), indent=2, allow_nan=False))
 
 
 def print_yaml(documents: Iterable[Any]) -> None:

@@ -34,7 +34,7 @@ from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import CHECKOUT_VARIABLE, ChildContext
 from agentevals_action.system.program import Program
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 from agentevals_action.system.resources import exhausted
 
 log = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ class Runner:
                     regraded.append(await _or_error(sample, work))
             elif stored.error:
                 regraded.append(stored)
-        return redact_reply(regraded)
+        return without_secrets(regraded)
 
     async def resample(
         self, suite: Suite, turns: Sequence[Test], first: int, count: int
@@ -173,8 +173,8 @@ class Runner:
         try:
             samples = [resample_once(number) for number in range(first, first + count)]
             if any(test.workspace for test in turns):  # they may share a folder
-                return redact_reply([await sample for sample in samples])
-            return redact_reply(await asyncio.gather(*samples))
+                return without_secrets([await sample for sample in samples])
+            return without_secrets(await asyncio.gather(*samples))
         finally:
             await workspaces.close()
 
@@ -184,7 +184,7 @@ class Runner:
         samples = [running.samples[number] for number in sorted(running.samples)]
         duration_ms = round((monotonic() - running.started) * 1000, 1)
         fingerprint = self._fingerprint(suite, test)
-        return redact_reply(test_result(suite, test, samples, duration_ms, fingerprint))
+        return without_secrets(test_result(suite, test, samples, duration_ms, fingerprint))
 
     async def _attempt(
         self, sample: _Sample, workspaces: WorkspacePool, error: AttemptError | None = None

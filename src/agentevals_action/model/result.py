@@ -25,6 +25,7 @@ CAMEL_CASE = ConfigDict(
     validate_by_name=True,
     serialize_by_alias=True,
     strict=True,
+    allow_inf_nan=False,  # pydantic reads NaN, which is not JSON
     defer_build=True,
 )
 

@@ -108,7 +108,7 @@ class Run(BaseModel):
     part of them), empty if all ran. `template` renders the comment, None is the packaged one.
     `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
-    model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid")
 
     version: Literal[1] = 1
     head_sha: str

@@ -184,9 +184,12 @@ def _merged(runs: Sequence[Run], problems: Sequence[str]) -> Run:
 
 
 def _merged_suite(*parts: RunSuite) -> RunSuite:
-    """A suite of which each shard ran a part: base's results are known if all have them."""
+    """A suite of which each shard ran a part: base's results are known if all have them. A shard
+    without a test of the suite does not know that it is new or broken on base."""
     return replace(
         parts[0],
         problem=next(filter(None, (part.problem for part in parts)), ""),
         origin=next(filter(None, (part.origin for part in parts)), None),
+        is_new=any(part.is_new for part in parts),
+        broken=next(filter(None, (part.broken for part in parts)), None),
     )

@@ -16,7 +16,7 @@ from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_engine import engine_of
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 
 
 async def run(request: ReviewRequest) -> RunResults:
@@ -32,7 +32,7 @@ async def run(request: ReviewRequest) -> RunResults:
             base = await rescore_base(inputs, engine, head, base)
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, head, base, progress)
-        facts = redact_reply(completed_facts(inputs.facts, base_results, engine.notices))
+        facts = without_secrets(completed_facts(inputs.facts, base_results, engine.notices))
     # The engine is closed: no program is left that could change the files, which decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
     return await asyncio.to_thread(inputs.request.write, results)

@@ -13,7 +13,7 @@ from agentevals_action.results.build import test_result, without_cost
 from agentevals_action.review.comparison.compare import had_workspace
 from agentevals_action.review.head_and_base import Rows
 from agentevals_action.review.inputs import ReviewInputs
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 
 
 async def rescore_base(inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows) -> Rows:
@@ -92,7 +92,7 @@ async def _rescore(
         samples = await engine.runner.regrade(suite, test, row.samples)
         fingerprint = engine.fingerprints.of(suite, test)
         scored = test_result(suite, test, samples, row.duration_ms, fingerprint)
-        return redact_reply(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
+        return without_secrets(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
 
     async with asyncio.TaskGroup() as tasks:
         running = {key: tasks.create_task(rescore(key, row)) for key, row in rows.items()}

@@ -91,6 +91,8 @@ def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
     """Why each changed file affects the suite, by the file's path."""
     named = (*change.named.get(suite.path, ()), *suite.files)
     roles = {file.path: file.role for file in named}
+    if isinstance(suite, BrokenSuite):  # a new file may have broken it
+        roles = {error.location.path: "error" for error in suite.errors} | roles
     reasons = {}
     for file in change.files or ():
         reason = _referenced(suite, file, roles, change.links) or _watched(suite, file, change)

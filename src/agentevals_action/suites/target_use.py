@@ -72,6 +72,7 @@ class TargetUse:
             for name, entry in (file.entries if file else {}).items()
         }
         self._path = file.path if file else None
+        self._paths = file.paths if file else ()
         self._is_checked = file is not None and file.is_complete
         if file is not None:
             self._diagnostics.add(file.diagnostics)
@@ -155,14 +156,13 @@ class TargetUse:
         return one_of(known) if known else "the name of a target, once there is one"
 
     def files(self) -> Iterable[NamedFile]:
-        """The nearest targets file, those that declare the used targets and the suite's own, and
-        the files in their commands: a program that judges is no part of the agent."""
-        if self._path is not None:
-            yield NamedFile(self._path, "targets file")
+        """The targets files, whose targets may extend each other, and the files in the commands of
+        the used targets and the suite's own: a program that judges is no part of the agent."""
+        for path in self._paths:
+            yield NamedFile(path, "targets file")
         own = (self._own,) if self._own else ()
         for name in dict.fromkeys((*self._judges, *own, *self.used)):
             target = self.table.targets[name]
-            yield NamedFile(target.location.path, "targets file")
             role = "judge's command" if name in self._judges else "target's command"
             for path in target.files:
                 yield NamedFile(path, role)

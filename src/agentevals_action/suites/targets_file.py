@@ -49,14 +49,20 @@ class TargetEntry:
 @dataclass(frozen=True)
 class TargetsFile:
     """The targets of a file, and those of files farther up that it does not replace, by name.
+    `paths` are those of all these files, the nearest first.
 
     `is_complete` is false when a list could not be read; `diagnostics` concern no single target."""
 
-    path: str
+    paths: tuple[str, ...]
     entries: Mapping[str, TargetEntry] = field(default_factory=dict)
     is_complete: bool = True
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     written: _Written = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The file itself."""
+        return self.paths[0]
 
 
 def read_targets_above(
@@ -86,7 +92,7 @@ def read_targets(
     own = _read_entries(file, path, root, diagnostics)
     written = {**(above.written if above else {}), **(own or {})}
     return TargetsFile(
-        path,
+        (path, *(above.paths if above else ())),
         {name: _read_entry(name, written, environ) for name in written},
         own is not None and (above is None or above.is_complete),
         diagnostics,

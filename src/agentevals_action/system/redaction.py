@@ -176,9 +176,9 @@ def redact(text: str) -> str:
     return _in_use[-1].redact(text) if _in_use else text
 
 
-def redact_reply(reply: Record) -> Record:
-    """The record of a reply, without the secrets of the run."""
-    return redact_record(reply, _in_use[-1]) if _in_use else reply
+def without_secrets(record: Record) -> Record:
+    """A record, such as a reply or a result, without the secrets of the run."""
+    return redact_record(record, _in_use[-1]) if _in_use else record
 
 
 def redact_record(record: Record, redactor: Redactor) -> Record:

@@ -178,6 +178,13 @@ def test_merge__what_one_shard_could_not_obtain_is_a_problem_of_the_suite() -> N
     assert [each.problem for each in merged.run.suites] == ["no worktree"] * 2
 
 
+def test_merge__a_suite_is_new_if_one_shard_knows_it() -> None:
+    first, second = halves()
+    suites = tuple(replace(each, is_new=True) for each in second.run.suites)
+    new = replace(second, run=second.run.model_copy(update={"suites": suites}))
+    assert all(each.is_new for each in shards.merge([first, new], HEAD, ()).run.suites)
+
+
 def test_exit_code__is_about_errors_not_about_failures() -> None:
     failed, broken = row("e", "t", "fail"), results.result("t", None)
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (failed,))) is ExitCode.PASSED

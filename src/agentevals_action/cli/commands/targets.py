@@ -30,7 +30,7 @@ from agentevals_action.reports.console import STYLES
 from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.client import TargetClient, Variables
 from agentevals_action.targets.prices import known_price
 from agentevals_action.targets.variables import missing_error, read_variables
@@ -96,7 +96,7 @@ async def command(
                 children = ChildContext.from_environ(environ, settings.env)
                 client = TargetClient(variables, ProviderContext({}, children, scratch))
                 listed = await _check_all(listed, client, settings.timeout, asks_all=bool(names))
-        entries = [redact_reply(_entry(target)) for target in listed]
+        entries = [without_secrets(_entry(target)) for target in listed]
     if as_json:
         output.print_json(entries)
     else:

@@ -16,7 +16,7 @@ from agentevals_action.model.target import Provider, ProviderContext, Request, T
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
@@ -134,7 +134,7 @@ class TargetClient:
         shared.rate_limit.succeeded()
         if reply.duration_ms is None and not reply.cached:  # a replay: that of its call
             reply = replace(reply, duration_ms=round(seconds * 1000, 1))
-        reply = with_cost(redact_reply(reply), target)
+        reply = with_cost(without_secrets(reply), target)
         self._budget.add(target.name, reply)
         return reply
 

@@ -21,7 +21,7 @@ from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.redaction import redact_reply
+from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.description import (
     RequestDescriptions,
     digest,
@@ -114,7 +114,7 @@ class ReplyStore:
         }
         try:
             text = json.dumps(
-                redact_reply(data), indent=1, ensure_ascii=False, allow_nan=False, default=plain
+                without_secrets(data), indent=1, ensure_ascii=False, allow_nan=False, default=plain
             )
             content = [text.encode("utf-8", "backslashreplace"), b"\n"]
             write_file(self._folder / _name_of(key), content)
@@ -214,7 +214,7 @@ class StoredCalls(Calls):
         async with lock:
             is_usable = self._mode != "record" or key in self._recorded
             if is_usable and (known := self._store.get(key)):
-                return with_cost(redact_reply(known), target)
+                return with_cost(without_secrets(known), target)
             trace = await self._calls.complete(target, request)
             if self._mode != "read" and not trace.cached:
                 self._store.put(key, StoredReply(test, described, trace))

@@ -2,6 +2,7 @@
 reply."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -29,6 +30,9 @@ from agentevals_action.templating import render_value, unknown_variables
 
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: Headers that follow from the request itself.
+_RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
 def _map_texts(value: Any, convert: Callable[[str, str], Any], path: str = "") -> Any:
@@ -80,6 +84,13 @@ def _check_path(path: str) -> str:
     return path
 
 
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name in headers:
+        if not _HEADER.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
+            raise ValueError(f"{shown(name)} cannot be sent; leave it out")
+    return headers
+
+
 class Http(Target):
     """An agent behind an HTTP service."""
 
@@ -87,7 +98,7 @@ class Http(Target):
 
     url: Annotated[str, AfterValidator(_check_url)] = Field(description="The service.")
     method: Literal["POST", "PUT", "PATCH"] = Field("POST", description="POST, PUT or PATCH.")
-    headers: dict[str, str] = Field(
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = Field(
         default_factory=dict, description="Headers of the request; keys as `${{ NAME }}`."
     )
     body: Annotated[Any, AfterValidator(_check_body)] = Field(
