@@ -275,10 +275,7 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
         ({"evals/.agentv/targets.yaml": "targets: ["}, 2, "evals/.agentv/targets.yaml:1:"),
         ({"evals/deep/data.yaml": "name: ["}, 2, "evals/deep/data.yaml:1:"),
         (
-            {
-                ".agentv/targets.yaml": TARGETS.replace("/agent.sh", "other.sh"),
-                "other.sh": IMPOLITE,
-            },
+            {".agentv/targets.yaml": TARGETS.replace("sh, /agent.sh", "echo, Yo")},
             1,
             "1 target was changed",
         ),
