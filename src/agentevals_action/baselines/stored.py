@@ -2,7 +2,6 @@
 samples of the other runs as its history."""
 
 import asyncio
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -196,7 +195,6 @@ def _sound_samples(result: TestResult) -> list[SampleResult]:
         for sample in result.main_samples
         if sample.error is None
         and (score := sample.score) is not None
-        and math.isfinite(score)
         and 0 <= score <= 1
         and sample.verdict == scoring.verdict_of(score, sample.gates_failed)
     ]

@@ -119,7 +119,6 @@ def test_source__rows_that_are_not_those_of_base(suite: Suite) -> None:
         samples=(
             SampleResult(score=0.1, verdict="pass"),
             SampleResult(score=7.0, verdict="pass"),
-            SampleResult(score=float("nan"), verdict="fail"),
         ),
     )
     cases: dict[str, Sequence[TestResult]] = {

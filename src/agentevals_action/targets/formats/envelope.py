@@ -22,7 +22,7 @@ def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Amount = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, lt=MAX_COUNT)]
 Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, lt=MAX_COUNT)]
 
 

@@ -258,6 +258,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"text": "a", "cost_usd": "0.1"}, "`cost_usd` is not a number"),
     ({"text": "a", "cost_usd": True}, "`cost_usd` is not a number"),
+    ({"text": "a", "cost_usd": 1e308}, "`cost_usd` is not a number under"),
     ({"text": "a", "duration_ms": -5}, "`duration_ms` is not a number that is 0"),
     ({"text": "a", "llm_call_count": 1.5}, "`llm_call_count` is not a whole number"),
 ]
