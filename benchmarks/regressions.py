@@ -186,22 +186,22 @@ def table(wanted: Sequence[Scenario], measured: Sequence[Measured]) -> str:
         f"| {' | '.join(titles)} | extra | wanted |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    for scenario, one in zip(wanted, measured, strict=True):
+    for scenario, row in zip(wanted, measured, strict=True):
         broken = scenario.broken is not None
         finds = [
-            share(count, one.count) if broken else "–"
-            for count in (one.plain_found, one.fisher_found)
+            share(count, row.count) if broken else "–"
+            for count in (row.plain_found, row.fisher_found)
         ]
-        found = with_interval(one.found, one.count) if broken else "–"
-        extra = f"{one.extra_head:.0%}" + (
-            f" + {one.extra_base:.0%} of base" if one.extra_base else ""
+        found = with_interval(row.found, row.count) if broken else "–"
+        extra = f"{row.extra_head:.0%}" + (
+            f" + {row.extra_base:.0%} of base" if row.extra_base else ""
         )
         cells = [
             scenario.name,
             "1, run again" if scenario.history == 1 else str(scenario.history),
-            share(one.plain, one.count),
+            share(row.plain, row.count),
         ]
-        cells += [with_interval(one.blocked, one.count), *finds, found, extra, scenario.wanted]
+        cells += [with_interval(row.blocked, row.count), *finds, found, extra, scenario.wanted]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

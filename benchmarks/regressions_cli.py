@@ -70,13 +70,13 @@ def table(count: int, seed: int) -> str:
                 for number in range(count)
             ]
         found = (
-            with_interval(sum(one.found for one in seen), count) if kind.broken is not None else "–"
+            with_interval(sum(row.found for row in seen), count) if kind.broken is not None else "–"
         )
         blocked = [
             with_interval(sum(values), count)
-            for values in ([one.plain for one in seen], [one.blocked for one in seen])
+            for values in ([row.plain for row in seen], [row.blocked for row in seen])
         ]
-        extra = sum(one.extra for one in seen) / (count * TESTS)
+        extra = sum(row.extra for row in seen) / (count * TESTS)
         lines.append(f"| {kind.name} | {' | '.join(blocked)} | {found} | {extra:.0%} |")
         print(f"done: {kind.name}", file=sys.stderr, flush=True)
     return "\n".join(lines)

@@ -96,7 +96,7 @@ def draw_false_blocks(path: Path, stored: Sequence[Measured], rerun: Sequence[Me
             axis,
             RATES,
             stored,
-            lambda one: one.plain / one.count,
+            lambda measured: measured.plain / measured.count,
             color=OTHER,
             label="one run a side",
         )
@@ -104,7 +104,7 @@ def draw_false_blocks(path: Path, stored: Sequence[Measured], rerun: Sequence[Me
             axis,
             RATES,
             stored,
-            lambda one: one.blocked / one.count,
+            lambda measured: measured.blocked / measured.count,
             color=OURS,
             label="confirmed, 20 samples of base stored",
         )
@@ -112,7 +112,7 @@ def draw_false_blocks(path: Path, stored: Sequence[Measured], rerun: Sequence[Me
             axis,
             RATES,
             rerun,
-            lambda one: one.blocked / one.count,
+            lambda measured: measured.blocked / measured.count,
             color=THIN,
             label="confirmed, base run again",
         )
@@ -135,7 +135,7 @@ def draw_extra(path: Path, stored: Sequence[Measured], rerun: Sequence[Measured]
             axis,
             RATES,
             stored,
-            lambda one: one.extra_head,
+            lambda measured: measured.extra_head,
             color=OURS,
             label="of head, 20 samples of base stored",
         )
@@ -143,7 +143,7 @@ def draw_extra(path: Path, stored: Sequence[Measured], rerun: Sequence[Measured]
             axis,
             RATES,
             rerun,
-            lambda one: one.extra_head,
+            lambda measured: measured.extra_head,
             color=THIN,
             label="of head, base run again",
         )
@@ -151,7 +151,7 @@ def draw_extra(path: Path, stored: Sequence[Measured], rerun: Sequence[Measured]
             axis,
             RATES,
             rerun,
-            lambda one: one.extra_base,
+            lambda measured: measured.extra_base,
             color=OTHER,
             label="of base, base run again",
         )
@@ -172,7 +172,7 @@ def draw_power(path: Path, measured: Sequence[Measured]) -> None:
                 axis,
                 AFTER,
                 points,
-                lambda one: one.found / one.count,
+                lambda measured: measured.found / measured.count,
                 color=OURS,
                 label="confirmed",
             )
@@ -180,7 +180,7 @@ def draw_power(path: Path, measured: Sequence[Measured]) -> None:
                 axis,
                 AFTER,
                 points,
-                lambda one: one.fisher_found / one.count,
+                lambda measured: measured.fisher_found / measured.count,
                 color=OTHER,
                 linestyle="--",
                 label="Fisher and Holm",

@@ -61,7 +61,7 @@ class PullRequest:
     def regressed(self) -> frozenset[Key]:
         """The regressions; one is enough to block."""
         found = self.evidence.items()
-        return frozenset(key for key, one in found if one.finding is Finding.REGRESSED)
+        return frozenset(key for key, evidence in found if evidence.finding is Finding.REGRESSED)
 
     @property
     def head_samples(self) -> int:

@@ -238,16 +238,16 @@ def run_ours(workload: Workload, folder: Path) -> Run:
 
 def figure(runs: Sequence[Run], memory: bool) -> float:
     if memory:
-        return max(one.megabytes for one in runs)
-    return median(one.seconds for one in runs)
+        return max(run.megabytes for run in runs)
+    return median(run.seconds for run in runs)
 
 
 def described(runs: Sequence[Run]) -> tuple[str, str, str]:
     """Median time, median processor time, peak of memory."""
     return (
-        f"{median(one.seconds for one in runs):.2f} s",
-        f"{median(one.cpu for one in runs):.2f} s",
-        f"{max(one.megabytes for one in runs):.0f} MB",
+        f"{median(run.seconds for run in runs):.2f} s",
+        f"{median(run.cpu for run in runs):.2f} s",
+        f"{max(run.megabytes for run in runs):.0f} MB",
     )
 
 

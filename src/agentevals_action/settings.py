@@ -505,5 +505,6 @@ def _kind(field: FieldInfo) -> Kind:
 
 #: Every input by its name.
 INPUTS: Mapping[str, Input] = {
-    one.name: one for one in (_described(*field) for field in Settings.model_fields.items())
+    described.name: described
+    for described in (_described(*field) for field in Settings.model_fields.items())
 }

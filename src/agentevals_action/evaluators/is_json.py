@@ -221,7 +221,7 @@ def _check_additional(
         name: True
         for name in value
         if name in schema.get("properties", {})
-        or any(search_pattern(one, "", name, "a name in this output") for one in patterns)
+        or any(search_pattern(pattern, "", name, "a name in this output") for pattern in patterns)
     }
     yield from _additional_properties(validator, allowed, value, {"properties": known})
 

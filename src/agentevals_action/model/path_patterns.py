@@ -58,7 +58,7 @@ class WatchRule:
     def covers(self, path: str) -> bool:
         """Whether the rule is about a file, or a submodule, which is one path for git."""
         files = self.files.removesuffix("/**")
-        return any(matches(one, files) for one in self._paths(path))
+        return any(matches(name, files) for name in self._paths(path))
 
     def _paths(self, path: str) -> tuple[str, ...]:
         inside = path.startswith(f"{self.folder}/") and self.folder

@@ -66,7 +66,9 @@ class Trace:
         """Whether there is something to score: a tool call, or text, a picture or a file in the
         last assistant message. Without this check, an agent that is broken and answers nothing
         passes every evaluator with `negate`."""
-        last = next((one for one in reversed(self.messages) if one.role == "assistant"), None)
+        last = next(
+            (message for message in reversed(self.messages) if message.role == "assistant"), None
+        )
         if self.tool_calls or last is None:
             return bool(self.tool_calls)
         has_file = any(block.type in ("image", "file") for block in last.blocks)

@@ -108,7 +108,9 @@ async def command(program: str | None, url: str | None, model: str | None) -> in
 def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
     if len(given) != 1:
         problem = "specify one agent" if given else "the agent is missing"
-        raise InvalidInput(problem, f"write {joined([f'`{one}`' for one in _EXAMPLES], 'or')}")
+        raise InvalidInput(
+            problem, f"write {joined([f'`{example}`' for example in _EXAMPLES], 'or')}"
+        )
     ((kind, value),) = given.items()
     if kind == "cli":
         below = Path.cwd().resolve().relative_to(root).as_posix()
@@ -185,7 +187,7 @@ def _texts(
     is_python = any(path.endswith(".py") for path in files)
     yield (
         _IGNORED,
-        "".join(f"{one}\n" for one in (_REPORT, *(["__pycache__/"] if is_python else []))),
+        "".join(f"{pattern}\n" for pattern in (_REPORT, *(["__pycache__/"] if is_python else []))),
     )
 
 

@@ -41,8 +41,12 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
         "reference_answer": reference_text(test.expected_output),
         "candidate_answer": trace.output,
         "output_messages": wire_messages(trace.messages),
-        "guideline_files": _file_paths(case, [one for one in test.input if one.role == "system"]),
-        "input_files": _file_paths(case, [one for one in test.input if one.role != "system"]),
+        "guideline_files": _file_paths(
+            case, [message for message in test.input if message.role == "system"]
+        ),
+        "input_files": _file_paths(
+            case, [message for message in test.input if message.role != "system"]
+        ),
         "input_messages": wire_messages(test.input),
     }
     payload = {

@@ -106,18 +106,21 @@ def read_score(data: Mapping[str, Any], *, share: bool = False) -> Score:
     With `share`, an object without `score` has the share of its assertions that passed.
     UnreadableReply if a field is missing or invalid."""
     if share and "score" not in data:
-        passed = [one.passed for one in validate_reply(AssertedReply, data).assertions]
+        passed = [assertion.passed for assertion in validate_reply(AssertedReply, data).assertions]
         data = {**data, "score": sum(passed) / len(passed)}
     reply = validate_reply(ScoredReply, data)
     assertions = reply.assertions or []
     failed = (
-        f"{one.text} ({one.evidence})" if one.evidence else one.text
-        for one in assertions
-        if not one.passed
+        f"{assertion.text} ({assertion.evidence})" if assertion.evidence else assertion.text
+        for assertion in assertions
+        if not assertion.passed
     )
     return Score(
         value=reply.score,
-        hits=(*(reply.hits or ()), *(one.text for one in assertions if one.passed)),
+        hits=(
+            *(reply.hits or ()),
+            *(assertion.text for assertion in assertions if assertion.passed),
+        ),
         misses=(*(reply.misses or ()), *failed),
         reasoning=reply.reasoning or "",
         details=reply.details or {},

@@ -329,7 +329,7 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     """The score of a judge's `checks`; UnreadableReply if a criterion is missing or given twice, or
     a check is invalid."""
     reply = validate_reply(ChecksReply, data)
-    checks = {one.id: one for one in reply.checks}
+    checks = {check.id: check for check in reply.checks}
     if len(checks) < len(reply.checks):
         raise UnreadableReply("`checks` has a criterion twice")
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:

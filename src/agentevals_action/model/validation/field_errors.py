@@ -71,20 +71,22 @@ def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
     found: list[tuple[FieldError, Steps | None]] = []
     decided: set[Steps] = set()  # the steps of values with errors that decide a union
     for details in error.errors(include_url=False, include_input=False)[:_MOST]:
-        one, union = _follow(data, details)
-        if details["type"] == "too_short" and len(one.value) >= details["ctx"]["min_length"]:
+        entry, union = _follow(data, details)
+        if details["type"] == "too_short" and len(entry.value) >= details["ctx"]["min_length"]:
             continue  # pydantic counts valid items only, and has reported the others
-        found.append((one, union))
-        is_raised = bool(one.message) or one.is_missing
-        decided.update(one.steps[:length] for length in range(len(one.steps) + is_raised))
+        found.append((entry, union))
+        is_raised = bool(entry.message) or entry.is_missing
+        decided.update(entry.steps[:length] for length in range(len(entry.steps) + is_raised))
     errors: dict[tuple[Steps, int], FieldError] = {}
-    for number, (one, union) in enumerate(found):
-        if union is None or len(one.steps) > len(union) or one.message or one.is_missing:
-            errors[one.steps, number] = one
+    for number, (entry, union) in enumerate(found):
+        if union is None or len(entry.steps) > len(union) or entry.message or entry.is_missing:
+            errors[entry.steps, number] = entry
         elif union not in decided:
             known = errors.get((union, -1))
-            expected = dict.fromkeys((*known.expected, *one.expected) if known else one.expected)
-            errors[union, -1] = FieldError(union, one.value, expected=tuple(expected))
+            expected = dict.fromkeys(
+                (*known.expected, *entry.expected) if known else entry.expected
+            )
+            errors[union, -1] = FieldError(union, entry.value, expected=tuple(expected))
     return list(errors.values())
 
 

@@ -63,19 +63,19 @@ def equal(left: Any, right: Any) -> bool:
     # A list of pairs rather than recursion, which a deeply nested answer would break.
     waiting = [(left, right)]
     while waiting:
-        one, other = waiting.pop()
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            if one.keys() != other.keys():
+        left, right = waiting.pop()
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            if left.keys() != right.keys():
                 return False
-            waiting.extend((one[key], other[key]) for key in one)
-        elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
-            if len(one) != len(other):
+            waiting.extend((left[key], right[key]) for key in left)
+        elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+            if len(left) != len(right):
                 return False
-            waiting.extend(zip(one, other, strict=True))
-        elif isinstance(one, bool) or isinstance(other, bool):
-            if one is not other:
+            waiting.extend(zip(left, right, strict=True))
+        elif isinstance(left, bool) or isinstance(right, bool):
+            if left is not right:
                 return False
-        elif one != other:
+        elif left != right:
             return False
     return True
 

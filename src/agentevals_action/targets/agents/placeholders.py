@@ -97,7 +97,7 @@ def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...
     """The absolute paths of the files and pictures in messages, each once. A picture whose data is
     in the suite is written to `scratch`; ValueError or OSError if it cannot be."""
     paths = []
-    for number, block in enumerate((block for one in messages for block in one.blocks), 1):
+    for number, block in enumerate((block for message in messages for block in message.blocks), 1):
         if block.type in ("file", "image") and block.path is not None:
             paths.append(str(block.path))
         elif block.type == "image":

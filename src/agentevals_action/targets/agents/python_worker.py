@@ -109,7 +109,11 @@ def _answer(
 def _describe(error: BaseException) -> dict[str, Any]:
     """The error as it is reported: its last line, and the frames that are not of this file."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [one for one in frames if one.filename != __file__ and "importlib" not in one.filename]
+    own = [
+        frame
+        for frame in frames
+        if frame.filename != __file__ and "importlib" not in frame.filename
+    ]
     *before, problem = traceback.format_exception_only(type(error), error)
     lines = "".join([*traceback.format_list(own), *before])
     return {"error": problem.strip(), "traceback": lines}

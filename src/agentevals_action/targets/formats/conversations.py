@@ -106,8 +106,8 @@ def _question_end(messages: Sequence[Message], question: Sequence[Message]) -> i
     return end
 
 
-def _is_same(one: Message, other: Message) -> bool:
-    return one.role == other.role and text_of(one) == _text(other)
+def _is_same(message: Message, other: Message) -> bool:
+    return message.role == other.role and text_of(message) == _text(other)
 
 
 def _text(message: Message) -> str:
