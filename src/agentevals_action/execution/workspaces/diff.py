@@ -129,7 +129,10 @@ class FolderDiff:
             return set()
         words = ("check-ignore", "--no-index", "-z", "--stdin")
         done = await self._call(*words, paths=paths, codes=(0, 1))
-        return {path.removeprefix("./") for path in done.stdout.split("\0") if path}
+        if done.truncated:
+            raise AttemptError("workspace", "the list of its ignored files is over 10 MB")
+        # The bytes: the text is redacted, and its last line is left out if it was cut.
+        return {os.fsdecode(path).removeprefix("./") for path in done.output.split(b"\0") if path}
 
     async def _read(self) -> Content:
         return await self._in_thread(_read_folder, self._folder)
