@@ -1,9 +1,9 @@
 """The secrets of a run: the values that no reply, result or report may contain."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from agentevals_action.model.suite import Suite
 from agentevals_action.system.isolation import hide_from_children
@@ -37,7 +37,8 @@ def _find_secrets(suites: Iterable[Suite], variables: Variables) -> set[str]:
         keys = [value for target in used for value in _keys_in(target.definition)]
         names = {*names_in(keys), *filter(looks_secret, known)}
         found.update(known[name] for name in names if name in known)
-        found.update(filter(None, map(_password, known.values())))
+        for value in known.values():
+            found.update(_passwords(value))
     return found
 
 
@@ -54,9 +55,11 @@ def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
             yield from _keys_in(item)
 
 
-def _password(value: str) -> str | None:
-    """The password in an address (`postgres://user:password@host`), None if there is none."""
+def _passwords(value: str) -> Sequence[str]:
+    """The password in an address (`postgres://user:password@host`), as it is written and as it is
+    sent; empty if there is none."""
     try:
-        return urlsplit(value).password if "://" in value else None
+        password = urlsplit(value).password if "://" in value else None
     except ValueError:
-        return None
+        return ()
+    return (password, unquote(password)) if password else ()

@@ -76,8 +76,8 @@ def find_suites(
 def hidden_configurations(missing: Collection[str]) -> list[str]:
     """The files in `.agentv` folders that must be on disk, but are `missing`: without them, other
     suites are found, or these get other targets."""
-    names = tuple(f"{FOLDER}/{name}.yaml" for name in _CONFIGURATIONS)
-    return [path for path in sorted(missing) if path.endswith(names)]
+    names = tuple(f"/{FOLDER}/{name}.yaml" for name in _CONFIGURATIONS)
+    return [path for path in sorted(missing) if f"/{path}".endswith(names)]
 
 
 def _is_hidden(path: str, missing: Collection[str]) -> bool:

@@ -167,11 +167,11 @@ def read_usage(data: Any) -> Usage:
 
     counts = {name: first(paths) for name, paths in _PATHS.items()}
     more_input = sum(count(data.get(name)) or 0 for name in _MORE_INPUT)
-    more_output = [count(data.get(name)) for name in _MORE_OUTPUT if count(data.get(name))]
+    more_output = sum(count(data.get(name)) or 0 for name in _MORE_OUTPUT)
     if counts["input_tokens"] is not None:
         counts["input_tokens"] += more_input
     if more_output:
-        counts["output_tokens"] = (counts["output_tokens"] or 0) + sum(filter(None, more_output))
+        counts["output_tokens"] = (counts["output_tokens"] or 0) + more_output
     # OpenRouter's: with a key of the user's own it is the fee of the router alone.
     # https://openrouter.ai/docs/use-cases/usage-accounting
     cost = None if data.get("is_byok") is True else amount(data.get("cost"))
