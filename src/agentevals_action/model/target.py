@@ -112,13 +112,12 @@ def _refuse_batching(value: bool) -> bool:
 class Target(TargetModel):
     """One entry of a targets file, `extends` applied: the fields that all targets have in common.
 
-    Each provider is a subclass, which adds its own fields and implements `connect`. `aliases` are
-    other names of the `provider`. `key_variable` is the vendor's usual variable for a key,
-    `vendor_url` the vendor's own address. A target that `is_model` can judge without a
-    `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
-    `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
-    which is read before the first program starts. `runs_programs`: a call runs a program in the
-    workspace, or in the checkout without one.
+    Each provider is a subclass, which adds its own fields and implements `connect`. `key_variable`
+    is the vendor's usual variable for a key, `vendor_url` the vendor's own address. A target that
+    `is_model` can judge without a `judge_target`. `is_defined`: its definition determines its
+    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
+    `stores_answers`: they are in a file, which is read before the first program starts.
+    `runs_programs`: a call runs a program in the workspace, or in the checkout without one.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -130,7 +129,6 @@ class Target(TargetModel):
     noun = "target"
 
     provider: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
     key_variable: ClassVar[str] = ""
     vendor_url: ClassVar[str] = ""
     is_model: ClassVar[bool] = False

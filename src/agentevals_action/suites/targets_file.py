@@ -19,7 +19,7 @@ from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.targets import variables
-from agentevals_action.targets.providers import PROVIDERS, PROVIDERS_BY_NAME
+from agentevals_action.targets.providers import ALIASES, PROVIDERS
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20
@@ -202,10 +202,13 @@ def _ancestry(
 def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
     """The target of an entry; `own` are the fields that are not inherited."""
     provider = data.get("provider")
-    model = PROVIDERS_BY_NAME.get(type_key(provider)) if isinstance(provider, str) else None
-    if isinstance(provider, str) and provider and model is None:
-        _report_provider(provider, reader.positions.value(data, "provider"), reader)
-        return None
+    model: type[Target] | None = None
+    if isinstance(provider, str) and provider:
+        key = type_key(provider)
+        model = PROVIDERS.get(ALIASES.get(key, key))
+        if model is None:
+            _report_provider(provider, reader.positions.value(data, "provider"), reader)
+            return None
     names = spellings_of(model or Target)
     reader.check_fields(model or Target, own)
     overridden = {names[key] for key in own if key in names}
@@ -229,9 +232,9 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
 
 def _report_provider(provider: str, location: Location, reader: FileReader) -> None:
     key = type_key(provider)
-    known = one_of(sorted(model.provider for model in PROVIDERS.values()))
+    known = one_of(sorted(name.replace("_", "-") for name in PROVIDERS))
     problem = f"the provider `{provider}` is unknown"
-    advice = did_you_mean(key, PROVIDERS_BY_NAME, f"write one of {known}")
+    advice = did_you_mean(key, (*PROVIDERS, *ALIASES), f"write one of {known}")
     if key in UNSUPPORTED_PROVIDERS:
         reader.refuse_feature(location, f"the provider `{provider}`")
         return

@@ -1,40 +1,54 @@
 """The registry of providers: one file and one line each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 from agentevals_action.model.target import Target
-from agentevals_action.targets.providers.anthropic import Anthropic
-from agentevals_action.targets.providers.azure import Azure
-from agentevals_action.targets.providers.claude_cli import ClaudeCli
-from agentevals_action.targets.providers.cli import Cli
-from agentevals_action.targets.providers.codex_cli import CodexCli
-from agentevals_action.targets.providers.copilot_cli import CopilotCli
-from agentevals_action.targets.providers.gemini import Gemini
-from agentevals_action.targets.providers.gemini_cli import GeminiCli
-from agentevals_action.targets.providers.http import Http
-from agentevals_action.targets.providers.mock import Mock
-from agentevals_action.targets.providers.openai import OpenAI
-from agentevals_action.targets.providers.python import Python
-from agentevals_action.targets.providers.replay import Replay
 
-#: The class of the targets of every provider by its name, with `_` for `-`.
-PROVIDERS: Mapping[str, type[Target]] = {
-    "anthropic": Anthropic,
-    "azure": Azure,
-    "claude_cli": ClaudeCli,
-    "cli": Cli,
-    "codex_cli": CodexCli,
-    "copilot_cli": CopilotCli,
-    "gemini": Gemini,
-    "gemini_cli": GeminiCli,
-    "http": Http,
-    "mock": Mock,
-    "openai": OpenAI,
-    "python": Python,
-    "replay": Replay,
+#: The class of every provider by its module in this folder, which has the provider's name with `_`
+#: for `-`.
+_CLASSES = {
+    "anthropic": "Anthropic",
+    "azure": "Azure",
+    "claude_cli": "ClaudeCli",
+    "cli": "Cli",
+    "codex_cli": "CodexCli",
+    "copilot_cli": "CopilotCli",
+    "gemini": "Gemini",
+    "gemini_cli": "GeminiCli",
+    "http": "Http",
+    "mock": "Mock",
+    "openai": "OpenAI",
+    "python": "Python",
+    "replay": "Replay",
 }
 
-#: The same with the aliases of each provider.
-PROVIDERS_BY_NAME: Mapping[str, type[Target]] = {
-    name: model for key, model in PROVIDERS.items() for name in (key, *model.aliases)
+#: Other names of providers.
+ALIASES = {
+    "azure_openai": "azure",
+    "claude": "claude_cli",
+    "claude_code": "claude_cli",
+    "codex": "codex_cli",
+    "copilot": "copilot_cli",
+    "google": "gemini",
+    "google_gemini": "gemini",
 }
+
+
+class _Providers(Mapping[str, type[Target]]):
+    """The classes by name, each imported when it is looked up: together they import the clients of
+    HTTP and of OpenTelemetry, which take longer than the check of a suite."""
+
+    def __getitem__(self, name: str) -> type[Target]:
+        class_name = _CLASSES[name]
+        found: type[Target] = getattr(import_module(f"{__name__}.{name}"), class_name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+PROVIDERS: Mapping[str, type[Target]] = _Providers()

@@ -23,7 +23,6 @@ class Azure(ApiTarget):
     """A model deployed at Azure OpenAI."""
 
     provider: ClassVar[str] = "azure"
-    aliases: ClassVar[tuple[str, ...]] = ("azure_openai",)
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY"
     reserved: ClassVar[Mapping[str, str]] = {**RESERVED, "model": "use the field `deployment`"}
 

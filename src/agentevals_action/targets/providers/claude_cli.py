@@ -51,7 +51,6 @@ class ClaudeCli(AgentTarget):
     """Claude Code without a person."""
 
     provider: ClassVar[str] = "claude-cli"
-    aliases: ClassVar[tuple[str, ...]] = ("claude", "claude_code")
     title: ClassVar[str] = "Claude Code"
     package: ClassVar[str] = "npm install -g @anthropic-ai/claude-code"
     key_hint: ClassVar[str] = (

@@ -42,7 +42,6 @@ class CodexCli(AgentTarget):
     """Codex without a person."""
 
     provider: ClassVar[str] = "codex-cli"
-    aliases: ClassVar[tuple[str, ...]] = ("codex",)
     title: ClassVar[str] = "Codex"
     package: ClassVar[str] = "npm install -g @openai/codex"
     key_hint: ClassVar[str] = "name CODEX_API_KEY in the workflow's input `env`, and check `model`"

@@ -57,7 +57,6 @@ class CopilotCli(AgentTarget):
     """GitHub Copilot without a person."""
 
     provider: ClassVar[str] = "copilot-cli"
-    aliases: ClassVar[tuple[str, ...]] = ("copilot",)
     title: ClassVar[str] = "Copilot"
     package: ClassVar[str] = "npm install -g @github/copilot"
     key_hint: ClassVar[str] = (

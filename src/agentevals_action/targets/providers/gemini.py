@@ -26,7 +26,6 @@ class Gemini(ModelTarget):
     """A model behind Google's Gemini API, or a compatible server."""
 
     provider: ClassVar[str] = "gemini"
-    aliases: ClassVar[tuple[str, ...]] = ("google", "google_gemini")
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
     vendor_url: ClassVar[str] = "https://generativelanguage.googleapis.com"
     reserved: ClassVar[Mapping[str, str]] = {
