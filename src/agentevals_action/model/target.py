@@ -20,6 +20,7 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.services import StartedServices
 from agentevals_action.system.workers import Workers
 
 _Dollars = Annotated[float, Field(ge=0)]
@@ -70,14 +71,15 @@ class ProviderContext:
     """The environment of a provider.
 
     `variables` are those for `${{ }}` and the vendors' usual keys. `scratch` is the run's folder
-    for temporary files, `workers` are those of the run. `judge_path` returns the path from which a
-    target that judges runs for a path in the tree of its suite."""
+    for temporary files, `workers` and `services` are those of the run. `judge_path` returns the
+    path from which a target that judges runs for a path in the tree of its suite."""
 
     variables: Mapping[str, str]
     children: ChildContext
     scratch: Path | None = None
     workers: Workers = field(default_factory=Workers)
     judge_path: Callable[[Path], Path] = lambda path: path
+    services: StartedServices = field(default_factory=StartedServices)
 
 
 class Provider(Protocol):
@@ -117,7 +119,6 @@ class Target(TargetModel):
     `is_model` can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `stores_answers`: they are in a file, which is read before the first program starts.
-    `runs_programs`: a call runs a program in the workspace, or in the checkout without one.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -135,7 +136,6 @@ class Target(TargetModel):
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     stores_answers: ClassVar[bool] = False
-    runs_programs: ClassVar[bool] = False
 
     name: NonEmpty
     written_provider: NonEmpty = spelled("provider")
@@ -165,6 +165,16 @@ class Target(TargetModel):
     @abstractmethod
     def connect(self, context: ProviderContext) -> Provider:
         """The connected target; opens no connection yet."""
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether a call runs a program of the repository."""
+        return False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a call asks a service that runs already, the same for head and base."""
+        return False
 
     def own_fields(self) -> dict[str, Any]:
         """The fields of its provider as data, without defaults."""

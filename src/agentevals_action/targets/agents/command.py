@@ -1,12 +1,12 @@
 """Targets that are programs: their variables, their working folder, and how they are run."""
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic import Field
 
@@ -32,8 +32,6 @@ SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
 class CommandTarget(Target):
     """The common fields of targets that are programs."""
 
-    runs_programs: ClassVar[bool] = True
-
     cwd: str | None = Field(
         None,
         description="Folder to run in, relative to the suite's; a leading / is the repository's "
@@ -45,16 +43,22 @@ class CommandTarget(Target):
         "lets through; by default all.",
     )
 
+    @property
+    def runs_programs(self) -> bool:
+        """It does."""
+        return True
+
     def other_variables(self) -> Sequence[str]:
         """The names of `env`: the agent expects them."""
         return self.env or ()
 
-    def files_among(self, words: Sequence[str], folder: Folder) -> tuple[str, ...]:
+    def files_among(self, command: str | Sequence[str], folder: Folder) -> tuple[str, ...]:
         """The words of a command, or their parts after `=`, that are files of the repository:
         relative to its root."""
         try:
+            words = shlex.split(command, comments=True) if isinstance(command, str) else command
             start = folder.resolve(self.cwd) if self.cwd else folder.path
-        except ValueError:  # a folder with `${{ }}` in it
+        except ValueError:  # a folder with `${{ }}` in it, or quotes that only a shell understands
             return ()
         found = []
         for name in (name for word in words for name in (word, word.rpartition("=")[2])):
@@ -182,6 +186,10 @@ class CommandRunner:
         if request.is_judge:
             own[CHECKOUT_VARIABLE] = str(request.root)
         return {**self._environment, **own}
+
+    def sees(self, name: str) -> bool:
+        """Whether the programs of the target see a variable."""
+        return name in self._environment
 
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""

@@ -5,6 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.formatting import counted
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.calls.rate_limit import PATIENCE, RateLimit
 
@@ -59,11 +60,12 @@ class Retries:
             self._rate_limit.pause(error.retry_after, error)
             backoff = 0.0
         if backoff >= self.seconds_left:
-            reason = f"; no time is left to wait {backoff:.1f} s and retry"
-            raise self._given_up(error, reason)
+            raise self._given_up(error, f", with no time left to wait {backoff:.1f} s and retry")
         self.deduct(backoff)
         await asyncio.sleep(backoff)
 
     def _given_up(self, error: TransientError, reason: str = "") -> AttemptError:
-        problem = f"{error} (after {self._calls} calls)" if self._calls > 1 else str(error)
-        return AttemptError("target", problem + reason, error.hint)
+        problem = str(error)
+        if self._calls > 1 or reason:  # at the beginning: a program's output may be at the end
+            problem = f"after {counted(self._calls, 'call')}{reason}, {problem}"
+        return AttemptError("target", problem, error.hint)

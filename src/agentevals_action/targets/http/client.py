@@ -136,7 +136,7 @@ class HttpClient:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        client = self._idle.pop() if self._idle else _new_client(self.service.headers)
+        client = self._idle.pop() if self._idle else _new_client(self.service)
         try:
             yield client
         except BaseException:
@@ -172,16 +172,17 @@ async def _read_body(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def _new_client(headers: Mapping[str, str]) -> httpx.AsyncClient:
+def _new_client(service: Service) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
             headers={
                 "User-Agent": f"agentevals-action/{__version__}",
                 "Accept-Encoding": ", ".join(_ENCODINGS),
-                **headers,
+                **service.headers,
             },
             # No attempt may see a session that another attempt began.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            trust_env=not service.is_local,
             verify=_tls_context(ssl.get_default_verify_paths()),
             timeout=None,  # noqa: S113  # `send` limits the time of a call
             limits=httpx.Limits(max_connections=1, keepalive_expiry=_IDLE_SECONDS),

@@ -37,7 +37,7 @@ class Service:
     `url`, which is valid, is the beginning of the address of each request; `url_field` names the
     field of the target that holds it. `key_hint` is the advice for a refused key. `dead_codes` are
     the vendor's error codes that end all calls; so does a 404 if `missing_hint` is set. `secrets`
-    never appear in errors."""
+    never appear in errors. A server that `is_local` is not asked through a proxy."""
 
     url: str
     key_hint: str
@@ -46,6 +46,7 @@ class Service:
     dead_codes: frozenset[str] = frozenset()
     missing_hint: str | None = None
     secrets: tuple[str, ...] = ()
+    is_local: bool = False
 
     def quote(self, text: str) -> str:
         """A message of the server, without secrets, cut to a readable length."""

@@ -4,7 +4,6 @@ from each line and answers with a line."""
 
 import asyncio
 import contextlib
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -103,11 +102,7 @@ class Cli(CommandTarget):
 
     def named_files(self, folder: Folder) -> Sequence[str]:
         """Words of the command, or their part after `=`, that are files of the repository."""
-        command = self.command
-        with contextlib.suppress(ValueError):  # quotes that only a shell understands
-            words = shlex.split(command, comments=True) if isinstance(command, str) else command
-            return self.files_among(words, folder)
-        return ()
+        return self.files_among(self.command, folder)
 
 
 class _Connected(Provider):

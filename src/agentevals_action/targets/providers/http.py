@@ -1,17 +1,20 @@
-"""`http`: an agent behind an HTTP service. A test goes in as JSON; the answer is at a path of the
-reply."""
+"""`http`: an agent behind an HTTP service, which runs already, or is started for each side. A test
+goes in as JSON; the answer is at a path of the reply."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import joined
 from agentevals_action.model.messages import Message, wire_messages
-from agentevals_action.model.target import Provider, ProviderContext, Request, Target
+from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import (
@@ -21,7 +24,11 @@ from agentevals_action.model.validation.json_values import (
     shown,
 )
 from agentevals_action.system import redaction
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.services import PORT, StartedService
 from agentevals_action.targets import variables
+from agentevals_action.targets.agents import placeholders
+from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.formats.envelope import read_reply
 from agentevals_action.targets.http.client import HttpClient, HttpReply, check_url, origin_of
 from agentevals_action.targets.http.errors import Service
@@ -33,6 +40,10 @@ VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Headers that follow from the request itself.
 _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+#: The beginning of the address of a service that is started.
+_STARTED = re.compile(r"http://(127\.0\.0\.1|localhost):\{PORT\}(?=[/?]|$)")
+#: Seconds for a request that asks whether a service is ready.
+_READY_TIMEOUT = 5.0
 
 
 def _map_texts(value: Any, convert: Callable[[str, str], Any], path: str = "") -> Any:
@@ -76,7 +87,9 @@ def _checked_template(text: str, path: str) -> str:
 
 
 def _check_url(url: str) -> str:
-    return url if "${{" in url else check_url(url)  # else validated with its variables filled in
+    if "${{" not in url:  # else validated with its variables filled in
+        check_url(PORT.sub("1", url))
+    return url
 
 
 def _check_path(path: str) -> str:
@@ -91,7 +104,22 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-class Http(Target):
+def _check_start(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    words = placeholders.words_of(command)
+    if used := sorted(placeholders.used_in(command)):
+        raise ValueError(f"`{{{used[0]}}}` has no meaning here; the question is in the request")
+    if not any(map(PORT.search, words)):
+        raise ValueError("it gets no port; write `{PORT}` where the service expects it")
+    return command
+
+
+def _check_ready(ready: str | float) -> str | float:
+    if isinstance(ready, str) and not ready.startswith("/"):
+        raise ValueError("write a path as `/health`, or a number of seconds")
+    return ready
+
+
+class Http(CommandTarget):
     """An agent behind an HTTP service."""
 
     provider: ClassVar[str] = "http"
@@ -114,13 +142,57 @@ class Http(Target):
         "it the reply is the answer.",
     )
 
+    start: Annotated[placeholders.Command, AfterValidator(_check_start)] | None = Field(
+        None,
+        description="The command that starts the service, once for head and once for base, in the "
+        "files of that side: a list of words, or a script of `sh`. {PORT} in it and in `url` "
+        "(`http://127.0.0.1:{PORT}/…`) is a free port.",
+    )
+    ready: (
+        Annotated[str | Annotated[float, Field(gt=0, le=600)], AfterValidator(_check_ready)] | None
+    ) = Field(
+        None,
+        description="A path of the service, as /health, that answers with success when it is "
+        "ready, or the seconds after its start; by default it is ready when it listens.",
+    )
+
+    @model_validator(mode="after")
+    def _check_started(self) -> Self:
+        if self.start is not None:
+            if not _STARTED.match(self.url):
+                raise ValueError("with `start`, begin `url` with http://127.0.0.1:{PORT}/")
+            return self
+        of_start = {"ready": self.ready, "cwd": self.cwd, "env": self.env}
+        unused = [f"`{name}`" for name, value in of_start.items() if value is not None]
+        if PORT.search(self.url):
+            unused.append("`{PORT}`")
+        if unused:
+            advice = "write the command that starts the service, or remove it"
+            raise ValueError(f"{unused[0]} has no meaning without `start`; {advice}")
+        return self
+
+    @property
+    def runs_programs(self) -> bool:
+        """If it starts the service."""
+        return self.start is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """If it does not start the service."""
+        return self.start is None
+
     def destination(self) -> str:
         """The origin of the service."""
         return origin_of(self.url)
 
-    def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
-        """The service."""
-        return _Connected(self)
+    def named_files(self, folder: Folder) -> Sequence[str]:
+        """Words of the command that starts the service that are files of the repository."""
+        return self.files_among(self.start or (), folder)
+
+    def connect(self, context: ProviderContext) -> Provider:
+        """The service; AttemptError if it names a variable that the workflow does not pass on to
+        the program that is started."""
+        return _Started(self, context) if self.start else _Connected(self)
 
 
 class _Connected(Provider):
@@ -130,32 +202,41 @@ class _Connected(Provider):
         headers = {name: value.strip() for name, value in target.headers.items()}
         keys = [value for name, value in headers.items() if redaction.looks_secret(name)]
         words = [word for value in keys for word in (value, *value.split())]
-        self._client = HttpClient(
-            Service(
-                url=target.url,
-                key_hint="check the credentials in the target's `headers`",
-                url_field="url",
-                headers=headers,
-                secrets=tuple(word for word in words if len(word) >= redaction.MIN_LENGTH),
-            )
+        self._service = Service(
+            url=target.url,
+            key_hint="check the credentials in the target's `headers`",
+            url_field="url",
+            headers=headers,
+            secrets=tuple(word for word in words if len(word) >= redaction.MIN_LENGTH),
+            is_local=target.start is not None,
         )
+        self._clients: dict[str, HttpClient] = {}
 
     async def complete(self, request: Request) -> Trace:
-        target = self._target
+        return await self._ask(self._target.url, request)
+
+    async def _ask(self, url: str, request: Request) -> Trace:
+        """The answer of the service at a URL."""
+        target, client = self._target, self._client(url)
         try:
             content = _make_body(target, request)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
         has_type = any(name.lower() == "content-type" for name in target.headers)
         headers = None if has_type else {"Content-Type": "application/json"}
-        reply = await self._client.send(target.method, "", content, request.timeout, headers)
+        reply = await client.send(target.method, "", content, request.timeout, headers)
         try:
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
             trace = _read(reply, target, request.messages)
         except ValueError as error:
-            raise self._client.reply_error(error) from None
+            raise client.reply_error(error) from None
         return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
+
+    def _client(self, url: str) -> HttpClient:
+        if url not in self._clients:
+            self._clients[url] = HttpClient(replace(self._service, url=url))
+        return self._clients[url]
 
     async def check(self, request: Request) -> str:
         """One call."""
@@ -164,7 +245,77 @@ class _Connected(Provider):
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.close()
+        for client in self._clients.values():
+            await client.close()
+
+
+class _Started(_Connected):
+    """A service that is started for its first call."""
+
+    def __init__(self, target: Http, context: ProviderContext) -> None:
+        super().__init__(target)
+        self._runner, self._services = CommandRunner(target, context), context.services
+        # Attack: a pull request starts a program that keeps the key which base sends to its own.
+        named = variables.names_in(target.definition)
+        if unseen := [name for name in named if not self._runner.sees(name)]:
+            raise AttemptError(
+                "configuration",
+                f"the service that `start` runs does not see {joined(unseen)}",
+                "name it in the input `env` (and in the target's `env`, if it has one)",
+            )
+
+    async def complete(self, request: Request) -> Trace:
+        """The answer with the time that it took, without that until the service was ready."""
+        service, loop = self._service_of(request), asyncio.get_running_loop()
+        started = None
+        try:
+            async with asyncio.timeout(request.timeout):
+                await service.wait()
+                started = loop.time()
+                trace = await self._ask(self._url(service.port), request)
+                seconds = loop.time() - started
+        except TimeoutError:
+            while_starting = "" if started else ": its service was still starting"
+            problem = f"no answer within {request.timeout:g} s{while_starting}"
+            raise service.error(problem, "timeout") from None
+        except AttemptError as error:
+            if started is None:
+                raise
+            raise await service.explained(error) from None
+        if trace.duration_ms is None:
+            trace = replace(trace, duration_ms=round(seconds * 1000, 1))
+        return trace
+
+    async def close(self) -> None:
+        """Closes the connections, and ends the services."""
+        await super().close()
+        await self._services.close()
+
+    def _service_of(self, request: Request) -> StartedService:
+        """The service of the side of a request, in its tree, or in that of the judges."""
+        folder = self._runner.judge_path(self._runner.declared_folder(request), request)
+        words = placeholders.words_of(self._target.start or ())
+        program = self._runner.program(words, request, folder, workspace=None)
+        ready = self._target.ready
+        delay = ready if isinstance(ready, float | int) else 0.0
+        return self._services.of(self._target.name, program, self._is_ready, delay)
+
+    def _url(self, port: int) -> str:
+        return PORT.sub(str(port), self._target.url)
+
+    async def _is_ready(self, port: int) -> bool:
+        """Whether the service at a port answers at the path `ready`, or listens."""
+        url, ready = self._url(port), self._target.ready
+        try:
+            if isinstance(ready, str):
+                client = self._client(origin_of(url).removesuffix("/") + ready)
+                await client.send("GET", "", None, _READY_TIMEOUT)
+            else:
+                _, writer = await asyncio.open_connection(urlsplit(url).hostname, port)
+                writer.close()
+        except (AttemptError, OSError):
+            return False
+        return True
 
 
 def _make_body(target: Http, request: Request) -> bytes:

@@ -1,0 +1,165 @@
+"""Services: programs of a repository that listen on a port of this machine. Each starts once and
+answers many calls."""
+
+import asyncio
+import re
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from random import SystemRandom
+
+from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.system import process
+from agentevals_action.system.program import Program, child_error
+from agentevals_action.system.redaction import redact
+
+#: The placeholder for the port in the command of a service; `${PORT}` is a variable of the shell.
+PORT = re.compile(r"(?<!\$)\{PORT\}")
+#: The ports of services. No system gives them to connections, or to programs that ask for any
+#: free port: nobody else takes a port before its service listens there.
+_PORTS = range(20_000, 30_000)
+#: Seconds until a service must be ready, and between two checks whether it is.
+_READY_SECONDS, _PAUSE = 120.0, 0.1
+#: Bytes of the end of a service's output that are kept.
+_KEPT = 64 * 1024
+
+#: Whether the service at a port is ready for calls.
+IsReady = Callable[[int], Awaitable[bool]]
+
+
+class StartedService:
+    """A service from its start to its end; `port` is the one that it is to listen on.
+
+    It is first asked whether it is ready `delay` seconds after its start, and must be `limit`
+    seconds later."""
+
+    def __init__(
+        self, program: Program, port: int, is_ready: IsReady, delay: float, limit: float
+    ) -> None:
+        words = tuple(PORT.sub(str(port), word) for word in program.words)
+        self.port, self._program = port, replace(program, words=words)
+        self._child: process.Child | None = None
+        self._output = bytearray()
+        self._reading: list[asyncio.Task[None]] = []
+        self._starting = asyncio.create_task(self._start(is_ready, delay, limit))
+
+    async def wait(self) -> None:
+        """Waits until the service is ready; a caller that gives up does not end the start.
+        AttemptError if it could not be started, was not ready in time, or has ended: it is not
+        started again."""
+        try:
+            await asyncio.shield(self._starting)
+        except AttemptError as error:
+            raise error.copy() from None
+        if ended := await self._ended():
+            raise ended
+
+    def error(self, problem: str, kind: str = "target") -> AttemptError:
+        """An error with the last lines that the service wrote."""
+        output = redact(self._output.decode("utf-8", "replace"))
+        wrote = "; its service wrote" if output.strip() else ""
+        return child_error(kind, problem + wrote, output, self._program.hint)
+
+    async def explained(self, error: AttemptError) -> AttemptError:
+        """The error of a call with the last lines that the service wrote, or its end, if that is
+        the cause. A service that refuses every call is an error of each test: the target is not
+        dead, because the other side has its own service."""
+        if isinstance(error, TransientError) and self._child:
+            await self._child.wait(process.DRAIN)  # its connections are lost before it ends
+        if ended := await self._ended():
+            return ended
+        explained = self.error(str(error), error.kind)
+        explained.hint = error.hint or explained.hint
+        if isinstance(error, TransientError):
+            wait, limited = error.retry_after, error.limited
+            return TransientError(str(explained), wait, limited=limited, hint=explained.hint)
+        return explained
+
+    async def end(self) -> None:
+        """Ends the service with all processes of its group, also while it starts."""
+        self._starting.cancel()
+        await asyncio.gather(self._starting, return_exceptions=True)
+        await self._end_child()
+
+    async def _start(self, is_ready: IsReady, delay: float, limit: float) -> None:
+        try:
+            child = await self._start_child()
+            try:
+                async with asyncio.timeout(delay + limit):
+                    while not (await child.wait(delay) or await is_ready(self.port)):
+                        delay = _PAUSE
+            except TimeoutError:
+                raise self.error(f"its service was not ready within {limit:g} s") from None
+            if ended := await self._ended():
+                raise ended
+        except BaseException:
+            await self._end_child()
+            raise
+
+    async def _start_child(self) -> process.Child:
+        try:
+            with tempfile.TemporaryFile() as empty:
+                child = self._child = await process.Child.start(self._program, empty)
+        except OSError as error:
+            raise self._program.start_error("target", "its service", error) from None
+        streams = (child.output, child.errors)
+        self._reading = [asyncio.create_task(self._read(stream)) for stream in streams]
+        return child
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        while data := await stream.read(_KEPT):
+            self._output += data
+            del self._output[:-_KEPT]
+
+    async def _ended(self) -> AttemptError | None:
+        """The error of a service that has ended, None while it runs."""
+        code = self._child.returncode if self._child else None
+        if code is None:
+            return None
+        await asyncio.wait(self._reading, timeout=process.DRAIN)  # what it wrote at last
+        foreground = ", and must stay in the foreground" if code == 0 else ""
+        return self.error(f"its service {process.describe_end(code)}{foreground}")
+
+    async def _end_child(self) -> None:
+        child, self._child = self._child, None
+        if child:
+            await child.end(*self._reading)
+
+
+class StartedServices:
+    """The services of a run: one for each name and program, from its first call to the end. They
+    must be ready in `limit` seconds."""
+
+    def __init__(self, limit: float = _READY_SECONDS) -> None:
+        self._limit = limit
+        self._running: dict[tuple[str, Program], StartedService] = {}
+        self._ports = _free_ports()
+
+    def of(
+        self, name: str, program: Program, is_ready: IsReady, delay: float = 0.0
+    ) -> StartedService:
+        """The service of a name and a program, in whose words `{PORT}` stands for its port."""
+        key = name, program
+        if key not in self._running:
+            port = next(self._ports)
+            service = StartedService(program, port, is_ready, delay, self._limit)
+            self._running[key] = service
+        return self._running[key]
+
+    async def close(self) -> None:
+        """Ends all services. None may be in use; a later call starts new ones."""
+        running, self._running = self._running, {}
+        await asyncio.gather(*(service.end() for service in running.values()))
+
+
+def _free_ports() -> Iterator[int]:
+    """Ports on which nothing listens, each once: two services that share theirs (`SO_REUSEPORT`)
+    would answer each other's calls."""
+    for port in SystemRandom().sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        yield port

@@ -1,0 +1,247 @@
+"""`http` with `start`: services that run as long as the run."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.model.target import ProviderContext
+from agentevals_action.system.services import StartedServices
+from tests.support import targets
+from tests.support.agent_service import SERVICE
+from tests.support.processes import gone
+
+START = [sys.executable, "-S", "service.py", "{PORT}"]
+URL = "http://127.0.0.1:{PORT}/ask?x=1"
+
+
+def context(
+    allowed: Mapping[str, str] | None = None, services: StartedServices | None = None
+) -> ProviderContext:
+    made = targets.context({"PATH": os.environ["PATH"]}, allowed)
+    return replace(made, services=services or StartedServices())
+
+
+def ask(
+    root: Path,
+    *prompts: str,
+    within: ProviderContext | None = None,
+    service: str = SERVICE,
+    timeout: float = 30,
+    **fields: Any,
+) -> list[str | AttemptError]:
+    """The answers and errors of a service, whose calls are made one after another."""
+    (root / "service.py").write_text(service)
+
+    async def run() -> list[str | AttemptError]:
+        definition = {"provider": "http", "url": URL, "start": START, **fields}
+        provider = targets.target(definition).connect(within or context())
+        outcomes: list[str | AttemptError] = []
+        try:
+            for prompt in prompts:
+                request = targets.request(root, prompt, timeout=timeout)
+                try:
+                    outcomes.append((await provider.complete(request)).output)
+                except AttemptError as error:
+                    outcomes.append(error)
+        finally:
+            await provider.close()
+        return outcomes
+
+    return asyncio.run(run())
+
+
+def fail(root: Path, prompt: str = "hi", **fields: Any) -> AttemptError:
+    (error,) = ask(root, prompt, **fields)
+    assert isinstance(error, AttemptError)
+    return error
+
+
+def test_complete__one_service_answers_all_calls_and_ends_with_its_processes(
+    tmp_path: Path,
+) -> None:
+    answer, pid, again, child, folder = ask(tmp_path, "hi", "pid", "pid", "child", "folder")
+    assert (answer, pid, folder) == ("Hello hi", again, str(tmp_path))
+    assert gone(int(str(pid)))
+    assert gone(int(str(child)))
+
+
+def test_complete__one_service_for_each_target_and_tree_also_in_parallel(tmp_path: Path) -> None:
+    trees = [tmp_path / "head", tmp_path / "base"]
+    for tree in trees:
+        tree.mkdir()
+        (tree / "service.py").write_text(SERVICE)
+
+    async def run() -> Sequence[str]:
+        shared = context()
+        definition = {"provider": "http", "url": URL, "start": START}
+        providers = [
+            targets.target(definition, name=name).connect(shared) for name in ("one", "two")
+        ]
+        requests = [targets.request(tree, "pid") for tree in trees]
+        calls = [provider.complete(each) for provider in providers for each in requests * 3]
+        try:
+            return [trace.output for trace in await asyncio.gather(*calls)]
+        finally:
+            await providers[0].close()
+
+    pids = asyncio.run(run())
+    assert len(set(pids)) == 4
+    assert all(gone(int(pid)) for pid in pids)
+
+
+def test_complete__the_time_until_it_is_ready_is_not_that_of_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(SERVICE)
+    definition = {"provider": "http", "url": URL, "start": START, "ready": 0.5}
+
+    async def run() -> float | None:
+        provider = targets.target(definition).connect(context())
+        try:
+            return (await provider.complete(targets.request(tmp_path, "hi"))).duration_ms
+        finally:
+            await provider.close()
+
+    duration_ms = asyncio.run(run())
+    assert duration_ms is not None
+    assert duration_ms < 500
+
+
+@pytest.mark.parametrize("ready", ["/health", None, 0.01])
+def test_complete__a_service_is_asked_once_it_is_ready(
+    tmp_path: Path, ready: str | float | None
+) -> None:
+    slow = f"import time; time.sleep(0.2)\n{SERVICE}"
+    fields: dict[str, Any] = {} if ready is None else {"ready": ready}
+    (checks,) = ask(tmp_path, "checks", service=slow, **fields)
+    assert checks == ("3" if isinstance(ready, str) else "0")
+
+
+def test_complete__a_proxy_is_not_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert ask(tmp_path, "hi", ready="/health") == ["Hello hi"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_complete__its_last_lines_are_in_an_error(tmp_path: Path, status: int) -> None:
+    _, error = ask(tmp_path, "log no database", f"status {status}")
+    assert isinstance(error, AttemptError)
+    assert f"answered {status}" in str(error)
+    assert str(error).endswith("; its service wrote: no database")
+    # A retry may help; and one that refuses every call is not that of the other side.
+    assert type(error) is (TransientError if status == 500 else AttemptError)
+
+
+def test_complete__one_that_ends_is_an_error_of_every_later_call(tmp_path: Path) -> None:
+    answer, *errors = ask(tmp_path, "hi", "exit 3", "hi")
+    assert answer == "Hello hi"
+    assert [str(error) for error in errors] == [
+        "its service ended with exit code 3; its service wrote: out of order"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("start", "problem"),
+    [
+        (
+            ["sh", "-c", "echo no module >&2; exit 4", "{PORT}"],
+            "its service ended with exit code 4; its service wrote: no module",
+        ),
+        (
+            ": {PORT}; sleep 600 >/dev/null 2>&1 &",
+            "its service ended with exit code 0, and must stay in the foreground",
+        ),
+        (["nothing-like-it", "{PORT}"], "its service cannot be started: there is no command"),
+    ],
+)
+def test_complete__one_that_does_not_start(tmp_path: Path, start: Any, problem: str) -> None:
+    error = fail(tmp_path, start=start)
+    assert str(error).startswith(problem)
+    assert error.kind == "target"
+
+
+NEVER_READY = [
+    sys.executable,
+    "-S",
+    "-c",
+    "import os,time;print(os.getpid(),flush=True);time.sleep(600)",
+    "{PORT}",
+]
+
+
+def test_complete__one_that_never_gets_ready_is_ended(tmp_path: Path) -> None:
+    within = context(services=StartedServices(limit=0.5))
+    first, second = map(str, ask(tmp_path, "hi", "hi", start=NEVER_READY, within=within))
+    assert first.startswith("its service was not ready within 0.5 s; its service wrote: ")
+    assert second == first  # it is not started again
+    assert gone(int(first.split()[-1]))
+
+
+def test_complete__a_call_that_times_out_meanwhile_states_it(tmp_path: Path) -> None:
+    error = fail(tmp_path, start=NEVER_READY, timeout=0.5)
+    assert str(error).startswith("no answer within 0.5 s: its service was still starting")
+    assert error.kind == "timeout"
+
+
+def test_complete__it_sees_the_variables_in_env(tmp_path: Path) -> None:
+    within = context({"TOKEN": "t-1", "OTHER": "o-1"})
+    prompts, headers = ("variable TOKEN", "variable OTHER"), {"X-Key": "${{ TOKEN }}"}
+    assert ask(tmp_path, *prompts, within=within, env=["TOKEN"], headers=headers) == ["t-1", "None"]
+
+
+@pytest.mark.parametrize(
+    ("names", "allowed"), [(None, {}), (["OTHER"], {"TOKEN": "", "OTHER": ""})]
+)
+def test_connect__a_key_that_it_does_not_see_is_not_sent_to_it(
+    names: list[str] | None, allowed: dict[str, str]
+) -> None:
+    definition = {
+        "provider": "http",
+        "url": URL,
+        "start": START,
+        "headers": {"Authorization": "Bearer ${{ TOKEN }}"},
+        **({} if names is None else {"env": names}),
+    }
+    with pytest.raises(AttemptError, match="that `start` runs does not see TOKEN") as caught:
+        targets.target(definition).connect(context(allowed))
+    assert caught.value.kind == "configuration"
+
+
+@pytest.mark.parametrize(
+    ("fields", "diagnostic"),
+    [
+        ({"start": ["serve"]}, "it gets no port; write `{PORT}`"),
+        ({"start": "PORT=${PORT} serve"}, "it gets no port; write `{PORT}`"),
+        ({"start": ["serve", "{PORT}", "{PROMPT}"]}, "`{PROMPT}` has no meaning here"),
+        ({"start": []}, "the command is empty"),
+        ({"url": "http://127.0.0.1:8000/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
+        ({"url": "http://agent.test:{PORT}/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
+        ({"url": "http://127.0.0.1:{PORT}0/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
+        ({"ready": "health"}, "write a path as `/health`, or a number of seconds"),
+        ({"ready": 0}, "`ready`"),
+        ({"start": None, "url": "http://127.0.0.1:{PORT}/"}, "`{PORT}` has no meaning without"),
+        ({"start": None, "url": "http://a.test/", "cwd": "/"}, "`cwd` has no meaning without"),
+        ({"start": None, "url": "http://a.test/", "ready": 3}, "`ready` has no meaning without"),
+    ],
+)
+def test_options__what_means_nothing(fields: dict[str, Any], diagnostic: str) -> None:
+    definition = {"provider": "http", "url": URL, "start": START, **fields}
+    given = {name: value for name, value in definition.items() if value is not None}
+    with pytest.raises(ValueError, match="`") as caught:
+        targets.target(given)
+    assert diagnostic in str(caught.value)
+
+
+def test_port__no_system_gives_it_to_others(tmp_path: Path) -> None:
+    (answer,) = ask(tmp_path, "hi", start=["sh", "-c", "echo {PORT} >&2; exit 1"])
+    port = int(str(answer).split()[-1])
+    lowest, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    assert 1024 < port < int(lowest)
