@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from agentevals_action.baselines.run_files import latest_answer, without_messages
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.baseline import (
+    STORED,
     BaselineOrigin,
     BaseSuite,
     IncompleteSource,
@@ -108,12 +109,13 @@ async def find_stored(
     found = dict.fromkeys(suites, BaseSuite())
     incomplete = []
     for source in sources:
+        problems = {}
         for path in [path for path, known in found.items() if known.origin is None]:
             try:
                 found[path] = await source.find(suites[path])
             except Unavailable as reason:
-                found[path] = BaseSuite(problem=str(reason))
-        problems = {path: known.problem for path, known in found.items() if known.problem}
+                problems[path] = str(reason)
+                found[path] = BaseSuite(problem=f"{STORED[source.name]}: {reason}")
         if problems:
             incomplete.append(IncompleteSource(source.name, _summary(problems)))
     return found, incomplete

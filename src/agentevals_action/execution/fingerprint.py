@@ -57,6 +57,16 @@ class Fingerprints:
         """Question, grading and agent of one test."""
         return self.describe(suite).fingerprint(test)
 
+    def ask_same_service(self, on_head: Suite, head: Test, on_base: Suite, base: Test) -> bool:
+        """Whether a test asks a service that runs already the same on both sides: base's result
+        would be another one of head."""
+        target = on_base.agent_of(base)
+        if target is None or not target.is_shared:
+            return False
+        sides = (self.describe(on_head).agent(head), self.describe(on_base).agent(base))
+        now, before = ((side["system"], side["target"]) for side in sides)
+        return bool(now == before)
+
     def describe(self, suite: Suite) -> "SuiteDescription":
         """The description of a suite: the same for all parts of one."""
         key = suite.root, suite.path

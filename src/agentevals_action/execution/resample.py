@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.conversations import with_earlier_turns
 from agentevals_action.execution.engine import Engine
+from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.result import Key, SampleResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
@@ -58,11 +59,14 @@ class Resampler:
         if key not in self._base_turns:
             raise AttemptError("configuration", "the test is not on base")
         on_head, on_base = self._head[key[0]], self._base[key[0]]
+        head_test, base_test = self._head_turns[key][-1], self._base_turns[key][-1]
+        fingerprints = self._engine.fingerprints
+        if fingerprints.ask_same_service(on_head, head_test, on_base, base_test):
+            raise AttemptError("configuration", SAME_SERVICE)
         await self._engine.prepare(on_base.root)
         samples = await self._sample("base", on_base, key, self._base_turns[key], count)
-        head_test, base_test = self._head_turns[key][-1], self._base_turns[key][-1]
-        now = self._engine.fingerprints.of(on_head, head_test)
-        before = self._engine.fingerprints.of(on_base, base_test)
+        now = fingerprints.of(on_head, head_test)
+        before = fingerprints.of(on_base, base_test)
         if before.question != now.question:
             raise AttemptError("configuration", "base asks another question")
         if before.grading == now.grading:

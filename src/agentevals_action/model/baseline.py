@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.result import TestResult
 
+#: The sources of stored results, as sentences name them.
+STORED = {"branch": "stored results", "file": "the baseline file"}
+#: Why a test of a service that no side starts is not run on base.
+SAME_SERVICE = "both sides would ask the same service"
+
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -57,13 +62,14 @@ class BaselineOrigin:
 class BaseSuite:
     """The results of a suite on base, and where they are from. Without results there is nothing to
     compare with (base has no such suite: `is_new`, or it has the error `broken`), or there is a
-    `problem`."""
+    `problem`. The tests in `same_service` (their ids) were not run: head asks the same service."""
 
     rows: tuple[TestResult, ...] = ()
     origin: BaselineOrigin | None = None
     is_new: bool = False
     broken: Diagnostic | None = None
     problem: str = ""
+    same_service: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,9 @@ class CommentTemplate:
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
     shards run. `origin` is where base's results are from; there are none if the suite `is_new`, if
-    it is `broken` on base (by this error), or because of a `problem`. `question_files` are the
-    changed files that are part of the question of a test, by its id."""
+    it is `broken` on base (by this error), or because of a `problem`; the tests in `same_service`
+    have none because head asks the same service. `question_files` are the changed files that are
+    part of the question of a test, by its id."""
 
     selection: Selection
     name: str
@@ -79,6 +80,7 @@ class RunSuite:
     problem: str = ""
     is_new: bool = False
     broken: Diagnostic | None = None
+    same_service: tuple[str, ...] = ()
     origin: BaselineOrigin | None = None
     edits: tuple[Edit, ...] = ()
     question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

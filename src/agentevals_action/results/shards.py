@@ -192,4 +192,5 @@ def _merged_suite(*parts: RunSuite) -> RunSuite:
         origin=next(filter(None, (part.origin for part in parts)), None),
         is_new=any(part.is_new for part in parts),
         broken=next(filter(None, (part.broken for part in parts)), None),
+        same_service=distinct(part.same_service for part in parts),
     )

@@ -81,7 +81,7 @@ async def _read_branch(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str
     """The runs of the data branch, and a problem with them."""
     branch = inputs.request.data_branch
     if branch is None:
-        return (), "`baseline: branch` needs GitHub, and this run is local"
+        return (), "not available outside GitHub"
     try:
         files = await branch.read()
     except GitError as error:

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError, OutputError
+from agentevals_action.execution.conversations import with_earlier_turns
 from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.runner import Event
 from agentevals_action.model.baseline import BaseResults, BaseSuite
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Run
-from agentevals_action.model.suite import Suite
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review.inputs import ReviewInputs
@@ -49,18 +50,41 @@ async def run_base(
     }
     if not suites or inputs.request.settings.baseline not in ("auto", "rerun"):
         return _with_common_facts(stored)
-    try:
-        await engine.prepare(next(iter(suites.values())).root)
-    except AttemptError as error:
-        failed = BaseSuite(problem=f"for the base, {error.sentence}")
-        return _with_common_facts(_with_suites(stored, dict.fromkeys(suites, failed)))
-    rows = await _run(engine, tuple(suites.values()), "base", progress)
     found = {}
     for path, suite in suites.items():
+        suites[path] = _with_own_agents(inputs, path, suite)
+        left_out = {test.id for test in suite.tests} - {test.id for test in suites[path].tests}
+        found[path] = BaseSuite(same_service=tuple(sorted(left_out)))
+    running = {path: suite for path, suite in suites.items() if suite.tests}
+    rows: Sequence[TestResult] = ()
+    problem = ""
+    if running:
+        try:
+            await engine.prepare(next(iter(running.values())).root)
+        except AttemptError as error:
+            problem = f"for the base, {error.sentence}"
+        else:
+            rows = await _run(engine, tuple(running.values()), "base", progress)
+    for path, suite in running.items():
         own = tuple(row for row in rows if row.eval_path == suite.path)
         origin = origin_of("rerun", own, stored.info.commit) if own else None
-        found[path] = BaseSuite(own, origin)
+        found[path] = replace(found[path], rows=own, origin=origin, problem=problem)
     return _with_common_facts(_with_suites(stored, found))
+
+
+def _with_own_agents(inputs: ReviewInputs, path: str, base: Suite) -> Suite:
+    """A suite of base without the tests that would ask the same service as head, except earlier
+    turns of other tests. In a replay no service is asked."""
+    if inputs.request.cache == "replay":
+        return base
+    head = inputs.part.head[path]
+    on_head = {test.id: test for test in head.tests}
+
+    def has_own_agent(test: Test) -> bool:
+        now = on_head.get(test.id)
+        return now is None or not inputs.fingerprints.ask_same_service(head, now, base, test)
+
+    return base.with_tests(with_earlier_turns(base, has_own_agent))
 
 
 def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
@@ -88,6 +112,7 @@ def completed_facts(facts: Run, base: BaseResults, notices: Sequence[str]) -> Ru
                 problem=known.problem,
                 is_new=known.is_new,
                 broken=known.broken,
+                same_service=known.same_service,
                 origin=known.origin,
             )
         )

@@ -191,8 +191,9 @@ def test_find_stored__the_first_source_that_has_a_suite(suite: Suite) -> None:
         "c": None,
         "d": None,
     }
-    assert taken["c"].problem == "`data` has no results of it"
-    assert incomplete == [IncompleteSource(name, taken["c"].problem) for name in ("branch", "file")]
+    problem = "`data` has no results of it"
+    assert taken["c"].problem == f"the baseline file: {problem}"
+    assert incomplete == [IncompleteSource(name, problem) for name in ("branch", "file")]
 
 
 def test_find_stored__different_reasons_are_bounded(suite: Suite) -> None:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, time
-from agentevals_action.model.baseline import BaselineOrigin
+from agentevals_action.formatting import counted, plural, time
+from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view.links import Links, linked
 
 _RERUN = "run again in this job with the base's own files"
-_SOURCES = {"branch": "stored results", "file": "the baseline file"}
 #: Explains the lines of `difference_lines`.
 NOISE_NOTE = (
     "Mean differences per sample with their 95 % intervals, without fresh samples. "
@@ -42,6 +41,8 @@ class BaselineText:
         if not base.wanted:
             return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
         when = f" of {date(base.commit_time)}" if base.commit_time else ""
+        if not self._origins and any(suite.run.same_service for suite in self._review.suites):
+            return f"**Not compared** with the base{named}{when}: {SAME_SERVICE}."
         return f"Compared with the base{named}{when}{self._source()}."
 
     def lines(self) -> list[str]:
@@ -62,14 +63,19 @@ class BaselineText:
                 facts.append(prose(f"{broken}, so its tests count as new"))
             elif run.problem not in ("", base.problem):
                 facts.append(prose(run.problem))
+            if alike := len(run.same_service):
+                words = counted(alike, "test", plural(alike, "is", "are"))
+                advice = "with `start`, the target starts one for each side"
+                facts.append(f"{words} not comparable: {SAME_SERVICE} ({advice})")
             if rescored := sum(test.regraded for test in suite.tests):
                 why = "their evaluators changed, so head's evaluators scored the base's answers"
                 facts.append(f"{counted(rescored, 'test')} re-scored: {why}")
             lines += [f"{code(suite.path)}: {'; '.join(facts)}"] if facts else []
         tried = base.incomplete
         return lines + [
-            f"{code(source.source)} has no usable results: {prose(source.problem, 500)}"
+            f"{name[0].upper()}{name[1:]}: {prose(source.problem, 500)}"
             for source in tried
+            for name in [_name(source.source)]
         ]
 
     def commit(self, sha: str | None) -> str:
@@ -97,7 +103,7 @@ class BaselineText:
     def _origin(self, origin: BaselineOrigin) -> str:
         if origin.source == "rerun":
             return _RERUN
-        facts = [f"{_SOURCES.get(origin.source, code(origin.source))}{self._commit_of(origin)}"]
+        facts = [f"{_name(origin.source)}{self._commit_of(origin)}"]
         if origin.samples:
             facts.append(f"at least {counted(origin.samples, 'sample')} per test")
         if origin.time:
@@ -120,6 +126,10 @@ class BaselineText:
         now, then = _instant(latest), _instant(time)
         days = (now - then).days if now and then else 0
         return f" ({counted(days, 'day')} old)" if days > 0 else ""
+
+
+def _name(source: str) -> str:
+    return STORED.get(source) or code(source)
 
 
 def date(iso: str) -> str:

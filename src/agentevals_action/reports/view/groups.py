@@ -22,7 +22,8 @@ _NO_BASE = frozenset(
         ChangeKind.QUESTION_CHANGED,
     }
 )
-_NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
+#: Changes of tests that have a result on head, and none on base to compare it with.
+NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
 #: Changes of tests that are flaky if a gate fails in some of their samples.
 _STEADY = frozenset(
     {ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.STILL_FAILING, ChangeKind.NEW}
@@ -168,7 +169,7 @@ GROUPS = (
         "questionChanged", "not compared: the question changed", _is(ChangeKind.QUESTION_CHANGED)
     ),
     Group("stillFailing", "still failing", _is(ChangeKind.STILL_FAILING)),
-    Group("notCompared", "could not be compared", lambda test: test.change in _NOT_COMPARED),
+    Group("notCompared", "could not be compared", lambda test: test.change in NOT_COMPARED),
     Group(
         "notScoredByBase",
         "could not be scored with base's evaluators",

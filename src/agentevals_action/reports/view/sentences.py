@@ -12,7 +12,7 @@ from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.groups import GROUPS, NOT_COMPARED
 from agentevals_action.reports.view.models import ReportView
 
 #: Reasons that fit into the sentence.
@@ -141,9 +141,12 @@ def _compared(review: Review, tests: list[TestComparison]) -> str:
     if not review.run.baseline.wanted:
         return "nothing to compare with"
     words = describe_worse(tests)
+    heads = [test.head for test in tests if test.head]
+    unknown = sum(test.change in NOT_COMPARED for test in tests)
     # The sentence names accepted regressions; "none regressed" would contradict them.
-    if not words and not any(test.accepted_by for test in tests):
+    if not words and not any(test.accepted_by for test in tests) and unknown < len(heads):
         words = ["none regressed"]
+    words += [f"{unknown} could not be compared with the base"] if unknown else []
     improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
     words += [counted(improved, "test", "improved")] if improved else []
     return joined(words)

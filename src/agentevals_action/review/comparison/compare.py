@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import (
     BaseScoring,
     ChangeKind,
@@ -118,12 +119,8 @@ def _compare(
 ) -> TestComparison:
     by_base = _base_scoring(head, base)
     if base is None:
-        change = ChangeKind.HEAD_ERROR
-        if head.verdict:
-            change = ChangeKind.BASE_ERROR if suite.problem else ChangeKind.NEW
-        return TestComparison(
-            head.eval_id, change, head, None, reason=suite.problem, by_base=by_base
-        )
+        change, reason = _without_base(suite, head)
+        return TestComparison(head.eval_id, change, head, None, reason=reason, by_base=by_base)
     counted, is_rescored = as_head_scores(base), base.rescored is not None
     question_files = suite.question_files.get(head.eval_id, ())
     change, reason = _change(head, counted, is_rescored, question_files)
@@ -143,6 +140,13 @@ def _compare(
         evidence=evidence,
         by_base=by_base,
     )
+
+
+def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
+    reason, change = suite.problem, ChangeKind.BASE_ERROR if suite.problem else ChangeKind.NEW
+    if head.eval_id in suite.same_service:
+        reason, change = SAME_SERVICE, ChangeKind.NOT_COMPARABLE
+    return (change if head.verdict else ChangeKind.HEAD_ERROR), reason
 
 
 def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | None:

@@ -1,10 +1,11 @@
 """The gate: the policy, and every reason for the outcome. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agentevals_action.errors import ExitCode
-from agentevals_action.formatting import counted
+from agentevals_action.formatting import counted, cut_line, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     ChangeKind,
@@ -23,6 +24,8 @@ from agentevals_action.review.comparison import waivers
 ACTION_REQUIRED = "action_required"
 #: Digits to which pass rates are compared.
 _DIGITS = 9
+#: Characters of the error of base's tests that a reason quotes.
+_CAUSE = 200
 _ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
 
 
@@ -140,14 +143,19 @@ def _unknown_base(
     for suite in suites:
         if suite.run.problem:
             yield f"the base of `{suite.path}` could not be obtained: {suite.run.problem}"
+    tests = [test for suite in suites for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
     if bases and all(base.total == base.errored for base in bases):
-        yield "the base could not be obtained: all its tests ended in errors"
+        causes = [error.message for test in tests if test.base and (error := test.base.error)]
+        cause = f": {cut_line(Counter(causes).most_common(1)[0][0], _CAUSE)}" if causes else ""
+        yield f"no test could run on base{cause}"
         return
     known_suites = [suite for suite in suites if not suite.run.problem]
-    if unknown := sum(_is_unknown(test) for suite in known_suites for test in suite.tests):
-        words = counted(unknown, "test", "could not be compared")
-        yield f"{words} with the base and did not pass on head"
+    if unknown := [test for suite in known_suites for test in suite.tests if _is_unknown(test)]:
+        failed = all(test.head and test.head.verdict == "fail" for test in unknown)
+        has = plural(len(unknown), "has", "have")
+        words = counted(len(unknown), "test", "failed" if failed else "did not pass")
+        yield f"{words} and {has} no result on base"
 
 
 def _is_unknown(test: TestComparison) -> bool:

@@ -113,9 +113,16 @@ def test_baseline__sources_that_did_not_serve_state_why() -> None:
         reviews.compared(tests, tests, origin=BaselineOrigin("rerun")), baseline=baseline
     )
     assert "<summary>Origin of the baseline</summary>" in text
+    assert "- Stored results: `agentevals-data` has no results of it @&#8203;octocat" in text
+
+
+def test_baseline__a_service_that_both_sides_ask_is_no_base() -> None:
+    text = comment(reviews.compared((reviews.result("a"),), (), same_service=("a",)))
+    assert "**Not compared** with the base" in text
+    assert "Compared with the base" not in text
     assert (
-        "- `branch` has no usable results: `agentevals-data` has no results of it @&#8203;octocat"
-        in text
+        "- `evals/support/EVAL.yaml`: 1 test is not comparable: both sides would ask the same "
+        "service (with `start`, the target starts one for each side)" in text
     )
 
 

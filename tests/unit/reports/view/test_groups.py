@@ -120,6 +120,17 @@ def test_headline__names_what_does_not_count_and_what_was_removed() -> None:
     )
 
 
+def test_headline__does_not_call_unregressed_what_was_not_compared() -> None:
+    head = (reviews.result("a"), reviews.result("b"))
+    ends = {("a", "b"): "", ("b",): "none regressed and "}
+    for names, before in ends.items():
+        suite = reviews.compared(head, head[: 2 - len(names)], same_service=names)
+        assert headline(build_view(reviews.review(suite))) == (
+            "Passed: 2 tests in 1 suite, all pass; "
+            f"{before}{len(names)} could not be compared with the base."
+        )
+
+
 def test_change__is_described_with_its_waiver_and_its_confirmation() -> None:
     tests = {
         test.id: describe_change(test)

@@ -109,6 +109,14 @@ def test_change__new_when_the_base_has_no_such_test() -> None:
     assert unknown.reason == "the worktree could not be made"
 
 
+def test_change__not_comparable_when_both_sides_ask_the_same_service() -> None:
+    names = {"same_service": (results.result().eval_id,)}
+    actual = compared(results.result(), None, **names)
+    assert actual.change is ChangeKind.NOT_COMPARABLE
+    assert actual.reason == "both sides would ask the same service"
+    assert compared(results.result(verdict=None), None, **names).change is ChangeKind.HEAD_ERROR
+
+
 def test_change__removed_tests_come_last_with_their_gates() -> None:
     kept, added, gone = results.result("kept"), results.result("added"), results.result("gone")
     base = replace(gone, gates=results.result(gates=("safe",)).gates)

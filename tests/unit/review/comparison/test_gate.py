@@ -83,14 +83,14 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = 
         [(PASSED, ERROR)],
         {},
         UNKNOWN,
-        ("the base could not be obtained: all its tests ended in errors",),
+        ("no test could run on base: connection refused",),
     ),
     "an error on base of what passes": ([(PASSED, ERROR), (OTHER, OTHER)], {}, PASS, ()),
     "an error on base of what fails": (
         [(FAILED, ERROR), (OTHER, OTHER)],
         {},
         UNKNOWN,
-        ("1 test could not be compared with the base and did not pass on head",),
+        ("1 test failed and has no result on base",),
     ),
     "nothing to compare with": ([(FAILED, None)], {"baseline": NO_BASE}, PASS, ()),
     "what blocks is not unknown too": (
@@ -126,6 +126,22 @@ def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
     assert decide(suite((PASSED, PASSED)), unknown).reasons == (
         "the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "reasons"),
+    [
+        ("pass", PASS, ()),
+        ("borderline", UNKNOWN, ("1 test did not pass and has no result on base",)),
+        ("fail", UNKNOWN, ("1 test failed and has no result on base",)),
+    ],
+)
+def test_decide__a_test_that_both_sides_would_ask_the_same_service(
+    verdict: Any, outcome: Outcome, reasons: tuple[str, ...]
+) -> None:
+    head = results.result(verdict=verdict)
+    decision = decide(suite((head, None), same_service=(head.eval_id,)))
+    assert (decision.outcome, decision.reasons) == (outcome, reasons)
 
 
 @pytest.mark.parametrize(
