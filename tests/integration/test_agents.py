@@ -43,7 +43,8 @@ def test_refused__is_no_pass_and_is_named(tmp_path: Path) -> None:
     assert summary is not None
     assert (summary.tool_call_count, summary.tool_names) == (0, ())
     assert summary.refused_tools == ("Write",)
-    assert 'the agent was not permitted to call "Write"' in done.err
+    reason = "Claude requested permissions to write"
+    assert f'the call of "Write" was not made ({reason}' in done.err
     # The stored answer keeps the mark: a baseline that is scored again does not pass.
     (sample,) = result.samples
     assert sample.output_messages[0]["tool_calls"][0]["refused"] is True

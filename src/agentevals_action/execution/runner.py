@@ -18,7 +18,7 @@ from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import WorkspacePool
-from agentevals_action.formatting import quoted
+from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Case, Evaluator, Judges, Suite, Test
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 #: Samples that are in memory at once and wait, for a free slot or for an earlier sample.
 _MAX_WAITING = 256
+#: Characters of the reason why a call was not made.
+_REASON_SHOWN = 200
+_NO_REASON = "it was refused, or waits for a person"
 
 
 @dataclass(frozen=True)
@@ -349,11 +352,12 @@ def _shared_keys(
 
 def _about_reply(trace: Trace) -> Iterator[str]:
     yield from trace.warnings
-    refused = dict.fromkeys(call.name for call in trace.tool_calls or () if call.refused)
-    for name in refused:
+    refused = {call.name: call.output for call in trace.tool_calls or () if call.refused}
+    for name, output in refused.items():
+        reason = output if isinstance(output, str) and output.strip() else _NO_REASON
         yield (
-            f"the agent was not permitted to call {quoted(name)}; permit it in the target's "
-            "`args`, or expect no such call"
+            f"the call of {quoted(name)} was not made ({cut_line(reason, _REASON_SHOWN)}); permit "
+            "it in the target's `args`, or expect no such call"
         )
 
 

@@ -119,7 +119,8 @@ def _is_inline_image(value: str) -> bool:
 @dataclass(frozen=True)
 class ToolCall:
     """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown.
-    `refused`: the agent was not permitted to make the call, so that it was not made."""
+    `refused`: the call was not made, because the agent may not make it, waits for the approval of a
+    person, or has no such tool."""
 
     name: str
     arguments: Any = None

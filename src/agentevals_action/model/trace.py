@@ -69,8 +69,9 @@ class Trace:
         last = next(
             (message for message in reversed(self.messages) if message.role == "assistant"), None
         )
-        if self.tool_calls or last is None:
-            return bool(self.tool_calls)
+        calls = self.tool_calls or calls_of(self.messages)
+        if calls or last is None:
+            return bool(calls)
         has_file = any(block.type in ("image", "file") for block in last.blocks)
         return has_file or bool(text_of(last).strip())
 

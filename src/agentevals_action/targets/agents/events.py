@@ -161,7 +161,7 @@ def milliseconds_between(start: Event, end: Event) -> float | None:
 @dataclass(frozen=True)
 class ToolResult:
     """The result of a tool call, and its duration in milliseconds (None: unknown). `refused`: the
-    agent was not permitted to make it."""
+    call was not made."""
 
     output: Any = None
     duration_ms: float | None = None

@@ -28,6 +28,8 @@ if sys.version_info < (3, 9):  # noqa: UP036  # the interpreter is the user's ch
 _WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 #: Fields of a question that the function gets if it has a parameter of the name.
 _KEYWORDS = ("test_id", "conversation_id", "metadata")
+#: The types of replies that are data.
+_DATA = (str, bytes, bytearray, bool, int, float, type(None), Mapping, list, tuple)
 
 
 def _main(target: str) -> None:
@@ -101,7 +103,7 @@ def _answer(
         reply = function(messages, **given)
         if inspect.isawaitable(reply):
             reply = loop.run_until_complete(reply)
-        return {"reply": _plain(reply)}
+        return {"reply": _plain(reply), "type_name": _type_name(reply), "waiting": _waiting(reply)}
     except BaseException as error:  # `sys.exit` as well: it is an error of this test
         return _describe(error)
 
@@ -119,9 +121,30 @@ def _describe(error: BaseException) -> dict[str, Any]:
     return {"error": problem.strip(), "traceback": lines}
 
 
+def _type_name(reply: Any) -> str:
+    """The class of an object that is the reply, or of the first one in a list; empty for data."""
+    items = reply if isinstance(reply, (list, tuple)) else [reply]
+    classes = (type(item) for item in items if not isinstance(item, _DATA))
+    return next((f"{each.__module__}.{each.__qualname__}" for each in classes), "")
+
+
+def _waiting(reply: Any) -> list[str]:
+    """The ids of the calls that wait for a person's approval, for which the run stopped."""
+    if isinstance(reply, Mapping) and reply.get("__interrupt__"):  # LangGraph
+        (last,) = list(reply.get("messages") or [None])[-1:]
+        return [str(call.get("id")) for call in getattr(last, "tool_calls", None) or ()]
+    if callable(getattr(reply, "to_input_list", None)):
+        asked = [_plain(item.raw_item) for item in getattr(reply, "interruptions", ())]
+        return [str(call.get("call_id")) for call in asked]
+    if callable(getattr(reply, "all_messages_json", None)):
+        return [call.tool_call_id for call in getattr(reply.output, "approvals", ())]
+    return []
+
+
 def _plain(value: Any, inside: bool = False) -> Any:
-    """A reply as JSON: data, or what a framework returns from a run. Other objects inside data (the
-    state of a graph) become texts; TypeError for one that is the reply itself."""
+    """A reply as JSON: data, what a framework returns from a run, or the fields of an object. Other
+    objects inside data (the state of a graph) become texts; TypeError for one that is the reply
+    itself."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -137,8 +160,8 @@ def _of_object(value: Any, inside: bool) -> Any:
     if callable(getattr(value, "to_input_list", None)):  # openai-agents: RunResult
         return _openai_run(value)
     if callable(getattr(value, "all_messages_json", None)):  # pydantic-ai: AgentRunResult
-        messages = json.loads(value.all_messages_json())
-        return {"messages": messages, "output": _text(value.output)}
+        output = None if hasattr(value.output, "approvals") else value.output
+        return {"messages": json.loads(value.all_messages_json()), "output": _text(output)}
     if callable(getattr(value, "model_dump", None)):  # pydantic: LangChain's messages, and others
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -170,9 +193,11 @@ def _openai_run(run: Any) -> dict[str, Any]:
     }
 
 
-def _text(output: Any) -> str:
-    """The final output of a run: a text, or structured data as JSON."""
-    return output if isinstance(output, str) else json.dumps(_plain(output), ensure_ascii=False)
+def _text(output: Any) -> str | None:
+    """The final output of a run: a text, or structured data as JSON; None if it stopped before."""
+    if output is None or isinstance(output, str):
+        return output
+    return json.dumps(_plain(output), ensure_ascii=False)
 
 
 def _write(answers: IO[bytes], data: dict[str, Any]) -> None:

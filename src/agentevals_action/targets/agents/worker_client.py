@@ -16,7 +16,7 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import OnStart, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
 from agentevals_action.targets.formats import openai_chat
-from agentevals_action.targets.formats.envelope import read_reply
+from agentevals_action.targets.formats.envelope import read_object, read_reply
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.reply_model import ReplyModel
 
@@ -24,8 +24,13 @@ _SHOWN = 200  # characters of a line that is not an answer
 
 
 class _Line(ReplyModel):
+    """A line of a worker. `type_name` is the class of a reply that is an object, `waiting` are the
+    ids of calls that wait for a person's approval."""
+
     call: int
     reply: Any = None
+    type_name: str = ""
+    waiting: list[str] | None = None
     error: str | None = None
     traceback: str = ""
 
@@ -67,8 +72,7 @@ class WorkerClient:
         if line.reply is None:
             raise self._runner.error("the answer is empty (null)", worker.errors)
         try:
-            text = line.reply if isinstance(line.reply, str) else json.dumps(line.reply)
-            trace = read_reply(text, request.messages)
+            trace = _read_trace(line, request)
         except ValueError as error:
             raise self._runner.error(str(error), worker.errors) from None
         if trace.duration_ms is None:
@@ -86,6 +90,14 @@ def _read(data: bytes, call: int) -> _Line:
     if line.call != call:
         raise ValueError(f"the worker answered call {line.call}, and was asked call {call}")
     return line
+
+
+def _read_trace(line: _Line, request: Request) -> Trace:
+    """The trace of a reply; ValueError if it cannot be read."""
+    if line.type_name:
+        return read_object(line.reply, line.type_name, request.messages, line.waiting or ())
+    text = line.reply if isinstance(line.reply, str) else json.dumps(line.reply)
+    return read_reply(text, request.messages, line.waiting or ())
 
 
 def _question(call: int, request: Request) -> bytes:

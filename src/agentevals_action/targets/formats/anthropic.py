@@ -1,5 +1,4 @@
-"""The format of Anthropic's Messages API: requests, replies, and the history of a conversation, in
-which replies may be complete (`message.model_dump()`), with their tokens.
+"""The format of Anthropic's Messages API: requests and replies.
 
 https://platform.claude.com/docs/en/api/messages
 """
@@ -7,16 +6,13 @@ https://platform.claude.com/docs/en/api/messages
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentevals_action.model.messages import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import base, requests
-from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.targets.formats import base, requests, role_messages
 from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
-#: The types of blocks that only this API has.
-_BLOCKS = ("tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "thinking")
 
 
 def to_wire(messages: Sequence[Message]) -> dict[str, Any]:
@@ -49,65 +45,6 @@ def _block(part: str | Picture) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
-def matches(items: Sequence[Item]) -> bool:
-    """Whether it is a list of roles with a block, or a reply, that only this API has."""
-    return all(item.get("role") in ("user", "assistant") for item in items) and any(
-        (item.get("type") == "message" and "stop_reason" in item)
-        or any(members(block).get("type") in _BLOCKS for block in _listed(item))
-        for item in items
-    )
-
-
-def _listed(item: Item) -> Sequence[Any]:
-    content = item.get("content")
-    return content if isinstance(content, list) else ()
-
-
-def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
-    """The messages of a history; a tool's result is a message of its own. ValueError for a tool
-    call without a name."""
-    return [message for item in items for message in _read_item(item)]
-
-
-def _read_item(item: Item) -> Iterator[WireMessage]:
-    content = item.get("content")
-    blocks = () if isinstance(content, str) else base.objects(item, "content")
-    texts = [block for block in blocks if block.get("type") == "text"]
-    text = content if isinstance(content, str) else base.text_of_parts(texts)
-    if item["role"] == "assistant":
-        message = Message("assistant", text, tool_calls=_calls(blocks))
-        usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
-        yield WireMessage(message, usage, model)
-        return
-    for block in blocks:
-        if block.get("type") == "tool_result":
-            call_id = base.optional_text(block.get("tool_use_id"))
-            output = base.output_text(block.get("content"))
-            yield WireMessage(Message("tool", output, tool_call_id=call_id))
-    if text:
-        yield WireMessage(Message("user", text))
-
-
-def _calls(blocks: Sequence[Item]) -> tuple[ToolCall, ...]:
-    """The blocks `tool_use`, and `server_tool_use` and `mcp_tool_use` with the content of their
-    `…_tool_result`."""
-    kinds = [(str(block.get("type")), block) for block in blocks]
-    outputs = {
-        block.get("tool_use_id"): block.get("content")
-        for kind, block in kinds
-        if kind.endswith("tool_result")
-    }
-    calls = []
-    for kind, block in kinds:
-        if kind.endswith("tool_use"):
-            call_id = base.optional_text(block.get("id"))
-            output = outputs.get(call_id) if call_id else None
-            calls.append(
-                ToolCall(base.call_name(block, "tool call"), block.get("input"), output, call_id)
-            )
-    return tuple(calls)
-
-
 def read_reply(data: Any) -> Trace:
     """The trace of a message without its thinking, with the tools that the vendor ran as tool
     calls; ValueError if it is not a message, was refused or paused, or has no content."""
@@ -122,7 +59,8 @@ def read_reply(data: Any) -> Trace:
             "the vendor paused the turn before the answer was complete (pause_turn); "
             "limit the use of its tools"
         )
-    (read,) = _read_item({**reply, "role": "assistant"})
+    base.objects(reply, "content")
+    (read,) = role_messages.read_item({**reply, "role": "assistant"})
     if not read.message.content and not read.message.tool_calls:
         advice = "; raise `max_tokens` in `config`" if reason == "max_tokens" else ""
         raise ValueError(f"the reply is empty (stop_reason {reason!r}){advice}")

@@ -18,13 +18,16 @@ Item = Mapping[str, Any]
 class WireMessage:
     """A message as a format has it, with the usage and the model of the reply that it is.
     `continues`: it belongs to the same reply as the message before it. `refused`: it answers a call
-    that the agent was not permitted to make."""
+    that was not made. `unread` are the kinds of its parts that are not known, each of which may be
+    a call; `waiting` the ids of its calls that need a person's approval."""
 
     message: Message
     usage: Usage = Usage()  # noqa: RUF009  # frozen
     model: str | None = None
     continues: bool = False
     refused: bool = False
+    unread: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 class HistoryFormat(Protocol):

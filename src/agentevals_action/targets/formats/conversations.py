@@ -1,47 +1,39 @@
 """Traces of conversations, in the formats of APIs and frameworks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agentevals_action.formatting import distinct, joined, quoted, shortened
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
 from agentevals_action.targets.formats import (
-    anthropic,
     langchain,
-    openai_chat,
     openai_responses,
     pydantic_ai,
+    role_messages,
 )
-from agentevals_action.targets.formats.base import HistoryFormat, Item, WireMessage
+from agentevals_action.targets.formats.base import HistoryFormat, WireMessage
 
 #: The formats of histories: the first one that matches a list of messages reads it.
 HISTORIES: Mapping[str, HistoryFormat] = {
     "pydantic_ai": pydantic_ai,
     "langchain": langchain,
     "openai_responses": openai_responses,
-    "anthropic": anthropic,
-    "openai_chat": openai_chat,
+    "role_messages": role_messages,
 }
-
-#: The types of an assistant's blocks that are read, or that cannot hold a tool call.
-_BLOCKS = frozenset({
-    "text", "input_text", "output_text", "refusal", "json", "file", "image", "image_url", "audio",
-    "thinking", "redacted_thinking", "reasoning", "tool-call", "builtin-tool-call", "tool_use",
-    "server_tool_use", "mcp_tool_use", "tool-return", "builtin-tool-return", "tool_call",
-})  # fmt: skip
-_RESULTS = ("_tool_result", "_call_output")
-#: The types of messages, and of the items of OpenAI's Responses, that are read.
-_ITEMS = frozenset({
-    "message", "reasoning", "ai", "AIMessageChunk", "human", "HumanMessageChunk", "system", "tool",
-    "function", "remove",
-})  # fmt: skip
+_MAX_NAMES = 5  # unknown kinds that a warning names
 
 
-def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
+def read_conversation(
+    items: Any, question: Sequence[Message], waiting: Collection[str] = ()
+) -> Trace | None:
     """The trace of what an agent added to a conversation; None if the items have no known
-    structure, ValueError if one of them is not valid. `question` are the messages of the test."""
+    structure, ValueError if one of them is not valid. `question` are the messages of the test,
+    `waiting` the ids of calls that wait for a person's approval.
+
+    The tool calls are known if the agent's part has a message, and all of it is understood."""
     if not items or not all(isinstance(item, Mapping) for item in items):
         return None
     history = next((found for found in HISTORIES.values() if found.matches(items)), None)
@@ -49,36 +41,25 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
         return None
     read = history.from_wire(items)
     own = read[_question_end([item.message for item in read], question) :]
-    messages = tuple(_with_outputs(own))
+    messages = tuple(_with_outputs(own, waiting))
     parts = [item for item in own if item.message.role == "assistant"]
     models = {item.model for item in parts}
+    unread = distinct(item.unread for item in own)
     return Trace(
         messages=messages,
-        tool_calls=calls_of(messages) if all(map(_is_understood, items)) else None,
+        tool_calls=calls_of(messages) if parts and not unread else None,
         llm_call_count=sum(not item.continues for item in parts),
         usage=total(item.usage for item in parts),
         model=models.pop() if len(models) == 1 else None,
+        warnings=(_unread_warning(unread),) if unread else (),
     )
 
 
-def _is_understood(item: Item) -> bool:
-    """Whether an item is of a known type, and all blocks of an assistant's message: a block of an
-    unknown type may be a tool call."""
-    kind, role = item.get("type"), item.get("role", item.get("kind"))
-    if isinstance(kind, str) and kind not in _ITEMS and not kind.endswith(("_call", *_RESULTS)):
-        return False
-    if role in ("system", "developer", "user", "tool", "function", "request"):
-        return True
-    data = item.get("data")
-    holder = data if isinstance(data, Mapping) else item
-    content = holder.get("parts", holder.get("content"))
-    blocks = content if isinstance(content, list) else ()
-    types = (
-        block.get("type", block.get("part_kind")) if isinstance(block, Mapping) else "text"
-        for block in blocks
-    )
-    return all(
-        isinstance(each, str) and (each in _BLOCKS or each.endswith(_RESULTS)) for each in types
+def _unread_warning(unread: Sequence[str]) -> str:
+    names = joined(shortened([quoted(name) for name in unread], _MAX_NAMES))
+    return (
+        f"its messages have parts of an unknown kind ({names}), which may be tool calls: the tool "
+        "calls are unknown; list them in `tool_calls`"
     )
 
 
@@ -115,15 +96,17 @@ def _text(message: Message) -> str:
     return next((str(block.value) for block in message.blocks if block.type == "text"), "")
 
 
-def _with_outputs(items: Sequence[WireMessage]) -> Sequence[Message]:
+def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Sequence[Message]:
     """The messages, with the outputs of their calls from the tool messages after them, which may
-    also say that a call was refused."""
+    also say that a call was refused. A call that waits for a person was not made either."""
     answers: dict[str, WireMessage] = {}
+    waiting = {*waiting, *(call_id for item in items for call_id in item.waiting)}
 
     def finish(call: ToolCall) -> ToolCall:
         answer = answers.pop(call.id, None) if call.id else None
         if answer is None:
-            return call
+            is_waiting = call.output is None and call.id in waiting
+            return replace(call, refused=call.refused or is_waiting)
         output = text_of(answer.message) if call.output is None else call.output
         return replace(call, output=output, refused=call.refused or answer.refused)
 

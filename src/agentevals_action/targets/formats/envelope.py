@@ -1,21 +1,27 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from agentevals_action.model.messages import Message, read_message, read_tool_call
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, shown
+from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, members, shown
+from agentevals_action.targets.formats.base import objects, read_usage
 from agentevals_action.targets.formats.conversations import read_conversation
 from agentevals_action.targets.reply_model import ReplyModel
 
 _ANSWER = frozenset({"output", "text", "messages"})
 Item = TypeVar("Item")
 _MAX_NAMES = 5  # unknown fields that a warning names
+_LAST_REPLY = (
+    "its reply is the last one of a model, which does not show those before it: the tool calls and "
+    "tokens are unknown; return the list of all messages"
+)
 
 
 def _integer(value: Any) -> Any:
@@ -27,6 +33,10 @@ Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, lt=MAX_COUNT)]
 
 
 class _TokenUsage(ReplyModel):
+    """The tokens of an envelope; other fields are those of a vendor's usage."""
+
+    model_config = ConfigDict(extra="allow")
+
     input: Count | None = None
     output: Count | None = None
     cached: Count | None = None
@@ -44,24 +54,25 @@ class _Envelope(ReplyModel):
     model: str | None = None
 
 
-def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
+def read_reply(text: str, question: Sequence[Message] = (), waiting: Collection[str] = ()) -> Trace:
     """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
     `messages`); a warning names the fields that are not read. A list is a conversation if it has a
-    known format; the messages of the `question` in it are left out. ValueError if a field has a
-    wrong type.
+    known format; the messages of the `question` in it are left out. `waiting` are the ids of calls
+    that wait for a person's approval. ValueError if a field has a wrong type.
 
     What a reply does not show is unknown: tool calls unless it has `tool_calls`, or messages of
     which every block is understood, and the model calls of a plain text."""
     data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
-    if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
+    if isinstance(data, list) and (trace := read_conversation(data, question, waiting)) is not None:
         return trace
     if not isinstance(data, dict) or _ANSWER.isdisjoint(data):
         return Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
     unknown = [name for name in data if name not in _Envelope.model_fields]
     envelope = _Envelope.parse(data, "a valid envelope")
-    trace = _with_calls(_answer(envelope, question), envelope.tool_calls)
+    trace = _with_calls(_answer(envelope, question, waiting), envelope.tool_calls)
     own = envelope.token_usage or _TokenUsage()
     usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
+    usage = usage.or_else(read_usage(own.model_extra))
     calls = envelope.llm_call_count
     return replace(
         trace,
@@ -69,8 +80,49 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
         usage=usage.or_else(trace.usage),
         model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,
-        warnings=_warnings(unknown, envelope),
+        warnings=(*_warnings(unknown, envelope), *trace.warnings),
     )
+
+
+def read_object(
+    data: Any, type_name: str, question: Sequence[Message], waiting: Collection[str] = ()
+) -> Trace:
+    """The trace of an object of a class, or of a list of such objects, as JSON: an envelope, a
+    conversation, or the last reply of a model. ValueError if it is none of these."""
+    trace, problem = None, ""
+    try:
+        trace = _object_trace(data, question, waiting)
+    except ValueError as error:
+        problem = f" ({error})"
+    if trace is None:
+        raise ValueError(
+            f"the reply is an object of {type_name}, which cannot be read{problem}; return its "
+            'text, an envelope as {"output": …, "messages": …}, or the list of messages'
+        )
+    return trace
+
+
+def _object_trace(data: Any, question: Sequence[Message], waiting: Collection[str]) -> Trace | None:
+    if isinstance(data, list):
+        return read_conversation(data, question, waiting)
+    items = _last_reply(members(data))
+    if items is None:
+        return read_reply(json.dumps(data), question, waiting)
+    trace = read_conversation(items, ())
+    # What the model did before it is not shown.
+    return trace and Trace(trace.messages, model=trace.model, warnings=(_LAST_REPLY,))
+
+
+def _last_reply(data: Mapping[str, Any]) -> Any:
+    """The message in a reply of a model's API or of an agent, or its items; None for an
+    envelope."""
+    if data.get("object") == "response":
+        return data.get("output")
+    if not _ANSWER.isdisjoint(data):
+        return None
+    choices = objects(data, "choices")
+    holder = choices[0] if choices else data
+    return [holder.get("message", holder)]
 
 
 def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
@@ -126,7 +178,7 @@ def trace_of(messages: Sequence[Message]) -> Trace:
     )
 
 
-def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
+def _answer(envelope: _Envelope, question: Sequence[Message], waiting: Collection[str]) -> Trace:
     """The messages with their figures, as far as these show them.
 
     A string `output` is the answer after a list of messages; `text` is the answer if the messages
@@ -145,10 +197,10 @@ def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
         answer = stated or text
         shown_text = [Message("assistant", answer)] if answer else []
         return replace(trace_of(shown_text), tool_calls=None)
-    trace = read_conversation(raw, question)
-    if trace is None:
+    trace = read_conversation(raw, question, waiting)
+    if trace is None:  # it has no message of the agent
         field = "output" if isinstance(output, list) else "messages"
-        trace = trace_of(_read_each(read_message, raw, field))
+        trace = Trace(_read_each(read_message, raw, field))
     last = trace.output
     final = stated or ("" if last else text)
     if not final or final == last:

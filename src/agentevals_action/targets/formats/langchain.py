@@ -6,10 +6,12 @@ https://reference.langchain.com/python/langchain_core/messages/
 
 from collections.abc import Mapping, Sequence
 
-from agentevals_action.model.messages import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.targets.formats.blocks import read_blocks, read_call
+from agentevals_action.targets.formats.role_messages import add_calls, unread_fields
 
 _ROLES: Mapping[str, Role | None] = {
     "human": "user",
@@ -46,18 +48,13 @@ def _read_message(role: Role, fields: Item) -> WireMessage:
     if role == "tool":
         name, call_id = (base.optional_text(fields.get(key)) for key in ("name", "tool_call_id"))
         return WireMessage(Message(role, base.output_text(content), name, call_id))
+    blocks = read_blocks(content)
     if role != "assistant":
-        return WireMessage(Message(role, base.text_of_parts(content)))
+        return WireMessage(Message(role, blocks.text))
     # Invalid calls are those whose arguments are not valid JSON.
     listed = [*base.objects(fields, "tool_calls"), *base.objects(fields, "invalid_tool_calls")]
-    calls = tuple(
-        ToolCall(
-            base.call_name(call, "tool call"),
-            base.decode_arguments(call.get("args")),
-            id=base.optional_text(call.get("id")),
-        )
-        for call in listed
-    )
+    calls = add_calls(blocks.calls, [read_call("tool_call", call) for call in listed])
     model = base.optional_text(members(fields.get("response_metadata")).get("model_name"))
     usage = base.read_usage(fields.get("usage_metadata"))
-    return WireMessage(Message(role, base.text_of_parts(content), tool_calls=calls), usage, model)
+    unread = (*blocks.unread, *unread_fields(fields, calls))
+    return WireMessage(Message(role, blocks.text, tool_calls=calls), usage, model, unread=unread)

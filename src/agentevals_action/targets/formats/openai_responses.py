@@ -8,23 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.messages import Message, Role, ToolCall
+from agentevals_action.model.messages import Message, Role
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import base, requests
+from agentevals_action.targets.formats import base, requests, role_messages
 from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.targets.formats.blocks import (
+    is_call,
+    is_known,
+    is_result,
+    read_call,
+    read_result,
+)
 from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 _COMPLETED = (None, "completed", "incomplete")
 #: The types of parts that only this API has.
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
-#: Calls that have a name; other types of calls are named after the vendor's own tool.
-_NAMED = ("function_call", "custom_tool_call", "mcp_call")
-#: Fields of a call of the vendor's own tool that are not its arguments.
-_NOT_ARGUMENTS = frozenset(
-    {"id", "call_id", "type", "status", "name", "output", "outputs", "result", "results", "error"}
-)
 
 
 def to_wire(messages: Sequence[Message]) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def matches(items: Sequence[Item]) -> bool:
     """Whether one of the items is of a type, or has a part, that only this API has."""
     for item in items:
         kind, parts = str(item.get("type")), item.get("content")
-        if kind == "reasoning" or kind.endswith(("_call", "_call_output")):
+        if kind == "reasoning" or is_call(kind) or is_result(kind):
             return True
         if isinstance(parts, list) and any(members(part).get("type") in _PARTS for part in parts):
             return True
@@ -74,45 +75,42 @@ def matches(items: Sequence[Item]) -> bool:
 
 def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages of a history, or of the output of a reply: each has the calls that follow it.
-    What a model produces between two inputs is one reply. ValueError for a call without a name."""
+    What a model produces between two inputs is one reply. An unknown item is named by the message
+    after it, else by the last one. ValueError for a call without a name."""
     found: list[WireMessage] = []
+    unread: tuple[str, ...] = ()
     in_reply = False
     for item in items:
-        kind, role = str(item.get("type", "message")), item.get("role", "assistant")
-        text = base.text_of_parts(item.get("content"))
-        if kind.endswith("_call_output"):
-            output, call_id = (
-                base.output_text(item.get("output")),
-                base.optional_text(item.get("call_id")),
-            )
-            found.append(WireMessage(Message("tool", output, tool_call_id=call_id)))
-            in_reply = False
-        elif kind.endswith("_call"):
+        kind = str(item.get("type", "message"))
+        if is_call(kind):
             if not in_reply:
-                found.append(WireMessage(Message("assistant", "")))
-            last = found[-1].message
-            calls = (*last.tool_calls, _read_call(kind, item))
-            found[-1] = replace(found[-1], message=replace(last, tool_calls=calls))
+                found.append(WireMessage(Message("assistant", ""), unread=unread))
+                unread = ()
+            message = found[-1].message
+            message = replace(message, tool_calls=(*message.tool_calls, read_call(kind, item)))
+            found[-1] = replace(found[-1], message=message)
             in_reply = True
-        elif kind == "message" and role == "assistant" and text:
-            found.append(WireMessage(Message("assistant", text), continues=in_reply))
-            in_reply = True
-        elif kind == "message" and role in ("user", "system", "developer"):
-            found.append(WireMessage(Message("user" if role == "user" else "system", text)))
-            in_reply = False
+        for read in _read_messages(kind, item):
+            is_own = read.message.role == "assistant"
+            unread = (*unread, *read.unread)
+            found.append(replace(read, continues=is_own and in_reply, unread=unread))
+            unread, in_reply = (), is_own
+        if kind != "message" and not is_known(kind):
+            unread = (*unread, kind)
+    if found:
+        found[-1] = replace(found[-1], unread=(*found[-1].unread, *unread))
     return found
 
 
-def _read_call(kind: str, item: Item) -> ToolCall:
-    name = base.call_name(item, kind) if kind in _NAMED else base.optional_text(item.get("name"))
-    if "arguments" in item:
-        arguments = base.decode_arguments(item["arguments"])
-    elif "input" in item:
-        arguments = item["input"]
-    else:
-        arguments = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
-    call_id = base.optional_text(item.get("call_id")) or base.optional_text(item.get("id"))
-    return ToolCall(name or kind.removesuffix("_call"), arguments, item.get("output"), call_id)
+def _read_messages(kind: str, item: Item) -> Iterator[WireMessage]:
+    """The result of a call, or the messages of an item, unless they are empty."""
+    if is_result(kind):
+        yield read_result(item).message()
+    elif kind == "message":
+        for read in role_messages.from_wire([{"role": "assistant", **item}]):
+            message = read.message
+            if message.role != "assistant" or message.content or message.tool_calls or read.unread:
+                yield read
 
 
 def read_reply(data: Any) -> Trace:

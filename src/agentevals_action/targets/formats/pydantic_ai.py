@@ -12,6 +12,10 @@ from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage
 
 _UNKNOWN_TOOL = "Unknown tool name: "
+#: The parts of a response that are read, or that cannot be a call.
+_REPLY_PARTS = frozenset({
+    "text", "thinking", "file", "tool-call", "builtin-tool-call", "builtin-tool-return",
+})  # fmt: skip
 
 
 def matches(items: Sequence[Item]) -> bool:
@@ -30,7 +34,8 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
         else:
             usage = base.read_usage(item.get("usage"))
             model = base.optional_text(item.get("model_name"))
-            found.append(WireMessage(_reply(parts), usage, model))
+            unread = tuple(kind for kind, _ in parts if kind not in _REPLY_PARTS)
+            found.append(WireMessage(_reply(parts), usage, model, unread=unread))
     return found
 
 

@@ -19,7 +19,7 @@ from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentTarget, Command
-from agentevals_action.targets.formats import anthropic
+from agentevals_action.targets.formats import role_messages
 from agentevals_action.targets.formats.base import WireMessage, read_usage
 
 #: The errors for the values of an assistant message's `error`, if the API refused the call.
@@ -116,7 +116,7 @@ def _wired(event: Event) -> Sequence[WireMessage]:
     message = event.value("message")
     if event.type not in ("assistant", "user") or not isinstance(message, Mapping):
         return ()
-    return anthropic.from_wire([{**message, "role": event.type}])
+    return role_messages.from_wire([{**message, "role": event.type}])
 
 
 def _count_calls(

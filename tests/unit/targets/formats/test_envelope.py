@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.targets.formats.envelope import read_reply
+from agentevals_action.targets.formats.envelope import read_object, read_reply
 
 CALL = {"tool": "search", "input": {"q": "x"}, "duration_ms": 5}
 
@@ -73,33 +73,40 @@ def test_read_reply__other_tool_calls_than_those_of_the_messages_are_an_error() 
         reply(text="done", tool_calls=[{"name": "x"}])
 
 
+QUESTION = {"role": "user", "content": "a"}
+
+
 @pytest.mark.parametrize(
-    ("messages", "known"),
+    ("fields", "known"),
     [
-        ([{"role": "assistant", "content": [{"type": "text", "text": "a"}]}], True),
-        ([{"role": "assistant", "content": [{"type": "tool-use", "text": "a"}]}], False),
-        (
-            [{"role": "user", "content": [{"type": "new", "text": "a"}]},
-             {"role": "assistant", "content": "a"}],
-            True,
-        ),
-        (
-            [{"type": "reasoning"}, {"type": "approval", "name": "rm"},
-             {"role": "assistant", "content": "a"}],
-            False,
-        ),
-        ([{"kind": "response", "parts": [{"part_kind": "new-call"}]}], False),
-        (
-            [{"type": "ai", "data": {"content": [{"type": "text", "text": "a"}]}}],
-            True,
-        ),
-        ([{"type": "ai", "content": [{"type": "call", "text": "a"}]}], False),
+        ({"output": "done", "token_usage": {"input": 1}}, False),
+        ({"output": "done", "messages": []}, False),
+        ({"output": "done", "messages": [QUESTION]}, False),
+        ({"output": "done", "messages": [QUESTION, {"role": "assistant", "content": "b"}]}, True),
+        ({"output": "done", "messages": [], "tool_calls": []}, True),
     ],
-)  # fmt: skip
-def test_read_reply__a_block_of_an_unknown_type_leaves_the_calls_unknown(
-    messages: list[Any], known: bool
+)
+def test_read_reply__only_messages_of_the_agent_or_a_list_prove_its_calls(
+    fields: dict[str, Any], known: bool
 ) -> None:
-    assert (reply(messages=messages).tool_calls is not None) is known
+    assert (reply(**fields).tool_calls is not None) is known
+
+
+@pytest.mark.parametrize(
+    ("tokens", "usage"),
+    [
+        ({"input_tokens": 9, "output_tokens": 2}, Usage(9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}, Usage(9, 2)),
+        ({"input_tokens": 9, "output_tokens": 2, "cache_read_input_tokens": 4}, Usage(13, 2, 4)),
+        ({"inputTokens": 9, "outputTokens": 2}, Usage(9, 2)),
+        ({"input": 9, "output_tokens": 2}, Usage(9, 2)),
+        ({"total": 11}, Usage()),
+    ],
+)
+def test_read_reply__token_usage_may_be_that_of_a_vendor(
+    tokens: dict[str, int], usage: Usage
+) -> None:
+    assert reply(text="done", token_usage=tokens).usage == usage
 
 
 def test_read_reply__what_is_not_reported_is_unknown() -> None:
@@ -176,6 +183,84 @@ def test_read_reply__an_envelope_with_unknown_fields_has_a_warning() -> None:
     assert '"field4" and 4 more are not read' in warning
 
 
+MESSAGE = {"role": "assistant", "content": "shipped"}
+#: Objects of SDKs and frameworks as JSON: the last reply of a model, from which nothing follows for
+#: the calls before it.
+LAST_REPLIES: dict[str, dict[str, Any]] = {
+    "openai.types.chat.ChatCompletion": {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 1},
+    },
+    "openai.types.chat.ChatCompletionMessage": {**MESSAGE, "tool_calls": None},
+    "openai.types.responses.Response": {
+        "object": "response",
+        "output": [{"type": "message", **MESSAGE, "id": "m"}],
+        "text": {"format": {"type": "text"}},
+    },
+    "anthropic.types.Message": {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "shipped", "citations": None}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+    },
+    "langchain_core.messages.AIMessage": {"type": "ai", "content": "shipped", "tool_calls": []},
+    "strands.agent.agent_result.AgentResult": {
+        "stop_reason": "end_turn",
+        "message": {"role": "assistant", "content": [{"text": "shipped"}]},
+        "metrics": {"accumulated_usage": {"inputTokens": 3}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", LAST_REPLIES)
+def test_read_object__the_last_reply_of_a_model_is_the_answer(name: str) -> None:
+    trace = read_object(LAST_REPLIES[name], name, ())
+    assert (trace.output, trace.tool_calls, trace.usage) == ("shipped", None, Usage())
+    assert trace.llm_call_count is None
+    (warning,) = trace.warnings
+    assert "return the list of all messages" in warning
+
+
+def test_read_object__a_call_in_the_last_reply_is_an_answer_without_a_text() -> None:
+    data = {"type": "ai", "content": "", "tool_calls": [{"name": "look", "args": {}, "id": "1"}]}
+    trace = read_object(data, "AIMessage", ())
+    assert trace.has_answer
+    assert [call.name for call in trace.messages[-1].tool_calls] == ["look"]
+
+
+def test_read_object__an_envelope_or_a_list_of_messages() -> None:
+    assert read_object({"output": "done", "cost_usd": 0.5}, "Reply", ()).usage.cost_usd == 0.5
+    assert read_object([MESSAGE], "list of Message", ()).tool_calls == ()
+
+
+#: Objects without a known message: AutoGen's, LlamaIndex's, Haystack's, ADK's, and data.
+OTHERS: dict[str, Any] = {
+    "autogen_agentchat.base.TaskResult": {
+        "messages": [{"source": "agent", "content": "shipped", "type": "TextMessage"}],
+        "stop_reason": None,
+    },
+    "llama_index.core.agent.AgentOutput": {
+        "response": {"role": "assistant", "blocks": [{"block_type": "text", "text": "shipped"}]},
+        "tool_calls": [],
+    },
+    "haystack.dataclasses.ChatMessage": {"_role": "assistant", "_content": [{"text": "shipped"}]},
+    "google.adk.events.Event": {"content": {"parts": [{"text": "shipped"}], "role": "model"}},
+    "list of google.adk.events.Event": [{"content": {"parts": []}, "author": "agent"}],
+    "shop.Order": {"id": 3},
+    "shop.Names": "a",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_read_object__any_other_object_is_an_error_that_says_what_to_return(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^the reply is an object of ") as caught:
+        read_object(OTHERS[name], name, ())
+    assert f"an object of {name}, which cannot be read" in str(caught.value)
+    assert 'return its text, an envelope as {"output": …, "messages": …}' in str(caught.value)
+
+
 EMPTY: list[dict[str, Any]] = [
     {"output": ""},
     {"output": " \n"},
@@ -217,7 +302,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"output": [{"role": "assistant", "content": 5}]},
-        "`content`: write a text or a list of blocks",
+        "a content is not a text or a list of parts",
     ),
     (
         {"output": [{"role": "assistant", "content": "a", "tool_calls": {"a": 1}}]},

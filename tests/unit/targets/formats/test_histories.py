@@ -1,5 +1,5 @@
 """Histories in each wire format, with data as the real libraries wrote it (openai-agents 0.24,
-langchain-core 1.7, pydantic-ai 2.68, anthropic 2.12), shortened."""
+langchain-core 1.7, pydantic-ai 2.68, anthropic 2.12, `ai` of npm 6.0), shortened."""
 
 import json
 from collections.abc import Sequence
@@ -46,10 +46,11 @@ def tokens(trace: Trace) -> tuple[int | None, int | None, int | None]:
     return trace.usage.input_tokens, trace.usage.output_tokens, trace.usage.cached_tokens
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("name", sorted(CONVERSATIONS))
 def test_read_reply__a_conversation_is_recognized_by_its_structure(name: str) -> None:
     items = CONVERSATIONS[name]
-    assert next(other for other, history in HISTORIES.items() if history.matches(items)) == name
+    found = next(other for other, history in HISTORIES.items() if history.matches(items))
+    assert found == (name if name in HISTORIES else "role_messages")
 
 
 @pytest.mark.parametrize("form", ["list", "envelope", "output"])
@@ -220,6 +221,123 @@ def test_read_reply__tools_of_the_vendor_have_their_outputs() -> None:
     assert trace.tool_calls == (ToolCall("web_search", {"query": "x"}, "found", "s1"),)
 
 
+def test_read_reply__server_tools_of_langchain_are_calls() -> None:
+    content = [
+        {"type": "server_tool_call", "id": "s1", "name": "web_search", "args": {"query": "x"}},
+        {
+            "type": "server_tool_result",
+            "tool_call_id": "s1",
+            "status": "success",
+            "output": "found",
+        },
+        {"type": "tool_use", "id": "1", "name": "look_up", "input": {"order": "7"}},
+        {"type": "text", "text": "Shipped."},
+    ]
+    listed = [{"name": "look_up", "args": {"order": "7"}, "id": "1", "type": "tool_call"}]
+    trace = read([{"type": "ai", "content": content, "tool_calls": listed}])
+    assert (trace.output, trace.tool_calls) == (
+        "Shipped.",
+        (
+            ToolCall("web_search", {"query": "x"}, "found", "s1"),
+            ToolCall("look_up", {"order": "7"}, id="1"),
+        ),
+    )
+
+
+def test_read_reply__the_old_function_call_of_openai() -> None:
+    call = {"name": "refund", "arguments": '{"amount": 9999}'}
+    items = [
+        {"role": "user", "content": "Refund it."},
+        {"role": "assistant", "content": None, "function_call": call},
+        {"role": "function", "name": "refund", "content": "done"},
+        {"role": "assistant", "content": "Refunded.", "function_call": None},
+    ]
+    trace = read(items, [Message("user", "Refund it.")])
+    assert (trace.output, trace.tool_calls) == (
+        "Refunded.",
+        (ToolCall("refund", {"amount": 9999}),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "refused"),
+    [
+        ([], True),
+        ([{"type": "tool-result", "output": {"type": "execution-denied", "reason": "no"}}], True),
+        ([{"type": "tool-result", "output": {"type": "json", "value": {"ok": 1}}}], False),
+    ],
+)
+def test_read_reply__a_call_of_vercel_that_a_person_must_approve(
+    end: list[dict[str, Any]], refused: bool
+) -> None:
+    asked = [
+        {"type": "tool-call", "toolCallId": "c1", "toolName": "refund", "input": {"amount": 9999}},
+        {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"},
+    ]
+    results = [{**block, "toolCallId": "c1", "toolName": "refund"} for block in end]
+    items = [{"role": "assistant", "content": asked}, {"role": "tool", "content": results}]
+    trace = read(items)
+    assert [(call.name, call.refused) for call in trace.tool_calls or ()] == [("refund", refused)]
+    assert len(trace.made_calls or ()) == (not refused)
+
+
+#: Messages with a part that may be a call, and the name of that part.
+UNREAD: list[tuple[list[dict[str, Any]], str]] = [
+    ([{"role": "assistant", "content": [{"type": "tool-use", "text": "a"}]}], "tool-use"),
+    ([{"role": "assistant", "content": [{"functionCall": {"name": "refund"}}]}], "functionCall"),
+    ([{"role": "assistant", "content": [{"name": "refund", "args": {}}]}], "without a `type`"),
+    ([{"role": "assistant", "content": "a", "toolInvocations": [{}]}], "toolInvocations"),
+    ([{"role": "assistant", "parts": [{"type": "tool-refund"}]}], "parts"),
+    ([{"role": "assistant", "content": {"parts": [{"functionCall": {}}]}}], "parts"),
+    (
+        [{"role": "assistant", "additional_kwargs": {"tool_calls": [{"id": "1"}]}}],
+        "tool_calls",
+    ),
+    (
+        [
+            {"role": "user", "content": "And order 7?"},
+            {"type": "approval", "name": "rm"},
+            {"type": "reasoning"},
+            {"role": "assistant", "content": "a"},
+        ],
+        "approval",
+    ),
+    ([{"type": "function_call_output", "call_id": "1"}, {"type": "compaction"}], "compaction"),
+    ([{"kind": "response", "parts": [{"part_kind": "new-call"}]}], "new-call"),
+    ([{"type": "ai", "content": [{"type": "tool_call_chunk", "name": "a"}]}], "tool_call_chunk"),
+]
+
+
+@pytest.mark.parametrize(("items", "name"), UNREAD, ids=[name for _, name in UNREAD])
+def test_read_reply__a_part_of_an_unknown_kind_leaves_the_calls_unknown(
+    items: list[dict[str, Any]], name: str
+) -> None:
+    """Attack: an agent whose messages are in an unknown dialect refunds 9999, and passes a test
+    that permits no call."""
+    end = {"role": "assistant", "content": "done", "type": "message"}
+    items = [*items, end] if "role" in items[0] else items
+    for data in (items, {"messages": items, "extra": 1}):
+        trace = read(data)
+        assert trace.tool_calls is None
+        assert f'parts of an unknown kind ("{name}"), which may be tool calls' in trace.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "new", "text": "a"}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]},
+        {"role": "assistant", "content": "I look.", "annotations": [], "tool_calls": None},
+    ],
+)
+def test_read_reply__blocks_of_two_dialects_may_stand_in_one_list(before: dict[str, Any]) -> None:
+    call = {"type": "tool_use", "id": "1", "name": "refund", "input": {"amount": 9999}}
+    trace = read([before, {"role": "assistant", "content": [call]}])
+    assert trace.tool_calls == (ToolCall("refund", {"amount": 9999}, id="1"),)
+    assert trace.warnings == ()
+
+
 def test_read_reply__messages_of_one_reply_are_one_call_of_the_model() -> None:
     items = [
         {"type": "message", "role": "assistant", "content": "I look."},
@@ -259,7 +377,7 @@ def test_read_reply__any_other_list_is_a_text(text: str) -> None:
         ),
         (
             [{"type": "function_call", "call_id": "1", "arguments": "{}"}],
-            "a function_call of the reply has no name",
+            "a tool call of the reply has no name",
         ),
         (
             [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "input": {}}]}],

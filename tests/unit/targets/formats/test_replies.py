@@ -70,7 +70,7 @@ NO_ANSWER: list[tuple[str, Any, str]] = [
     ("openai_responses", {"output": 5}, "`output` is not a list"),
     ("openai_responses", {"output": ["x"]}, "`output[0]` is not an object"),
     ("openai_responses", response({**PARTLY, "content": 5}), "a content is not a text"),
-    ("openai_responses", response({"type": "function_call"}), "function_call of the reply has no"),
+    ("openai_responses", response({"type": "function_call"}), "tool call of the reply has no name"),
     (
         "openai_responses",
         response(PARTLY, incomplete_details={"reason": "content_filter"}),

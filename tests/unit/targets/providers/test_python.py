@@ -189,6 +189,87 @@ def test_complete__an_object_is_read_as_an_envelope(agent: Agent) -> None:
     assert (trace.output, trace.usage.cost_usd) == ("done", 0.5)
 
 
+#: Runs of openai-agents, pydantic-ai and LangGraph, with the public fields of their classes, that
+#: stopped because a person must approve the call of `refund`.
+STOPPED = {
+    "openai-agents": """
+        call = {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": "{}"}
+        made = {"type": "function_call", "call_id": "c2", "name": "look", "arguments": "{}"}
+        result = {"type": "function_call_output", "call_id": "c2", "output": "seen"}
+        class Run:
+            interruptions = [SimpleNamespace(raw_item=call)]
+            final_output = None
+            usage = SimpleNamespace(input_tokens=0, requests=0, output_tokens=0,
+                                    input_tokens_details=SimpleNamespace(cached_tokens=0))
+            context_wrapper = SimpleNamespace(usage=usage)
+            last_agent = SimpleNamespace(model=None)
+            def to_input_list(self): return [call, made, result]
+        """,
+    "pydantic-ai": """
+        parts = [{"part_kind": "tool-call", "tool_name": name, "args": {}, "tool_call_id": call_id}
+                 for name, call_id in (("refund", "c1"), ("look", "c2"))]
+        result = {"part_kind": "tool-return", "tool_name": "look", "content": "seen",
+                  "tool_call_id": "c2"}
+        class Run:
+            output = SimpleNamespace(approvals=[SimpleNamespace(tool_call_id="c1")], calls=[])
+            def all_messages_json(self):
+                return json.dumps([{"kind": "response", "parts": parts},
+                                   {"kind": "request", "parts": [result]}])
+        """,
+    "langgraph": """
+        class Message(SimpleNamespace):
+            def model_dump(self, mode): return vars(self)
+        def calls(*names): return [{"name": name, "args": {}, "id": name} for name in names]
+        class Run(dict):
+            def __init__(self):
+                looked = Message(type="ai", content="", tool_calls=calls("look"))
+                result = Message(type="tool", content="seen", tool_call_id="look")
+                asked = Message(type="ai", content="", tool_calls=calls("refund"))
+                super().__init__(messages=[looked, result, asked], __interrupt__=["approve?"])
+        """,
+}
+
+
+@pytest.mark.parametrize("framework", STOPPED)
+def test_complete__a_run_that_waits_for_an_approval_did_not_make_the_call(
+    agent: Agent, framework: str
+) -> None:
+    source = textwrap.dedent(STOPPED[framework])
+    agent.write(
+        f"import json\nfrom types import SimpleNamespace\n{source}\n"
+        "def answer(messages): return Run()\n"
+    )
+    (trace,) = agent.traces("a")
+    assert isinstance(trace, Trace), trace
+    refused = {call.name: call.refused for call in trace.tool_calls or ()}
+    assert refused == {"refund": True, "look": False}
+    assert (trace.output, trace.has_answer) == ("", True)
+
+
+@pytest.mark.parametrize("reply", ["Completion()", "[Completion()]"])
+def test_complete__objects_of_a_framework_are_read_as_messages_or_refused(
+    agent: Agent, reply: str
+) -> None:
+    """They must not become the answer as their JSON text."""
+    agent.write(
+        f"""
+        import dataclasses
+        @dataclasses.dataclass
+        class Completion:
+            id: str = "c"
+            choices: list = dataclasses.field(default_factory=lambda: [
+                {{"message": {{"role": "assistant", "content": "shipped"}}}}])
+        def answer(messages): return {reply}
+        """
+    )
+    (outcome,) = agent.traces("a")
+    if isinstance(outcome, Trace):
+        assert (outcome.output, outcome.tool_calls) == ("shipped", None)
+    else:
+        assert "the reply is an object of agent.Completion, which cannot be read" in str(outcome)
+    assert isinstance(outcome, Trace) == (reply == "Completion()")
+
+
 @pytest.mark.parametrize(
     "statement", ["raise ValueError('no such order')", "import sys; sys.exit('no such order')"]
 )

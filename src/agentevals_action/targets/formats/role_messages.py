@@ -1,0 +1,124 @@
+"""Lists of messages with a `role`: OpenAI's chat format, which is that of our own envelope with
+more kinds of blocks, Anthropic's Messages API, Vercel's AI SDK, Amazon Bedrock's Converse and
+Strands. One list may have blocks of all of them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentevals_action.model.messages import (
+    BLOCK_TYPES,
+    Block,
+    Message,
+    Role,
+    ToolCall,
+    read_message,
+    read_tool_call,
+)
+from agentevals_action.model.validation.json_values import members, shown
+from agentevals_action.targets.formats import base
+from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.targets.formats.blocks import read_blocks, read_call
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_CALL_LISTS = ("tool_calls", "toolCalls")
+#: OpenAI's field before it had lists of calls.
+_SINGLE_CALL = "function_call"
+_READ = frozenset({*_CALL_LISTS, _SINGLE_CALL, "invalid_tool_calls"})
+#: Names of other fields in which an assistant's message may have calls.
+_MAY_HOLD_CALLS = re.compile(r"tool|call|function|^parts$|^blocks$", re.IGNORECASE)
+
+
+def matches(items: Sequence[Item]) -> bool:
+    """Whether it is a list of roles with an assistant's."""
+    roles = [item.get("role") for item in items]
+    return "assistant" in roles and all(str(role) in _ROLES for role in roles)
+
+
+def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
+    """The messages of a history; a tool's result is a message of its own. ValueError if one of
+    them is not valid."""
+    return [message for item in items for message in read_item(item)]
+
+
+def read_item(item: Item) -> Iterator[WireMessage]:
+    """The message of an item, and before it one for each result of a tool in its blocks. A
+    complete reply has its tokens."""
+    role = _ROLES.get(str(item.get("role")))
+    if role is None:
+        raise ValueError(f"the reply has a message of the unknown role {shown(item.get('role'))}")
+    name, content = base.optional_text(item.get("name")), item.get("content")
+    if own := _own_blocks(content):
+        content = None
+    blocks = read_blocks(content)
+    if role == "assistant":
+        listed = [call for name in _CALL_LISTS for call in base.objects(item, name)]
+        calls = add_calls(blocks.calls, [*map(_read_call, listed), *_single_call(item)])
+        answer = own or blocks.text or base.optional_text(item.get("refusal")) or ""
+        usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
+        unread = (*blocks.unread, *unread_fields(item, calls))
+        message = Message(role, answer, name, tool_calls=calls)
+        yield WireMessage(message, usage, model, unread=unread, waiting=blocks.waiting)
+        return
+    yield from (result.message() for result in blocks.results)
+    if own or blocks.text or not blocks.results:
+        call_id = base.optional_text(item.get("tool_call_id"))
+        yield WireMessage(Message(role, own or blocks.text, name, call_id))
+
+
+def _own_blocks(content: Any) -> tuple[Block, ...]:
+    """The blocks of our own envelope, which have a `value`; none if it has another form."""
+    content = [{"type": "json", "value": content}] if isinstance(content, Mapping) else content
+    blocks = [members(block) for block in content] if isinstance(content, list) else []
+    is_own = all(block.get("type") in BLOCK_TYPES for block in blocks)
+    if not is_own or not any("value" in block for block in blocks):
+        return ()
+    try:
+        return read_message({"role": "user", "content": content}).blocks
+    except ValueError as error:
+        raise ValueError(f"the reply has a message that is not valid: {error}") from None
+
+
+def _read_call(data: Item) -> ToolCall:
+    """A call of a function or of a custom tool, or one of our own envelope."""
+    function, custom = data.get("function"), data.get("custom")
+    data = {**data, "id": base.optional_text(data.get("id"))}
+    if isinstance(custom, Mapping):
+        return read_call("custom tool call", {**custom, "id": data["id"]})
+    try:
+        if not isinstance(function, Mapping):
+            return read_tool_call(data)
+        call = read_tool_call({**data, "function": {"name": function.get("name")}})
+    except ValueError as error:
+        raise ValueError(f"the reply has a message that is not valid: {error}") from None
+    return replace(call, arguments=base.decode_arguments(function.get("arguments")))
+
+
+def _single_call(item: Item) -> Iterator[ToolCall]:
+    if call := item.get(_SINGLE_CALL):
+        yield read_call(_SINGLE_CALL, members(call))
+
+
+def add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls of a message's blocks, and those of its lists that are not among them."""
+    ids = {call.id for call in shown if call.id}
+    return (*shown, *(call for call in listed if call.id not in ids))
+
+
+def unread_fields(item: Item, calls: Sequence[ToolCall]) -> tuple[str, ...]:
+    """The fields of an assistant's message that are not read and may have calls. Frameworks copy
+    the calls that are read into `additional_kwargs`."""
+    more = {} if calls else members(item.get("additional_kwargs"))
+    content = members(item.get("content"))
+    named = [*item.items(), *content.items()]
+    unread = [name for name, value in named if value and name not in _READ]
+    unread += [name for name, value in more.items() if value]
+    return tuple(name for name in unread if _MAY_HOLD_CALLS.search(name))
