@@ -35,12 +35,16 @@ def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
 
 @dataclass(frozen=True)
 class _Side:
-    """A test on head or on base, and the description of its suite."""
+    """A test on head or on base, its suite, and the description of the suite."""
 
     described: SuiteDescription
+    suite: Suite
     test: Test
-    #: The target that answers.
-    agent: Target | None
+
+    @property
+    def agent(self) -> Target | None:
+        """The target that answers."""
+        return self.suite.agent_of(self.test)
 
     def evaluator(self, evaluator: Evaluator, *, was_gate: bool) -> str:
         """The digest of an evaluator without what is an edit of its own."""
@@ -74,7 +78,7 @@ def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdi
         if before is None:
             continue
         sides = (
-            _Side(fingerprints.describe(suite), on_side, suite.agent_of(on_side))
+            _Side(fingerprints.describe(suite), suite, on_side)
             for suite, on_side in ((head, test), (base, before))
         )
         for edit in _edits_of_test(*sides):
@@ -107,7 +111,7 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
             if now != base.evaluator(before, was_gate=was_gate):
                 yield Edit(kind, path, "changed", evaluator.location)
             judges = [
-                side.described.judge(each, side.agent)
+                side.suite.judge_of(each, side.agent)
                 for side, each in ((head, evaluator), (base, before))
             ]
             yield from _edits_of_target(head, judges[0], base, judges[1])

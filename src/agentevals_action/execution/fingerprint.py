@@ -173,16 +173,9 @@ class SuiteDescription:
             "options": _with_contents(evaluator.own_fields(), dict(files), named),
             "beside": [file for file in files if file[0] not in named],
             "imports": self._named_contents(imported),
-            "judge": self._target_digest(self.judge(evaluator, agent)),
+            "judge": self._target_digest(self._suite.judge_of(evaluator, agent)),
             "evaluators": [self.evaluator(inner, agent) for inner in evaluator.children()],
         }
-
-    def judge(self, evaluator: Evaluator, agent: Target | None) -> Target | None:
-        """The target that judges for an evaluator; None where it needs none, or there is none."""
-        if not evaluator.needs_judge():
-            return None
-        targets = self._suite.targets
-        return targets.get(targets.judge(evaluator.judge_name(), agent.name if agent else None))
 
     def target(self, target: Target) -> dict[str, Any]:
         """The definition of a target with the values of its variables: another model in a variable

@@ -83,8 +83,7 @@ def needs_judge_tree(suite: Suite) -> bool:
 def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
     if isinstance(evaluator, CodeJudge):
         return True
-    name = suite.targets.judge(evaluator.judge_name(), suite.target_of(test))
-    judge = suite.targets.get(name) if evaluator.needs_judge() else None
+    judge = suite.judge_of(evaluator, suite.agent_of(test))
     return judge is not None and judge.runs_programs
 
 

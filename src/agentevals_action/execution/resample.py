@@ -25,7 +25,7 @@ def is_deterministic(suite: Suite, test: Test) -> bool:
 def _is_evaluator_deterministic(suite: Suite, agent: Target, evaluator: Evaluator) -> bool:
     if not evaluator.needs_judge():
         return evaluator.deterministic
-    judge = suite.targets.get(suite.targets.judge(evaluator.judge_name(), agent.name))
+    judge = suite.judge_of(evaluator, agent)
     return evaluator.asks_judge and judge is not None and judge.deterministic
 
 

@@ -363,8 +363,8 @@ def _about_reply(trace: Trace) -> Iterator[str]:
 
 def _judge(sample: _Sample, evaluator: Evaluator) -> Target:
     suite = sample.suite
-    name = suite.targets.judge(evaluator.judge_name(), suite.target_of(sample.test))
-    return _target(suite, name, "judge")
+    choice = suite.judge_choice(evaluator, suite.agent_of(sample.test))
+    return _target(suite, choice.name, "judge")
 
 
 def _target(suite: Suite, name: str | None, role: str) -> Target:

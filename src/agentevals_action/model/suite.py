@@ -21,7 +21,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Answer, Message, Question
 from agentevals_action.model.result import Score
-from agentevals_action.model.target import Target, TargetTable
+from agentevals_action.model.target import Choice, Target, TargetTable
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
     Computed,
@@ -487,6 +487,15 @@ class Suite(FileModel):
     def agent_of(self, test: Test) -> Target | None:
         """The target that answers a test; None if it is not declared."""
         return self.targets.get(self.target_of(test))
+
+    def judge_choice(self, evaluator: Evaluator, agent: Target | None) -> Choice:
+        """Which target judges for an evaluator of an agent's answers, and why."""
+        return self.targets.judge_choice(evaluator.judge_name(), agent)
+
+    def judge_of(self, evaluator: Evaluator, agent: Target | None) -> Target | None:
+        """The target that judges for an evaluator; None if it needs none, or it is not declared."""
+        name = self.judge_choice(evaluator, agent).name
+        return self.targets.get(name) if evaluator.needs_judge() else None
 
 
 @dataclass(frozen=True)

@@ -252,16 +252,11 @@ class TargetTable:
             ("default", default),
         )
 
-    def judge(self, evaluator_target: str | None, agent: str | None) -> str | None:
-        """Name of the judge's target: the evaluator's, override, the agent's `judge_target`, the
-        agent if a model; else None."""
-        return self.judge_choice(evaluator_target, agent).name
-
-    def judge_choice(self, evaluator_target: str | None, agent: str | None) -> Choice:
-        """The same with its reason: `evaluator`, `input`, `judge_target`, `agent`."""
-        target = self.get(agent)
-        named = target.judge_target if target else None
-        itself = target.name if target and target.is_model else None
+    def judge_choice(self, evaluator_target: str | None, agent: Target | None) -> Choice:
+        """The judge's target, with its reason: `evaluator` (its `target`), `input`,
+        `judge_target` of the agent, `agent` (itself, if it is a model)."""
+        named = agent.judge_target if agent else None
+        itself = agent.name if agent and agent.is_model else None
         return _first(
             ("evaluator", evaluator_target),
             ("input", self.judge_override),

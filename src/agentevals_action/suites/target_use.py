@@ -109,7 +109,7 @@ class TargetUse:
         own = evaluator.judge_name()
         if not self._is_checked or (agent is None and not own):
             return
-        choice = self.table.judge_choice(own, agent)
+        choice = self.table.judge_choice(own, self.table.get(agent))
         if choice.name is None:
             problem = (
                 f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "

@@ -13,7 +13,7 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argu
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Suite, Test
-from agentevals_action.model.target import Choice
+from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.system.redaction import Redactor, redact_record
 
@@ -94,7 +94,7 @@ def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
         "target": agent.name,
         "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or timeout,
         "input": wire_messages(test.input),
-        "evaluators": [_evaluator(evaluator, suite, agent.name) for evaluator in test.evaluators],
+        "evaluators": [_evaluator(each, suite, suite.agent_of(test)) for each in test.evaluators],
     }
     if test.expected_output:
         effective["expected_output"] = wire_messages(test.expected_output)
@@ -105,14 +105,14 @@ def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
     return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
 
 
-def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> dict[str, Any]:
+def _evaluator(evaluator: Evaluator, suite: Suite, agent: Target | None) -> dict[str, Any]:
     named = {"name": evaluator.name, "type": evaluator.type, "location": str(evaluator.location)}
     computed = {*named, "written_type", "target_location", "gates"}
     data = named | evaluator.model_dump(mode="json", exclude_defaults=True, exclude=computed)
     if evaluator.gates:
         data["gates"] = {gate.name: str(gate.location) for gate in evaluator.gates}
     if evaluator.needs_judge():
-        data["judge"] = suite.targets.judge(evaluator.judge_name(), agent)
+        data["judge"] = suite.judge_choice(evaluator, agent).name
     if children := evaluator.children():
         data["evaluators"] = [_evaluator(child, suite, agent) for child in children]
     return data
@@ -138,7 +138,7 @@ def _reasons(suite: Suite, test: Test, agent: Choice) -> dict[str, str]:
         origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
         for inner in evaluator.walk():
             if inner.needs_judge():
-                judge = suite.targets.judge_choice(inner.judge_name(), agent.name)
+                judge = suite.judge_choice(inner, suite.agent_of(test))
                 judges.setdefault(judge, []).append(inner.name)
     reasons = {
         "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
