@@ -87,6 +87,7 @@ def case(
     withheld: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
     file_changes: str | None = None,
+    notice: Callable[[str], None] = lambda sentence: None,
     **test: Any,
 ) -> Case:
     """A case in which the agent answered `output` (or left `trace`)."""
@@ -106,6 +107,7 @@ def case(
         ask=ask,
         judges=judges,
         file_changes=file_changes,
+        notice=notice,
     )
 
 

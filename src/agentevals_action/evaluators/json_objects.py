@@ -24,12 +24,18 @@ class UnreadableReply(ValueError):
 
 
 def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
-    """The last JSON object in a text that has one of the keys; prose and code fences around it are
-    ignored.
+    """The last JSON object in a text that has one of the keys; UnreadableReply as `find_objects`
+    raises it."""
+    return find_objects(text, keys)[-1]
 
-    UnreadableReply if there is none, or if a broken object follows it. An object inside a broken
-    one (`{"score": 0.1, "details": {"score": 1}, …`) does not count."""
-    found: Mapping[str, Any] | None = None
+
+def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]]:
+    """The JSON objects in a text that have one of the keys, one or more; prose and code fences
+    around them are ignored.
+
+    UnreadableReply if there is none, or if a broken object follows the last. An object inside a
+    broken one (`{"score": 0.1, "details": {"score": 1}, …`) does not count."""
+    found: list[Mapping[str, Any]] = []
     problem = ""
     start = text.find("{")
     while start >= 0:
@@ -47,11 +53,12 @@ def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
                 problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         else:
             if value.keys() & set(keys):
-                found, problem = _clean(value), ""
+                found.append(_clean(value))
+                problem = ""
         start = text.find("{", end)
     if problem:
         raise UnreadableReply(f"the JSON object is broken ({problem})")
-    if found is None:
+    if not found:
         named = " or ".join(f"`{key}`" for key in keys)
         raise UnreadableReply(f"there is no JSON object with {named}")
     return found

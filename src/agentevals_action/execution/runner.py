@@ -268,6 +268,7 @@ class Runner:
             program=partial(self._judge_program, sample.suite.root),
             ask=ask,
             judges=lambda evaluator: self._judges(sample, evaluator),
+            notice=self._notice,
             workspace=work.folder,
             file_changes=work.changes,
             judge_path=self._judge_path,

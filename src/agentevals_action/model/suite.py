@@ -109,7 +109,7 @@ class Case:
     `file_changes` the unified diff of its changes; both are None without a workspace. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
     `configuration` if there is no judge. `judge_path` returns the path from which a judge runs for
-    a path in `root`."""
+    a path in `root`. `notice` receives a sentence for the reader of the report."""
 
     test: "Test"
     trace: Trace
@@ -118,6 +118,7 @@ class Case:
     program: Callable[[Sequence[str], Path, Mapping[str, str]], Program]
     ask: Ask
     judges: Callable[["Evaluator"], Judges]
+    notice: Callable[[str], None]
     workspace: Path | None = None
     file_changes: str | None = None
     judge_path: Callable[[Path], Path] = lambda path: path

@@ -22,7 +22,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
-from agentevals_action.evaluators.json_objects import UnreadableReply, find_object
+from agentevals_action.evaluators.json_objects import UnreadableReply, find_objects
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
 from agentevals_action.model.files import NamedFile
@@ -223,7 +223,36 @@ class CodeJudge(Evaluator):
         )
         if self.exit_code:
             return _score_code(done, program.hint)
-        return _read_output(done, program.hint)
+        return self._read_output(done, program.hint, case)
+
+    def _read_output(self, done: process.Completed, hint: str, case: Case) -> Score:
+        """The score that the program printed. Without one, a code that is not 0 scores 0, unless
+        standard error says what went wrong; the code 0 alone does not pass, because a program that
+        never calls its main function exits with it, too."""
+        stdout, problem = done.stdout, ""
+        if done.returncode != 0 and ("{" in stdout or done.stderr):
+            problem = f"the judge {done.failure}"
+        elif done.returncode != 0:
+            return _score_code(done, hint)
+        elif "{" not in stdout:
+            problem = (
+                "the judge printed no JSON object and ended with exit code 0; let it print "
+                '{"score": …}, or write `exit_code: true` if its exit code is the result'
+            )
+        else:
+            try:
+                objects = find_objects(stdout, ("score", "assertions"))
+                score = read_score(objects[-1], share=True)
+            except UnreadableReply as error:
+                problem = f"the judge's output cannot be read: {error}"
+            else:
+                if any(each.get("score") != objects[-1].get("score") for each in objects):
+                    case.notice(
+                        f"the judge `{self.name}` printed {len(objects)} JSON objects with "
+                        "different scores; the last one counts"
+                    )
+                return score
+        raise child_error("evaluator", problem, f"{stdout.strip()}\n{done.stderr.strip()}", hint)
 
 
 def _score_code(done: process.Completed, hint: str) -> Score:
@@ -233,25 +262,3 @@ def _score_code(done: process.Completed, hint: str) -> Score:
     if done.returncode == 0:
         return Score(1.0, hits=(text,))
     return Score(0.0, misses=(text,), reasoning=hint)
-
-
-def _read_output(done: process.Completed, hint: str) -> Score:
-    """The score that a program printed. Without one, a code that is not 0 scores 0, unless standard
-    error says what went wrong; the code 0 alone does not pass, because a program that never calls
-    its main function exits with it, too."""
-    stdout, problem = done.stdout, ""
-    if done.returncode != 0 and ("{" in stdout or done.stderr):
-        problem = f"the judge {done.failure}"
-    elif done.returncode != 0:
-        return _score_code(done, hint)
-    elif "{" not in stdout:
-        problem = (
-            "the judge printed no JSON object and ended with exit code 0; let it print "
-            '{"score": …}, or write `exit_code: true` if its exit code is the result'
-        )
-    else:
-        try:
-            return read_score(find_object(stdout, ("score", "assertions")), share=True)
-        except UnreadableReply as error:
-            problem = f"the judge's output cannot be read: {error}"
-    raise child_error("evaluator", problem, f"{stdout.strip()}\n{done.stderr.strip()}", hint)

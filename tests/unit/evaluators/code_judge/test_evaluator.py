@@ -180,8 +180,42 @@ def test_exit_code__is_the_result_if_it_is_declared(
     assert bool(result.hits) == bool(score)
 
 
-def test_exit_code__zero_without_an_object_is_an_error(tmp_path: Path) -> None:
-    assert "`exit_code: true`" in refused(judged("def main(): print(1)", tmp_path, negate=True))
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def main(): print(1)",
+        "print(0.1)",
+        "print('FAIL: too short')",
+        "print('looks good')",
+        "print('[1]')",
+        "import sys; print('{\"score\": 0}', file=sys.stderr)",
+    ],
+)
+@pytest.mark.parametrize("negate", [False, True])
+def test_exit_code__zero_without_an_object_is_an_error(
+    tmp_path: Path, program: str, negate: bool
+) -> None:
+    assert "`exit_code: true`" in refused(judged(program, tmp_path, negate=negate))
+
+
+@pytest.mark.parametrize(
+    ("printed", "count"),
+    [
+        ('{"score": 0.1}\n{"score": 0.5}\n{"score": 0.5}', 3),
+        ('{"score": 0.5}\n{"score": 0.5}', 0),
+        ('{"step": 1}\n{"score": 0.5}', 0),
+    ],
+)
+def test_objects__whose_scores_differ_are_a_notice(
+    tmp_path: Path, printed: str, count: int
+) -> None:
+    notices: list[str] = []
+    result = judged(f"print({printed!r})", tmp_path, notice=notices.append)
+    assert result.score == 0.5
+    sentence = (
+        f"the judge `e` printed {count} JSON objects with different scores; the last one counts"
+    )
+    assert notices == ([sentence] if count else [])
 
 
 def test_exit_code__another_without_an_object_is_a_miss(tmp_path: Path) -> None:
