@@ -19,7 +19,7 @@ from referencing.jsonschema import DRAFT202012
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import is_given, require
-from agentevals_action.evaluators.text_checks import search_pattern
+from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
@@ -119,12 +119,13 @@ class IsJson(Evaluator):
             return Score(0.0, misses=(f"is not valid JSON: {problem}",))
         except ValueError as error:
             return Score(0.0, misses=(f"is not valid JSON: {error}",))
-        if self._contents is None:
-            return Score(1.0, hits=("is valid JSON",))
         # A thread: a slow pattern must not block the other tests.
-        if mismatches := await asyncio.to_thread(_find_mismatches, self._contents, value):
+        if self._contents is not None and (
+            mismatches := await asyncio.to_thread(_find_mismatches, self._contents, value)
+        ):
             return Score(0.0, misses=mismatches)
-        return Score(1.0, hits=("is valid JSON that matches the schema",))
+        hit = "valid JSON" if self._contents is None else "valid JSON that matches the schema"
+        return Score(1.0, hits=(f"must not be {hit}, but is" if self.negate else f"is {hit}",))
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -162,8 +163,7 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         problem = f"the draft {shown(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
         return {("$schema",): problem}
     problems: dict[Steps, str] = {}
-    meta_schema = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
-    for error in meta_schema.iter_errors(schema):
+    for error in draft(draft.META_SCHEMA).iter_errors(schema):
         leaf = best_match([error]) or error
         problem = f"it is not valid in a JSON Schema: {_one_line(leaf.message)}; correct it"
         problems.setdefault(tuple(leaf.absolute_path), problem)
@@ -172,28 +172,58 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         resource = Resource.from_contents(schema, default_specification=DRAFT202012)
         resolver = Registry[Any]().resolver_with_root(resource)
         known = draft.VALIDATORS.keys() | _ANNOTATIONS
-        if problem := next(_keyword_problems(resource, resolver, known), ""):
-            problems[()] = problem
+        places = dict(_places(schema, ()))
+        for owner, keyword, problem in _keyword_problems(resource, resolver, known):
+            problems.setdefault((*places[id(owner)], keyword), problem)
     return problems
+
+
+def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
+    """The identity of each object in a schema, and the steps to it."""
+    if isinstance(value, dict):
+        yield id(value), steps
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, inner in items:
+        if isinstance(inner, dict | list):
+            yield from _places(inner, (*steps, step))
 
 
 def _keyword_problems(
     resource: Resource[Any], resolver: Any, known: Collection[str]
-) -> Iterator[str]:
-    """References that lead nowhere, and unknown keywords that resemble a known one."""
-    for keyword, value in resource.contents.items() if isinstance(resource.contents, dict) else ():
-        if keyword not in known and (meant := nearest(keyword, known, _SIMILARITY)):
-            yield f"the keyword `{_one_line(keyword)}` is unknown; did you mean `{meant}`?"
-        try:
-            if keyword in _REFERENCES and isinstance(value, str):
-                resolver.lookup(value)
-        except Unresolvable:
-            yield (
-                f"`{keyword}: {_one_line(value)}` leads to nothing in the schema; "
-                "put the definition into its `$defs`"
-            )
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """The keywords with a problem, each with the object that has it."""
+    owner = resource.contents if isinstance(resource.contents, dict) else {}
+    for keyword, value in owner.items():
+        if problem := _keyword_problem(keyword, value, resolver, known):
+            yield owner, keyword, problem
     for inner in resource.subresources():
         yield from _keyword_problems(inner, resolver.in_subresource(inner), known)
+
+
+def _keyword_problem(keyword: str, value: Any, resolver: Any, known: Collection[str]) -> str | None:
+    """The problem of an unknown keyword that resembles a known one, of a reference that leads
+    nowhere, and of a pattern that cannot be used."""
+    if keyword not in known:
+        meant = _meant_keyword(keyword, known)
+        return f"the keyword is unknown; did you mean `{meant}`?" if meant else None
+    try:
+        if keyword in _REFERENCES and isinstance(value, str):
+            resolver.lookup(value)
+        if keyword in ("pattern", "patternProperties"):
+            for pattern in (value,) if isinstance(value, str) else value:
+                compile_pattern(pattern)
+    except Unresolvable:
+        return f"{shown(value)} leads to nothing in the schema; put the definition into its `$defs`"
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _meant_keyword(word: str, known: Collection[str]) -> str | None:
+    """The known keyword that an unknown one probably means: a similar one, or one that begins with
+    it (`min` for `minimum`)."""
+    longer = [keyword for keyword in known if len(word) > 2 and keyword.startswith(word)]
+    return nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
 
 
 def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:

@@ -58,18 +58,18 @@ def _listed(data: dict[str, Any], key: str, reader: FileReader) -> Iterator[Entr
         problem = f"`{key}` is {describe_value(values)}"
         reader.error(positions.value(data, key), problem, "write a list of evaluators")
         return
-    texts = [index for index, value in enumerate(values) if isinstance(value, str)]
+    texts = [value for value in values if isinstance(value, str)]
+    types = [text for text in texts if type_key(text.strip()) in EVALUATORS_BY_NAME]
+    first = values.index(texts[0]) if texts else 0
     for index, value in enumerate(values):
         location = positions.value(values, index)
         if not isinstance(value, str):
             yield value, location
-            continue
-        # A judge's opinion must not replace an evaluator.
-        if type_key(value.strip()) in EVALUATORS_BY_NAME:
+        elif value in types:  # a judge's opinion must not replace an evaluator
             problem = f"`{value.strip()}` alone is the type of an evaluator and not a criterion"
             reader.error(location, problem, "write an object with a `type`")
-        if index == texts[0]:
-            rubric = {"type": "rubric", "rubrics": [values[text] for text in texts]}
+        elif not types and index == first:
+            rubric = {"type": "rubric", "rubrics": texts}
             positions.add(rubric, (location.line, location.column), {})
             yield rubric, location
 
@@ -114,7 +114,7 @@ class EvaluatorReader:
             data = reader.without(data, *lists)
             if not skipped:
                 data[lists[0]] = children
-        evaluator = reader.validate(model, data, skipped)
+        evaluator = reader.validate(model, data, f"`{entry['type']}`", skipped)
         if evaluator is None:
             return None
         names = spellings_of(model)
@@ -206,8 +206,12 @@ def _type_of(entry: dict[str, Any], reader: FileReader) -> type[Evaluator] | Non
     known = f"write one of {one_of(sorted(EVALUATORS))}"
     location = reader.positions.value(entry, "type")
     positive = EVALUATORS_BY_NAME.get(key.removeprefix("not_"))
+    misspelled = next((name for name in entry if nearest(name, ("type",), MISSPELLED)), None)
     if "type" not in entry and "include" in entry:
         reader.refuse_feature(location, "`include`")
+    elif misspelled and "type" not in entry:
+        problem = f"the field `{misspelled}` of this evaluator is unknown"
+        reader.error(reader.positions.key(entry, misspelled), problem, "did you mean `type`?")
     elif not key:
         problem = f"`type` is {describe_value(written)}" if "type" in entry else _NO_TYPE
         reader.error(location, problem, known)

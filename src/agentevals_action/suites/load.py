@@ -139,7 +139,9 @@ class _Loader:
         targets = TargetUse(reader, self._catalog, start, suite.default_target, named)
         workspaces = WorkspaceReader()
         self._add_files(workspaces.read_suite(data, reader))
+        before = diagnostics.error_count
         evaluators = EvaluatorReader(reader, "suite").read(declared_evaluators(data, reader))
+        are_valid = diagnostics.error_count == before
         for evaluator in evaluators:
             self._add_files(file for inside in evaluator.walk() for file in inside.files)
         self._add_files(named_files(suite.input, reader.root))
@@ -147,7 +149,9 @@ class _Loader:
             update={"name": suite.name or self._default_name(), "evaluators": evaluators}
         )
         tests = self._read_tests(
-            written, key, TestReader(reader, data, suite, environment, targets, workspaces)
+            written,
+            key,
+            TestReader(reader, data, suite, are_valid, environment, targets, workspaces),
         )
         self._add_files(targets.files())
         if self._catalog.strict:
@@ -251,9 +255,8 @@ class _Loader:
         location = entry.reader.positions.of(entry.data)
         first = self._ids.setdefault(name, location)
         if first is not location:
-            where = f"line {first.line}" if first.path == location.path else str(first)
-            problem = f"the id `{name}` is taken by {where}"
-            self._reader.error(location, problem, "give each test its own")
+            where = f"on line {first.line}" if first.path == location.path else f"in {first}"
+            self._reader.error(location, f"duplicate id `{name}` (first {where})")
 
     def _check_criteria(self, test: Test) -> None:
         if self._is_criteria_reported or test.criteria is None:

@@ -97,12 +97,14 @@ class FileReader(FileContext):
 
     `looked_up` are the paths that were looked up for the suite: a change that deletes a file
     affects the suites that name it. `contents` are the files that were read: many tests name the
-    same."""
+    same. `misspelled` are the fields whose names were found misspelled: where the object is, and
+    the name that was meant."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     looked_up: dict[str, None] = field(default_factory=dict)
     contents: dict[Path, bytes] = field(default_factory=dict)
+    misspelled: set[tuple[Location, str]] = field(default_factory=set)
 
     def of(self, document: Document, folder: Path) -> "FileReader":
         """The reader of another file of the same suite, in a folder."""
@@ -148,14 +150,15 @@ class FileReader(FileContext):
         return self.without(data, *(key for key in data if key not in keys))
 
     def validate(
-        self, model: type[AModel], data: dict[str, Any], skipped: str = ""
+        self, model: type[AModel], data: dict[str, Any], label: str = "", skipped: str = ""
     ) -> AModel | None:
-        """The model of `data`; None where it is invalid, and its errors are added. `skipped` is a
-        field whose errors are already known."""
+        """The model of `data`; None where it is invalid, and its errors are added. A sentence calls
+        it by its `label`, or the model's noun. `skipped` is a field whose errors are already
+        known."""
         try:
             return model.model_validate(data, context=self)
         except ValidationError as error:
-            self.report(error, data, model.noun, skipped)
+            self.report(error, data, label or model.noun, skipped)
             return None
 
     def report(
@@ -170,7 +173,8 @@ class FileReader(FileContext):
             invalid.add(str(found.steps[0]) if found.steps else "")
             steps = found.steps[:-1] if found.is_missing else found.steps
             location = self.positions.locate(data, steps)
-            self.error(location, *found.sentences(label))
+            if not (found.is_missing and (location, found.steps[-1]) in self.misspelled):
+                self.error(location, *found.sentences(label))
         return invalid
 
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +227,7 @@ class FileReader(FileContext):
             nearest(key, (*names, *unsupported, *owners), MISSPELLED),
         ):
             self.error(location, problem, f"did you mean `{meant}`?")
+            self.misspelled.add((self.positions.of(data), names.get(meant, meant)))
         else:
             # Data of another program: its name resembles nothing that could have an effect.
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"

@@ -29,13 +29,15 @@ Groups = Sequence[tuple[Origin, Sequence[Evaluator]]]
 @dataclass(frozen=True)
 class TestReader:
     """Reads the tests of one suite: what the suite adds to each test. `written` is the root of the
-    suite, `reader` that of its file, `suite` the valid fields, with its evaluators."""
+    suite, `reader` that of its file, `suite` the valid fields, with its evaluators, of which
+    `are_valid` states whether none is missing because of an error."""
 
     __test__ = False  # pytest: not a test case
 
     reader: FileReader
     written: dict[str, Any]
     suite: Suite
+    are_valid: bool
     environment: Environment
     targets: TargetUse
     workspaces: WorkspaceReader
@@ -72,14 +74,16 @@ class TestReader:
             ("rubrics", rubrics),
             ("suite", () if skips else self.suite.evaluators),
         )
-        if criteria and not any(group for _, group in groups):
-            groups = (("default", (default_judge(self.reader, valid.location),)),)
+        # An invalid evaluator is missing in these, and its error is the only one.
+        are_known = reader.diagnostics.error_count == before and (skips or self.are_valid)
+        if are_known and not any(group for _, group in groups):
+            if criteria:
+                groups = (("default", (default_judge(self.reader, valid.location),)),)
+            else:
+                problem = f"the test `{valid.id}` has no evaluator"
+                advice = "write `criteria`, `rubrics` or evaluators"
+                reader.error(valid.location, problem, advice)
         self._check_targets(valid, data, groups, reader)
-        has_errors = reader.diagnostics.error_count > before
-        if not has_errors and not any(group for _, group in groups):
-            problem = f"the test `{valid.id}` has no evaluator"
-            advice = "write `criteria`, `rubrics` or evaluators"
-            reader.error(valid.location, problem, advice)
         if reader.diagnostics.error_count > before:
             return None
         files: list[NamedFile] = [

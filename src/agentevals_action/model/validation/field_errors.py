@@ -39,13 +39,18 @@ class FieldError:
         return f"`{dotted(self.steps)}`: {problem}" if self.steps else problem
 
     def sentences(self, label: str) -> tuple[str, str]:
-        """Problem and advice for the author of a file; `label` names the object (`test`)."""
-        steps = self.steps
+        """Problem and advice for the author of a file; `label` is the noun of the object (`test`),
+        or its own name in backticks."""
+        steps, is_named = self.steps, label.startswith("`")
+        if self.is_missing and len(steps) == 1 and is_named:
+            article = "" if dotted(steps).endswith("s") else "a "
+            return f"{label} needs {article}`{dotted(steps)}`", "add it"
         if self.is_missing:
             owner = label if len(steps) == 1 else f"`{steps[-2]}`"
             owner = "item" if len(steps) > 1 and isinstance(steps[-2], int) else owner
             return f"`{dotted(steps)}` is missing", f"every {owner} needs it"
-        name = f"`{dotted(steps)}`" if steps else f"this {label}"
+        owner = label if is_named else f"this {label}"
+        name = f"`{dotted(steps)}`" if steps else owner
         if self.message:
             problem, _, advice = self.message.partition("; ")
             known = (known for sign, known in _ADVICE.items() if sign in problem)
@@ -123,13 +128,16 @@ def shorten(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
-    """The known word that an unknown one probably means: their similarity is `least` (0-1)."""
+    """The known word that an unknown one probably means: their similarity is `least` (0-1), in
+    upper or lower case."""
     return _nearest(word, frozenset(known), least) if len(word) <= _WORD else None
 
 
 @lru_cache(maxsize=1024)
 def _nearest(word: str, known: frozenset[str], least: float) -> str | None:
-    return next(iter(difflib.get_close_matches(word, sorted(known), 1, least)), None)
+    by_folded = {name.casefold(): name for name in sorted(known)}
+    matches = difflib.get_close_matches(word.casefold(), by_folded, 1, least)
+    return by_folded[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
@@ -214,9 +222,9 @@ _EXPECTED: Mapping[str, str] = {
     "float_type": "a number",
     "finite_number": "a finite number",
     "greater_than_equal": "a number that is {ge:.15g} or more",
-    "greater_than": "a number over {gt:.15g}",
+    "greater_than": "a number greater than {gt:.15g}",
     "less_than_equal": "a number that is {le:.15g} or less",
-    "less_than": "a number under {lt:.15g}",
+    "less_than": "a number less than {lt:.15g}",
     "literal_error": "{expected}",
     "too_short": "{min_length} items or more",
     "too_long": "at most {max_length} items",

@@ -74,7 +74,7 @@ def errors(data: Any) -> list[str]:
         ([], "write an object"),
         ({"name": ""}, "`name`: write a text that is not empty"),
         ({"name": "\ud800"}, "`name`: write a text in UTF-8"),
-        ({"name": "a", "share": 0}, "`share`: write `true` or `false` or a number over 0"),
+        ({"name": "a", "share": 0}, "`share`: write `true` or `false` or a number greater than 0"),
         ({"name": "a", "share": "x"}, "`share`: write `true` or `false` or a number"),
         ({"name": "a", "share": 10**400}, "`share`: write `true` or `false` or a finite number"),
         ({"name": "a", "share": None}, "`share`: it is empty; leave it out"),
