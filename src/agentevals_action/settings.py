@@ -452,7 +452,7 @@ def _advice(field: FieldInfo, value: str) -> str:
         for name in ("ge", "le", "gt", "lt")
     )
     if over is not None:
-        return f"write a number between {over:g} and {under:g}, without these"
+        return f"write a number greater than {over:g} and less than {under:g}"
     number = "a whole number" if kind == "integer" else "a number"
     return f"write {number} from {low:.15g} to {high:.15g}"
 

@@ -191,7 +191,9 @@ def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
     assert result.trace_summary
     assert result.trace_summary.cost_source == source
     assert result.spent.cost_sources == (source,)
-    assert result.hits == (f"cost: 0.000080375 USD, at most 0.0001 USD asked (source: {source})",)
+    assert result.hits == (
+        f"cost: 0.000080375 USD is within the limit of 0.0001 USD (source: {source})",
+    )
     assert f"This run cost <$0.0001 (source: {source})." in done.out
 
 

@@ -57,10 +57,10 @@ def at_most(
         return ()
     most = amount(limit, unit)
     if figure is None:
-        return (Check(None, f"{name}: unknown, at most {most} asked"),)
+        return (Check(None, f"{name}: unknown, the limit is {most}"),)
     holds = within(figure, limit)
-    relation = "at most" if holds else "more than the"
-    return (Check(holds, f"{name}: {amount(figure, unit)}, {relation} {most} asked"),)
+    relation = "is within" if holds else "exceeds"
+    return (Check(holds, f"{name}: {amount(figure, unit)} {relation} the limit of {most}"),)
 
 
 def _cost_at_most(trace: Trace, limit: float | None) -> tuple[Check, ...]:

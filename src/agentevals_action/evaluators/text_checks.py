@@ -46,7 +46,21 @@ def score_check(holds: bool, hit: str, miss: str) -> Score:
     return Score(1.0, hits=(hit,)) if holds else Score(0.0, misses=(miss,))
 
 
-class _ContainsCheck(Evaluator):
+class _TextCheck(Evaluator):
+    #: The verb of a hit, and its infinitive.
+    verbs: ClassVar[tuple[str, str]]
+
+    def _hit(self, text: str) -> str:
+        """What was found; for a negated check it is the miss."""
+        verb, infinitive = self.verbs
+        return f"must not {infinitive} {text}, but does" if self.negate else f"{verb} {text}"
+
+    def _miss(self, text: str) -> str:
+        return f"does not {self.verbs[1]} {text}"
+
+
+class _ContainsCheck(_TextCheck):
+    verbs = ("contains", "contain")
     ignore_case: ClassVar[bool] = False
     needs_all: ClassVar[bool] = True
 
@@ -63,10 +77,12 @@ class _ContainsCheck(Evaluator):
             missing = []
         elif not self.needs_all and len(missing) > 1:
             missing = [f"any of {', '.join(missing)}"]
+        elif self.negate and missing:  # those that it contains are allowed
+            found = []
         return Score(
             0.0 if missing else 1.0,
-            hits=tuple(f"contains {quoted(text)}" for text in found),
-            misses=tuple(f"does not contain {text}" for text in missing),
+            hits=tuple(self._hit(quoted(text)) for text in found),
+            misses=tuple(self._miss(text) for text in missing),
         )
 
 
@@ -116,10 +132,8 @@ class IContainsAll(ContainsAll):
     ignore_case = True
 
 
-class _TrimmedCheck(Evaluator):
+class _TrimmedCheck(_TextCheck):
     holds: ClassVar[Callable[[str, str], bool]]
-    #: The verb of a hit, and that of a miss.
-    verbs: ClassVar[tuple[str, str]]
 
     value: str
 
@@ -127,8 +141,7 @@ class _TrimmedCheck(Evaluator):
         """1 if the check holds for the output and the text, both trimmed, else 0."""
         text = self.value.strip()
         holds = type(self).holds(case.trace.output.strip(), text)
-        hit, miss = (f"{verb} {quoted(text)}" for verb in self.verbs)
-        return score_check(holds, hit, miss)
+        return score_check(holds, self._hit(quoted(text)), self._miss(quoted(text)))
 
 
 class StartsWith(_TrimmedCheck):
@@ -136,7 +149,7 @@ class StartsWith(_TrimmedCheck):
 
     type = "starts_with"
     holds = str.startswith
-    verbs = ("starts with", "does not start with")
+    verbs = ("starts with", "start with")
 
     value: TrimmedText = Field(description="The text that the output must start with.")
 
@@ -146,7 +159,7 @@ class EndsWith(_TrimmedCheck):
 
     type = "ends_with"
     holds = str.endswith
-    verbs = ("ends with", "does not end with")
+    verbs = ("ends with", "end with")
 
     value: TrimmedText = Field(description="The text that the output must end with.")
 
@@ -157,15 +170,16 @@ class Equals(_TrimmedCheck):
 
     type = "equals"
     holds = str.__eq__
-    verbs = ("equals", "does not equal")
+    verbs = ("equals", "equal")
 
     value: str = Field(description="The text that the output must equal.")
 
 
-class Regex(Evaluator):
+class Regex(_TextCheck):
     """Passes if the regular expression is found anywhere in the output."""
 
     type = "regex"
+    verbs = ("matches", "match")
 
     # Before `value`, whose validator needs the flags.
     flags: str = Field(
@@ -203,7 +217,7 @@ class Regex(Evaluator):
             found = await asyncio.to_thread(
                 search_pattern, self.value, self.flags, output, "this output"
             )
-        return score_check(found, f"matches {pattern}", f"does not match {pattern}")
+        return score_check(found, self._hit(pattern), self._miss(pattern))
 
 
 @lru_cache(maxsize=256)

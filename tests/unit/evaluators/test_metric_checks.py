@@ -8,7 +8,7 @@ from agentevals_action.model.messages import ToolCall
 
 def test_limit__is_not_decided_by_float_noise() -> None:
     (check,) = metrics.at_most("cost", 0.1 + 0.2, 0.3, "USD")
-    assert (check.holds, check.text) == (True, "cost: 0.3 USD, at most 0.3 USD asked")
+    assert (check.holds, check.text) == (True, "cost: 0.3 USD is within the limit of 0.3 USD")
     (check,) = metrics.about("ratio", 0.6 + 0.2, 0.6, 0.2)
     assert check.holds
 

@@ -63,13 +63,33 @@ def test_score__is_one_or_nought(
 
 
 @pytest.mark.parametrize(("kind", "data", "output", "score"), GRADED)
-def test_negate__turns_the_score_and_swaps_hits_and_misses(
+def test_negate__turns_the_score_and_states_what_must_not_be(
     kind: str, data: dict[str, object], output: str, score: float
 ) -> None:
     plain, negated = (
         cases.run(kind, data, cases.case(output), negate=negate) for negate in (False, True)
     )
-    assert (negated.score, negated.hits, negated.misses) == (1 - score, plain.misses, plain.hits)
+    assert (negated.score, negated.hits) == (1 - score, plain.misses)
+    assert len(negated.misses) == (len(plain.hits) if score else 0)
+    for miss in negated.misses:
+        assert miss.startswith("must not ")
+        assert miss.endswith((", but does", ", but is"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "miss"),
+    [
+        ("contains", {"value": "b"}, 'must not contain "b", but does'),
+        ("starts_with", {"value": "a"}, 'must not start with "a", but does'),
+        ("ends_with", {"value": "c"}, 'must not end with "c", but does'),
+        ("equals", {"value": "abc"}, 'must not equal "abc", but does'),
+        ("regex", {"value": "a.c"}, 'must not match "a.c", but does'),
+    ],
+)
+def test_negate__names_the_text_that_must_not_be_there(
+    kind: str, data: dict[str, object], miss: str
+) -> None:
+    assert cases.run(kind, data, cases.case("abc"), negate=True).misses == (miss,)
 
 
 def test_contains_all__tells_each_text_apart() -> None:

@@ -27,18 +27,18 @@ def calling(*calls: ToolCall) -> Trace:
 @pytest.mark.parametrize(
     ("kind", "fields", "miss"),
     [
-        ("latency", {"threshold": 100}, "duration: unknown, at most 100 ms asked"),
-        ("cost", {"budget": 0.5}, "cost: unknown, at most 0.5 USD asked"),
-        ("token_usage", {"max_total": 5}, "tokens: unknown, at most 5 asked"),
-        ("token_usage", {"max_input": 5}, "input tokens: unknown, at most 5 asked"),
-        ("token_usage", {"max_output": 5}, "output tokens: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_tool_calls": 5}, "tool calls: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_llm_calls": 5}, "model calls: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_tokens": 5}, "tokens: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_input_tokens": 5}, "input tokens: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_output_tokens": 5}, "output tokens: unknown, at most 5 asked"),
-        ("execution_metrics", {"max_cost_usd": 0.5}, "cost: unknown, at most 0.5 USD asked"),
-        ("execution_metrics", {"max_duration_ms": 5}, "duration: unknown, at most 5 ms asked"),
+        ("latency", {"threshold": 100}, "duration: unknown, the limit is 100 ms"),
+        ("cost", {"budget": 0.5}, "cost: unknown, the limit is 0.5 USD"),
+        ("token_usage", {"max_total": 5}, "tokens: unknown, the limit is 5"),
+        ("token_usage", {"max_input": 5}, "input tokens: unknown, the limit is 5"),
+        ("token_usage", {"max_output": 5}, "output tokens: unknown, the limit is 5"),
+        ("execution_metrics", {"max_tool_calls": 5}, "tool calls: unknown, the limit is 5"),
+        ("execution_metrics", {"max_llm_calls": 5}, "model calls: unknown, the limit is 5"),
+        ("execution_metrics", {"max_tokens": 5}, "tokens: unknown, the limit is 5"),
+        ("execution_metrics", {"max_input_tokens": 5}, "input tokens: unknown, the limit is 5"),
+        ("execution_metrics", {"max_output_tokens": 5}, "output tokens: unknown, the limit is 5"),
+        ("execution_metrics", {"max_cost_usd": 0.5}, "cost: unknown, the limit is 0.5 USD"),
+        ("execution_metrics", {"max_duration_ms": 5}, "duration: unknown, the limit is 5 ms"),
         (
             "execution_metrics",
             {"target_exploration_ratio": 0.5},
@@ -124,27 +124,26 @@ def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
     )
     assert result.score == 0
     assert result.hits == (
-        "tool calls: 2, at most 2 asked",
-        "tokens: 1100, at most 2000 asked",
-        "duration: 1500 ms, at most 5000 ms asked",
+        "tool calls: 2 is within the limit of 2",
+        "tokens: 1100 is within the limit of 2000",
+        "duration: 1500 ms is within the limit of 5000 ms",
         "exploration ratio: 0.5, 0.6 ± 0.1 asked",
     )
     assert result.misses == (
-        "model calls: 3, more than the 2 asked",
-        "cost: 0.12 USD, more than the 0.1 USD asked",
+        "model calls: 3 exceeds the limit of 2",
+        "cost: 0.12 USD exceeds the limit of 0.1 USD",
     )
 
 
 def test_cost__states_where_it_is_from_or_what_to_write() -> None:
     known = Trace((), usage=Usage(cost_usd=0.25), cost_source="price table 2026-01-02")
     assert run("cost", {"budget": 0.5}, known).hits == (
-        "cost: 0.25 USD, at most 0.5 USD asked (source: price table 2026-01-02)",
+        "cost: 0.25 USD is within the limit of 0.5 USD (source: price table 2026-01-02)",
     )
     unknown = Trace((), cost_hint="write the target's `price`: the model is unknown")
     for kind, limit in (("cost", "budget"), ("execution_metrics", "max_cost_usd")):
         assert run(kind, {limit: 0.5}, unknown).misses == (
-            "cost: unknown, at most 0.5 USD asked; "
-            "write the target's `price`: the model is unknown",
+            "cost: unknown, the limit is 0.5 USD; write the target's `price`: the model is unknown",
         )
 
 

@@ -178,8 +178,8 @@ class _Trajectory:
             self.warnings.append(unknown)
         else:
             holds, took = not _is_late(item, call), amount(call.duration_ms, "ms")
-            relation = "at most" if holds else "more than the"
-            self.add(holds, f"{tool} took {took}, {relation} {most} asked")
+            relation = "within" if holds else "which exceeds"
+            self.add(holds, f"{tool} took {took}, {relation} the limit of {most}")
 
     def add_items(self, pairs: Pairs) -> None:
         """Counts the expected calls with the calls that satisfy them."""

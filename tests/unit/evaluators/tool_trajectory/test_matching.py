@@ -193,7 +193,7 @@ def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: fl
     scored = score(mode, [item("a", max_duration_ms=100)], [call("a", duration)])
     assert scored.value == value
     sentence = f'"a" took {duration:g} ms, ' + (
-        "at most 100 ms asked" if value == 1 else "more than the 100 ms asked"
+        "within the limit of 100 ms" if value == 1 else "which exceeds the limit of 100 ms"
     )
     assert sentence in scored.hits + scored.misses
 
