@@ -240,6 +240,10 @@ class Evaluator(FileModel):
         """Whether it needs a judge target."""
         return self.asks_judge
 
+    def reads_criteria(self) -> bool:
+        """Whether a model reads the test's `criteria` for its score."""
+        return False
+
     def judge_name(self) -> str | None:
         """Name of the target that judges, if it names one."""
         return None

@@ -262,8 +262,8 @@ class _Loader:
         if self._is_criteria_reported or test.criteria is None:
             return
         evaluators = [inside for evaluator in test.evaluators for inside in evaluator.walk()]
-        if all(each.deterministic for each in evaluators):
+        if not any(each.reads_criteria() for each in evaluators):
             self._is_criteria_reported = True
-            problem = f"no evaluator scores `criteria` of the test `{test.id}`"
+            problem = f"no model scores `criteria` of the test `{test.id}`"
             advice = "write an `llm_judge`, or move the text to `description`"
             self._reader.warn(test.location, problem, advice)

@@ -15,6 +15,11 @@ from tests.support import suites
         ("{type: is_json}", False),
         ("{type: composite, assert: [{type: is_json}]}", False),
         ("{type: llm_judge}", True),
+        ("{type: code_judge, script: [./judge]}", False),
+        ("{type: code_judge, script: [./judge], target: true}", True),
+        ("{type: llm_judge, prompt: Is it kind?}", False),
+        ("{type: llm_judge, prompt: '{{ criteria }}'}", True),
+        ("{type: rubric, rubrics: [is kind]}", True),
         ("{type: composite, assert: [{type: llm_judge}]}", True),
     ],
 )
@@ -28,7 +33,7 @@ def test_criteria__that_nothing_scores_are_one_warning(
     warnings = [str(warning) for warning in suites.load_valid(tmp_path).warnings]
 
     assert warnings == [
-        "EVAL.yaml:4:5: no evaluator scores `criteria` of the test `t0`; write an `llm_judge`, or "
+        "EVAL.yaml:4:5: no model scores `criteria` of the test `t0`; write an `llm_judge`, or "
         "move the text to `description`"
     ] * (not is_scored)
 

@@ -188,6 +188,10 @@ class CodeJudge(Evaluator):
         """Whether its program may call targets."""
         return self.target is not None
 
+    def reads_criteria(self) -> bool:
+        """Whether its program may ask a model about them."""
+        return self.needs_judge()
+
     async def evaluate(self, case: Case) -> Score:
         """The score that the program prints; AttemptError if it cannot be read."""
         # Under its name in AgentV, its payload keeps AgentV's contract.

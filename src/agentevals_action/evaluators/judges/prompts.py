@@ -122,6 +122,12 @@ class PromptedEvaluator(Evaluator):
         )
         return [*found, ("prompt", problem, advice)]
 
+    def reads_criteria(self) -> bool:
+        """Whether its prompt has them; the packaged ones have."""
+        return self._text is None or "criteria" in templating.unknown_variables(
+            self._text, frozenset()
+        )
+
     def judge_name(self) -> str | None:
         """The field `target`."""
         return self.target
