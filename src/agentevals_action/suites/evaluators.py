@@ -30,7 +30,8 @@ _NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _ASSERTION_SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
 _NO_TYPE = "this evaluator has no `type`"
-_FILE_NAME = re.compile(r"\w[\w.-]*")
+#: The pattern of such a type, which is the name of its file.
+OWN_TYPE = r"\w[\w.-]*"
 
 #: An evaluator as written, and its location.
 Entry = tuple[Any, Location]
@@ -150,7 +151,7 @@ class EvaluatorReader:
         written, folder = entry.get("type"), self.reader
         if not isinstance(written, str) or type_key(written) in EVALUATORS_BY_NAME:
             return entry
-        if _FILE_NAME.fullmatch(written) is None:
+        if re.fullmatch(OWN_TYPE, written) is None:
             return entry
         inside = folder.path.relative_to(folder.root)
         for above in (inside, *inside.parents):

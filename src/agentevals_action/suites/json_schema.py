@@ -9,6 +9,7 @@ from pydantic_core import core_schema
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.suites.configuration_file import Configuration
+from agentevals_action.suites.evaluators import OWN_TYPE
 from agentevals_action.suites.reading import EXEMPT
 
 Schema = dict[str, Any]
@@ -98,9 +99,9 @@ def _definition(model: type[BaseModel], definitions: Schema) -> Schema:
 def _add_evaluators(definitions: Schema) -> None:
     """Adds `Evaluators`, `Evaluator`, and each type of evaluator by its name."""
     common = _definition(Evaluator, definitions)
-    common["properties"]["type"]["enum"] = [
-        name for model in EVALUATORS.values() for name in _names(model.type)
-    ]
+    types = [name for model in EVALUATORS.values() for name in _names(model.type)]
+    # The types of a repository's own are the names of files, which a schema cannot know.
+    common["properties"]["type"]["anyOf"] = [{"enum": types}, {"pattern": f"^{OWN_TYPE}$"}]
     conditions = []
     for name, model in EVALUATORS.items():
         made = _definition(model, definitions)

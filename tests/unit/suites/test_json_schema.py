@@ -65,7 +65,7 @@ def test_schema__file_is_up_to_date() -> None:
 
 
 def test_schema__has_every_type_of_evaluator() -> None:
-    types = SCHEMA["definitions"]["Evaluator"]["properties"]["type"]["enum"]
+    types = SCHEMA["definitions"]["Evaluator"]["properties"]["type"]["anyOf"][0]["enum"]
 
     assert {name.replace("-", "_") for name in types} == set(evaluators.EVALUATORS_BY_NAME)
 
@@ -80,6 +80,22 @@ def test_schema__accepts_the_dialects(tmp_path: Path, text: str) -> None:
     suites.load_valid(tmp_path)
 
 
+def test_schema__accepts_types_of_the_repository_and_what_holds_anchors(tmp_path: Path) -> None:
+    text = (
+        "x-defaults: {count: &count {type: word-count, least: 3}}\n"
+        "tests:\n  - {id: a, input: q, assert: [*count]}\n"
+    )
+    program = {".agentv/assertions/word-count.ts": "", ".agentv/targets.yaml": suites.TARGETS}
+    suites.write(tmp_path, program | {"EVAL.yaml": text})
+
+    assert errors(text) == []
+    suites.load_valid(tmp_path)
+
+    # Without `x-`, AgentV reads it: neither may ignore it.
+    suites.write(tmp_path, {"EVAL.yaml": text.removeprefix("x-")})
+    assert len(errors(text.removeprefix("x-"))) == len(suites.errors(tmp_path)) == 1
+
+
 def test_schema__accepts_the_suites_of_this_repository_and_of_conformance() -> None:
     files = [*ROOT.glob("examples/**/EVAL.yaml"), *CONFORMANCE.glob("**/*EVAL.yaml")]
 
@@ -91,11 +107,11 @@ def test_schema__accepts_the_suites_of_this_repository_and_of_conformance() -> N
 @pytest.mark.parametrize(
     "text",
     [
-        TEST + "    assert: [{type: contians, value: x}]",
+        TEST + "    assert: [{type: ../contains, value: x}]",
         TEST + "    assert: [{value: x}]",
         TEST + "    assert: ['']",
         TEST
-        + "    assert: [{type: composite, evaluators: [{type: composite, assert: [{type: x}]}]}]",
+        + "    assert: [{type: composite, evaluators: [{type: composite, assert: [{type: regex}]}]}]",
         TEST + "    assert: [{type: contains}]",
         TEST + "    assert: [{type: code-grader}]",
         TEST + "    assertions: [{type: contains-any, value: x}]",
