@@ -1,7 +1,7 @@
 """The JSON object on the standard input of a code judge, with every wire form in use."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,9 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
     those of its earlier versions; with `agentv`, without the keys that its contract forbids.
     `config` is the judge's.
 
+    `messages` and AgentV's `trace` begin with the question, all other lists of messages have the
+    answer alone. `trace` is null if the tool calls are unknown: without them, each limit holds.
+
     The values of AgentV's keys fit its published schema: `@agentv/sdk` refuses others. Missing
     texts are empty, except `note`, which is null; unknown figures are null, or missing where that
     schema has no null. ValueError or OSError if a file of the test cannot be read."""
@@ -30,10 +33,11 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
     summary = trace_summary.summary_of(trace)
     by_name = Counter(call.name for call in trace.made_calls or ())
     # The trace does not contain which calls failed.
-    counts = {"tool_calls": by_name, "tool_calls_by_name": by_name, "error_count": 0}
-    summary_data = {**vars(summary), **counts}
+    counts = {"tool_calls": by_name, "error_count": 0, **_tool_durations(trace)}
+    summary_data = {**vars(summary), **counts, "tool_calls_by_name": by_name}
     if summary.llm_call_count is None:
         del summary_data["llm_call_count"]
+    transcript = _transcript(case)
     in_both_cases = {
         "question": prompt_text(test.input),
         "criteria": test.criteria or "",
@@ -60,7 +64,8 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
         "input": _with_objects(test.input),
         "output": trace.output,
         "answer": trace.output,
-        "messages": in_both_cases["output_messages"],
+        "messages": transcript,
+        "trace": _agentv_trace(case, transcript, counts),
         "expected_output": _with_objects(test.expected_output),
         "expected_outcome": test.criteria or "",
         "token_usage": _token_usage(trace),
@@ -70,6 +75,79 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
         "file_changes": case.file_changes,
     }
     return {key: payload[key] for key in payload if not (agentv and key in _NOT_AGENTV)}
+
+
+def _tool_durations(trace: Trace) -> dict[str, Any]:
+    """The durations of the calls of each tool in milliseconds; empty if none is known."""
+    durations: dict[str, list[float]] = defaultdict(list)
+    for call in trace.made_calls or ():
+        if call.duration_ms is not None:
+            durations[call.name].append(call.duration_ms)
+    return {"tool_durations": durations} if durations else {}
+
+
+def _transcript(case: Case) -> list[dict[str, Any]]:
+    """The question and the agent's messages; some agents repeat the question in these."""
+    own = case.trace.messages
+    repeats = any(message.role in ("system", "user") for message in own)
+    return wire_messages(own if repeats else (*case.test.input, *own))
+
+
+def _agentv_trace(
+    case: Case, transcript: Sequence[Mapping[str, Any]], counts: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The trace as `Trace` in AgentV 4.42 (`packages/core/src/evaluation/trace.ts`), where what is
+    unknown is missing."""
+    trace = case.trace
+    if trace.made_calls is None:
+        return None
+    known = {
+        **counts,
+        "event_count": len(trace.made_calls),
+        "llm_call_count": trace.llm_call_count,
+        "messages": transcript,
+        "events": [
+            {"ordinal": ordinal, **event} for ordinal, event in enumerate(_events(transcript))
+        ],
+        "token_usage": _token_usage(trace),
+        "cost_usd": trace.usage.cost_usd,
+        "duration_ms": trace.duration_ms,
+        "metadata": {"eval_case_id": case.test.id},
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _events(transcript: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The messages, the tool calls in them and their results, and the answer."""
+    answer: dict[str, Any] | None = None
+    for index, message in enumerate(transcript):
+        name, where = f"message-{index}", {"message_index": index}
+        shown = {key: message[key] for key in ("role", "content", "name") if key in message}
+        yield {"event_id": name, "type": "message", "message": shown, "metadata": where}
+        for position, call in enumerate(message.get("tool_calls", ())):
+            tool = {"name": call["tool"], "status": "cancelled" if "refused" in call else "ok"}
+            fields = (("call_id", "id"), ("input", "input"), ("output", "output"))
+            tool |= {field: call[key] for field, key in fields if key in call}
+            event = {
+                "event_id": f"{name}-tool-{position}",
+                "parent_event_id": name,
+                "metadata": {**where, "tool_index": position},
+                "tool": tool,
+            }
+            timing = {"duration_ms": call["duration_ms"]} if "duration_ms" in call else {}
+            yield {**event, "type": "tool_call", **timing}
+            if "output" in call:
+                names = {"event_id": f"{name}-tool-{position}-result"}
+                yield {
+                    **event,
+                    **names,
+                    "parent_event_id": event["event_id"],
+                    "type": "tool_result",
+                }
+        if message["role"] == "assistant":
+            answer = {"parent_event_id": name, "message": shown, "metadata": where}
+    if answer:
+        yield {"event_id": "final-response", "type": "final_response", **answer}
 
 
 def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:

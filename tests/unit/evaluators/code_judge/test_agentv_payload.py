@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,46 @@ _MESSAGES = {
         },
     },
 }
+_COUNTS: dict[str, Any] = {
+    "required": ["event_count", "tool_calls", "error_count"],
+    "properties": {
+        "event_count": _NUMBER,
+        "tool_calls": {"type": "object", "additionalProperties": _NUMBER},
+        "error_count": _NUMBER,
+        "llm_call_count": _NUMBER,
+        "tool_durations": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": _NUMBER},
+        },
+    },
+}
+_TOOL = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": _TEXT,
+        "call_id": _TEXT,
+        "status": {"enum": ["ok", "error", "timeout", "cancelled", "unknown"]},
+    },
+}
+_EVENT = {
+    "type": "object",
+    "required": ["event_id", "ordinal", "type"],
+    "properties": {
+        "event_id": _TEXT,
+        "parent_event_id": _TEXT,
+        "ordinal": {"type": "integer"},
+        "type": {"enum": ["message", "tool_call", "tool_result", "final_response"]},
+        "duration_ms": _NUMBER,
+        "message": {"type": "object", "required": ["role"]},
+        "tool": _TOOL,
+        "metadata": {"type": "object"},
+    },
+}
+_USAGE = {
+    "required": ["input", "output"],
+    "properties": {"input": _NUMBER, "output": _NUMBER, "cached": _NUMBER},
+}
 #: What `@agentv/sdk` 4.42 requires of its input, in the wire form.
 SCHEMA = {
     "type": "object",
@@ -49,21 +90,21 @@ SCHEMA = {
         "input_files": {"type": "array", "items": _TEXT},
         "input": _MESSAGES,
         "metadata": {"type": ["object", "null"]},
-        "trace_summary": {
+        "trace": {
             "type": ["object", "null"],
-            "required": ["event_count", "tool_calls", "error_count"],
+            "required": [*_COUNTS["required"], "messages", "events"],
             "properties": {
-                "event_count": _NUMBER,
-                "tool_calls": {"type": "object", "additionalProperties": _NUMBER},
-                "error_count": _NUMBER,
-                "llm_call_count": _NUMBER,
+                **_COUNTS["properties"],
+                "messages": _MESSAGES,
+                "events": {"type": "array", "items": _EVENT},
+                "token_usage": {"type": "object", **_USAGE},
+                "cost_usd": _NUMBER,
+                "duration_ms": _NUMBER,
+                "metadata": {"type": "object"},
             },
         },
-        "token_usage": {
-            "type": ["object", "null"],
-            "required": ["input", "output"],
-            "properties": {"input": _NUMBER, "output": _NUMBER, "cached": _NUMBER},
-        },
+        "trace_summary": {"type": ["object", "null"], **_COUNTS},
+        "token_usage": {"type": ["object", "null"], **_USAGE},
         "cost_usd": _OR_NULL,
         "duration_ms": _OR_NULL,
         "file_changes": {"type": ["string", "null"]},
@@ -73,6 +114,14 @@ SCHEMA = {
 }
 BARE = Trace((Message("assistant", "the answer"),))
 CALLS = Message("assistant", "", tool_calls=(ToolCall("search", {"q": 1}), ToolCall("search")))
+CALLED = Message(
+    "assistant",
+    "",
+    tool_calls=(
+        ToolCall("search", {"q": 1}, output="found", duration_ms=7),
+        ToolCall("search", refused=True),
+    ),
+)
 FULL = Trace(
     (CALLS, Message("assistant", "the answer")),
     tool_calls=CALLS.tool_calls,
@@ -99,6 +148,52 @@ def test_payload__counts_calls_by_tool(tmp_path: Path) -> None:
     summary = payload(tmp_path, trace=FULL)["trace_summary"]
 
     assert (summary["tool_calls"], summary["error_count"]) == ({"search": 2}, 0)
+
+
+def test_trace__has_the_question_the_calls_and_the_answer(tmp_path: Path) -> None:
+    full = replace(FULL, messages=(CALLED, *FULL.messages[1:]), tool_calls=CALLED.tool_calls)
+    got = payload(tmp_path, trace=full)
+
+    trace = got["trace"]
+    assert got["messages"] == trace["messages"]
+    assert [message["role"] for message in trace["messages"]] == ["user", "assistant", "assistant"]
+    assert trace["messages"][0]["content"] == "What is it?"
+    assert (trace["event_count"], trace["tool_calls"]) == (1, {"search": 1})
+    assert (trace["tool_durations"], trace["llm_call_count"]) == ({"search": [7]}, 2)
+    assert trace["token_usage"] == {"input": 1, "output": 2}
+    assert "cost_usd" not in trace
+    assert [(event["event_id"], event["type"]) for event in trace["events"]] == [
+        ("message-0", "message"),
+        ("message-1", "message"),
+        ("message-1-tool-0", "tool_call"),
+        ("message-1-tool-0-result", "tool_result"),
+        ("message-1-tool-1", "tool_call"),
+        ("message-2", "message"),
+        ("final-response", "final_response"),
+    ]
+    assert trace["events"][2] == {
+        "event_id": "message-1-tool-0",
+        "parent_event_id": "message-1",
+        "ordinal": 2,
+        "type": "tool_call",
+        "duration_ms": 7,
+        "tool": {"name": "search", "input": {"q": 1}, "output": "found", "status": "ok"},
+        "metadata": {"message_index": 1, "tool_index": 0},
+    }
+    assert trace["events"][4]["tool"] == {"name": "search", "status": "cancelled"}
+
+
+def test_trace__an_agent_that_repeats_the_question_has_it_once(tmp_path: Path) -> None:
+    messages = (Message("user", "What is it?"), Message("assistant", "the answer"))
+
+    got = payload(tmp_path, trace=Trace(messages, tool_calls=()))
+
+    assert [message["role"] for message in got["messages"]] == ["user", "assistant"]
+    assert (got["trace"]["event_count"], got["trace"]["tool_calls"]) == (0, {})
+
+
+def test_trace__is_null_if_the_tool_calls_are_unknown(tmp_path: Path) -> None:
+    assert payload(tmp_path, trace=BARE)["trace"] is None
 
 
 def test_payload__structured_expected_output_is_the_object(tmp_path: Path) -> None:

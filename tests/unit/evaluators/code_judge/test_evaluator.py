@@ -87,8 +87,9 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
     assert [message["role"] for message in got["input"]] == ["system", "user"]
     assert got["expected_output"] == got["expectedMessages"] == got["expected_messages"]
     assert [message["content"] for message in got["expected_output"]] == ["first", "hi"]
-    assert got["messages"] == got["outputMessages"] == got["output_messages"]
-    assert got["messages"][0]["tool_calls"][0]["input"] == {"camelCase_key": 1}
+    assert got["outputMessages"] == got["output_messages"]
+    assert got["messages"] == got["trace"]["messages"] == got["input"] + got["output_messages"]
+    assert got["output_messages"][0]["tool_calls"][0]["input"] == {"camelCase_key": 1}
     assert (got["config"], got["metadata"], got["note"]) == (
         {"myKey": 1},
         {"someKey": {"innerKey": 1}},
@@ -100,6 +101,7 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         "toolCallCount": 1,
         "toolCallsByName": {"search": 1},
         "toolCalls": {"search": 1},
+        "toolDurations": {"search": [5]},
         "errorCount": 0,
         "llmCallCount": 2,
         "inputTokens": 10,
