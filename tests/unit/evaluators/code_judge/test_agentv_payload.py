@@ -240,10 +240,11 @@ def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_sdk__a_judge_written_with_it_scores(sdk: Path, tmp_path: Path, trace: Trace) -> None:
     code = (
         "import { defineCodeGrader } from '@agentv/sdk';\n"
-        "defineCodeGrader(({ output, criteria, expectedOutput, traceSummary }) => ({\n"
+        "defineCodeGrader(({ output, criteria, expectedOutput, traceSummary, trace }) => ({\n"
         "  score: output === 'the answer' && criteria === '' ? 0.75 : 0,\n"
         "  assertions: [{ text: JSON.stringify(expectedOutput[0].content), passed: true },\n"
-        "    { text: `${traceSummary.errorCount} errors`, passed: true }],\n"
+        "    { text: `${traceSummary.errorCount} errors`, passed: true },\n"
+        "    { text: `${trace?.events.length} events`, passed: true }],\n"
         "}));\n"
     )
     (tmp_path / "judge.mjs").write_text(code)
@@ -257,4 +258,8 @@ def test_sdk__a_judge_written_with_it_scores(sdk: Path, tmp_path: Path, trace: T
 
     assert result.error is None
     assert result.score == 0.75
-    assert result.hits == (json.dumps({"riskLevel": "High"}, separators=(",", ":")), "0 errors")
+    assert result.hits == (
+        json.dumps({"riskLevel": "High"}, separators=(",", ":")),
+        "0 errors",
+        "6 events" if trace is FULL else "undefined events",
+    )
