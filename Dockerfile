@@ -24,7 +24,7 @@ LABEL org.opencontainers.image.title="agentevals-action" \
 # Debian keeps one version of a package: a pinned one would break the build on the day of the next security fix.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates git tini \
+    && apt-get install --yes --no-install-recommends ca-certificates git \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt \
     && for user in head:60801 base:60802 judge:60803; do \
          useradd --uid "${user#*:}" --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "agentevals-${user%:*}"; \
@@ -37,5 +37,5 @@ COPY --from=build /opt/agentevals /opt/agentevals
 RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
     && agentevals-action action --help >/dev/null
 # -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can replace modules.
-# tini is the first process: that one would get no signal before it has set a handler.
-ENTRYPOINT ["/usr/bin/tini", "--", "/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]
+# The action is the first process, and hides its environment: root programs (`setup`) could read that of any other one.
+ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

@@ -390,6 +390,62 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert "credentials are in `.git/config`" in done["log"]
 
 
+KEY = "sk-of-the-workflow-0123456789"
+#: Searches the variables and the memory of every process for the secrets of the step.
+SEARCHING = f"""\
+import glob, sys
+found = []
+for path in glob.glob("/proc/[0-9]*/environ"):
+    try:
+        data = open(path, "rb").read()
+    except OSError:
+        continue
+    found += [path] * (b"{TOKEN}" in data or b"{KEY}" in data)
+try:
+    open("/proc/1/mem", "rb").close()
+    found.append("memory")
+except OSError:
+    pass
+print(found or "safe")
+sys.exit(len(found))
+"""
+#: Docker's container with the user of the runner, to whom what the runner mounts belongs.
+AS_RUNNER = """\
+for word; do case $word in *:/github/*) chown -R 1001:127 "${word%%:*}";; esac; done
+test "$1" != run || { shift; set -- run --user 1001:127 "$@"; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("isolation", "variables", "docker_lines"),
+    [
+        ("user", {}, ""),
+        ("none", {}, ""),
+        ("", {"AGENTEVALS_IMAGE": ""}, ""),
+        ("", {}, AS_RUNNER),
+    ],
+    ids=["user", "none", "not in the image", "not as root"],
+)
+def test_secrets__of_the_step_are_in_reach_of_no_program(
+    image: str, tmp_path: Path, isolation: str, variables: Mapping[str, str], docker_lines: str
+) -> None:
+    """Attack: a program that runs as root reads `/proc/1/environ`. `setup` runs base's files, also
+    by the path of the checkout."""
+    words = "[python3, search.py]"
+    files = {**suite_of(words, words, words), "search.py": SEARCHING, "install.sh": "exit 0\n"}
+    changes = {"install.sh": "exit 1\n", "EVAL.yaml": files["EVAL.yaml"] + "# changed\n"}
+    inputs = {
+        "prepare": "python3 search.py",
+        "setup": 'python3 search.py && sh install.sh && sh "$GITHUB_WORKSPACE/install.sh"',
+        **({"isolation": isolation} if isolation else {}),
+    }
+    known = {"OPENAI_API_KEY": KEY, **variables}
+    path = with_docker(tmp_path / "bin", docker_lines)
+    with prepared(image, tmp_path, files, inputs, known, changes) as ready:
+        done = step(ready.words, path=path)
+    assert done["outputs"].get("outcome") == "passed", done["log"] + done["summary"]
+
+
 PYTHON_AGENT = """\
 import os
 from shop import words

@@ -18,7 +18,7 @@ from agentevals_action.cli import commands
 from agentevals_action.cli.options import CommandGroup
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted
 from agentevals_action.escaping import safe_log_line
-from agentevals_action.system.isolation import adopt_orphans
+from agentevals_action.system.isolation import adopt_orphans, hide_from_children
 from agentevals_action.system.redaction import Redactor, redacting
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
@@ -70,6 +70,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s"
     )
+    hide_from_children()
     adopt_orphans()
     try:
         with redacting(Redactor.from_environ(os.environ)):

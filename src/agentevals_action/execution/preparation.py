@@ -83,9 +83,12 @@ class Preparation:
         on_output: process.OnOutput | None = None,
         user: ChildUser | None = None,
     ) -> None:
+        # Attack: `setup: sh $GITHUB_WORKSPACE/install.sh` runs a file of the pull request as root.
+        known = self.children.environment
+        tree = {"GITHUB_WORKSPACE": str(folder)} if "GITHUB_WORKSPACE" in known else {}
         await process.run_checked(
             f"`{name}`",
-            self.children.program(("sh", "-c", command), folder, user),
+            self.children.program(("sh", "-c", command), folder, user, tree),
             kind="prepare",
             timeout=TIMEOUT_SECONDS,
             complete=False,

@@ -172,6 +172,7 @@ class Child:
     async def start(cls, program: Program, stdin: IO[bytes]) -> "Child":
         """Starts a child; `end` ends it. OSError if it cannot be started."""
         _children.add(child := cls())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, _reap_orphans)
         user, identity = program.user, dict[str, Any](env=dict(program.environment))
         if user is not None:
             identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
@@ -203,6 +204,7 @@ class Child:
             await child.end()
             raise
         resources.end_first(child._process.pid)
+        _reap_orphans()
         return child
 
     async def _open(
@@ -257,7 +259,8 @@ class Child:
                 for pipe in self._pipes:
                     pipe.close()
                 await asyncio.sleep(0)  # the event loop closes them in its next turn
-                _reap_orphans(self)
+                if self.pid is None or self.returncode is not None:
+                    _children.discard(self)
         return -signal.SIGKILL if self.returncode is None else self.returncode
 
     def _signal(self, number: signal.Signals) -> None:
@@ -271,9 +274,9 @@ class Child:
 _children: set[Child] = set()
 
 
-def _reap_orphans(ended: Child) -> None:
-    if ended.pid is None or ended.returncode is not None:
-        _children.discard(ended)
+def _reap_orphans() -> None:
+    """Reaps what ended, except the children: asyncio waits for these, and would lose their exit
+    codes. While the number of one is not known, nothing is reaped; its start calls this again."""
     own = [child.pid for child in _children]
     if None not in own:
         reap_orphans(filter(None, own))

@@ -78,6 +78,15 @@ def test_setup__is_logged_while_it_runs(tmp_path: Path) -> None:
     assert log.lines[-1] == "]"
 
 
+def test_setup_and_prepare__the_workspace_is_their_tree(trees: tuple[Path, Path]) -> None:
+    """Attack: `setup` runs head's files as root, by the path of the checkout."""
+    head, base = trees
+    environment = {**CHILDREN.environment, "GITHUB_WORKSPACE": str(head)}
+    script = 'test "$GITHUB_WORKSPACE" = "$(pwd)"'
+    prepared = Preparation(script, script, base, ChildContext(environment), Log().section)
+    assert errors_of(prepared, base) == [None]
+
+
 @pytest.mark.parametrize(
     ("script", "folder", "sentence"),
     [

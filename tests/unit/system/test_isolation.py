@@ -89,15 +89,46 @@ def test_end_processes__finds_what_left_its_group(program: str) -> None:
     assert done.stdout == "True\nset()\n", done.stderr
 
 
+#: Leaves processes behind, which end at once, and waits until no dead process is left of them.
+LEAVING = """\
+import os, pathlib, time
+for _ in range(20):
+    if os.fork() == 0:
+        os._exit(0 if os.fork() else 0)
+    os.wait()
+def dead():
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state == "Z" and int(parent) == os.getppid():
+            return True
+while dead():
+    time.sleep(0.01)
+"""
+#: Runs that program beside children that end with code 7, then alone, and prints all codes.
+REAPING = """\
+from tests.unit.system.test_isolation import *
+isolation.adopt_orphans()
+async def code_of(words):
+    program = Program(words, Path("/"), {"PATH": os.environ["PATH"]})
+    return (await process.run(program, timeout=60)).returncode
+async def codes():
+    found = set(await asyncio.gather(*map(code_of, [LEAVES] + 60 * [SEVEN])))
+    return {await code_of(LEAVES), *found}
+LEAVES, SEVEN = (sys.executable, "-c", LEAVING), ("sh", "-c", "exit 7")
+print(asyncio.run(codes()))
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent for orphans")
-def test_run__forgets_the_orphans_that_ended() -> None:
+def test_run__dead_orphans_do_not_pile_up_and_no_exit_code_is_lost() -> None:
     """They count for the limit of processes of their user."""
-    script = (
-        "from tests.unit.system.test_isolation import *\n"
-        "isolation.adopt_orphans(); pid = daemon(DAEMON.replace('sleep(600)', 'sleep(0); os._exit(0)'))\n"
-        "while Path(f'/proc/{pid}').exists(): daemon('print(1)')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", REAPING], capture_output=True, text=True, timeout=120, check=False
     )
-    subprocess.run([sys.executable, "-c", script], timeout=120, check=True)
+    assert done.stdout == "{0, 7}\n", done.stdout + done.stderr
 
 
 def test_end_processes__spares_those_of_a_process_that_adopts_none() -> None:
