@@ -4,7 +4,8 @@ program whose start takes seconds starts once for many calls."""
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import BinaryIO
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
@@ -23,29 +24,37 @@ class WorkerEnded(Exception):
     """A worker that will not answer; the message is a sentence about it."""
 
 
-class Worker:
-    """A running worker; `start` makes it."""
+class RequestUnread(WorkerEnded):
+    """A worker that answered earlier requests and ended before it read this one, which can be sent
+    to another worker."""
 
-    def __init__(self, child: process.Child, stdin: asyncio.WriteTransport) -> None:
-        self._child, self._stdin = child, stdin
-        self._errors = bytearray()
+
+class Worker:
+    """A running worker; `start` makes it. What is written to `stdin` is read from `requests`."""
+
+    def __init__(
+        self, child: process.Child, stdin: asyncio.WriteTransport, requests: BinaryIO
+    ) -> None:
+        self._child, self._stdin, self._requests = child, stdin, requests
+        self._has_answered, self._errors = False, bytearray()
         self._reading = asyncio.create_task(self._read_errors())
 
     @classmethod
     async def start(cls, program: Program) -> "Worker":
         """Starts a program; OSError if it cannot be started."""
         read_end, write_end = os.pipe()
-        with os.fdopen(read_end, "rb", 0) as reader:
-            # The transport owns the other end, also when the child cannot be started.
-            stdin, _ = await asyncio.get_running_loop().connect_write_pipe(
-                asyncio.BaseProtocol, os.fdopen(write_end, "wb", 0)
-            )
-            try:
-                child = await process.Child.start(program, reader)
-            except BaseException:
-                stdin.close()
-                raise
-        return cls(child, stdin)
+        requests = os.fdopen(read_end, "rb", 0)
+        # The transport owns the other end, also when the child cannot be started.
+        stdin, _ = await asyncio.get_running_loop().connect_write_pipe(
+            asyncio.BaseProtocol, os.fdopen(write_end, "wb", 0)
+        )
+        try:
+            child = await process.Child.start(program, requests)
+        except BaseException:
+            stdin.close()
+            requests.close()
+            raise
+        return cls(child, stdin, requests)
 
     async def _read_errors(self) -> None:
         while data := await self._child.errors.read(_ERRORS_KEPT):
@@ -64,10 +73,27 @@ class Worker:
 
     async def ask(self, line: bytes) -> bytes:
         """Sends a line (without its end), and returns the next line that the worker writes. After
-        WorkerEnded, or a cancellation, it can only be ended."""
+        WorkerEnded (RequestUnread), or a cancellation, it can only be ended."""
         self._errors.clear()
         self._stdin.write(line + b"\n")
-        return await self.next_line()
+        try:
+            answer = await self.next_line()
+        except WorkerEnded as ended:
+            if self._has_answered and self._take_back() == len(line) + 1:
+                raise RequestUnread(str(ended)) from None
+            raise
+        self._has_answered = True
+        return answer
+
+    def _take_back(self) -> int:
+        """The number of bytes that no process has read, and that none can read from now on."""
+        unread = self._stdin.get_write_buffer_size()
+        os.set_blocking(self._requests.fileno(), False)
+        with suppress(BlockingIOError):
+            while data := os.read(self._requests.fileno(), process.OUTPUT_LIMIT):
+                unread += len(data)
+        self._stdin.abort()
+        return unread
 
     async def next_line(self) -> bytes:
         """The next line that it writes. WorkerEnded if it ends, or writes a line that is too
@@ -94,15 +120,12 @@ class Worker:
         try:
             await self._child.wait(grace)
         finally:
+            self._requests.close()
             await self._child.end(self._reading)
 
 
 #: Makes a started worker ready for calls; AttemptError if it never will be.
 OnStart = Callable[[Worker], Awaitable[None]]
-
-
-async def _is_ready_at_once(_worker: Worker) -> None:
-    return
 
 
 class Workers:
@@ -120,7 +143,7 @@ class Workers:
 
     @asynccontextmanager
     async def lend(
-        self, program: Program, on_start: OnStart = _is_ready_at_once
+        self, program: Program, on_start: OnStart | None = None
     ) -> AsyncIterator[Worker]:
         """A worker of a program, ready for a call. An exception in the block ends it.
 
@@ -144,7 +167,7 @@ class Workers:
             await self._end(worker)
         return None
 
-    async def _start(self, program: Program, on_start: OnStart) -> Worker:
+    async def _start(self, program: Program, on_start: OnStart | None) -> Worker:
         async with self._starts:
             if failure := self._failures.get(program):
                 raise failure.copy()
@@ -155,7 +178,8 @@ class Workers:
             worker = await Worker.start(program)
             self._running[worker] = program
             try:
-                await on_start(worker)
+                if on_start:
+                    await on_start(worker)
             except BaseException as error:
                 if isinstance(error, AttemptError) and program not in self._working:
                     self._failures[program] = error

@@ -11,7 +11,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.program import Program
-from agentevals_action.system.workers import Worker, WorkerEnded, Workers
+from agentevals_action.system.workers import RequestUnread, Worker, WorkerEnded, Workers
 from tests.support.processes import alive, gone
 
 Result = TypeVar("Result")
@@ -94,23 +94,43 @@ def test_lend__an_exception_ends_the_worker(tmp_path: Path) -> None:
     assert first != second
 
 
-def test_lend__a_worker_that_ended_while_idle_is_not_lent(tmp_path: Path) -> None:
-    """It answers, and ends when its parent has noticed."""
-    code = "import os\nprint(os.getpid(), input(), flush=True)"
+#: Answers one line, then ends as the statement says when the next request is there.
+ONCE = "import os, select\nprint(os.getpid(), input(), flush=True)\nselect.select([0], [], [])\n"
 
-    async def calls() -> tuple[int, int]:
+
+@pytest.mark.parametrize("size", [5, 300_000], ids=["short", "longer than a pipe holds"])
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("os._exit(5)", RequestUnread),
+        ("os.read(0, 1); os._exit(5)", WorkerEnded),
+        ("os.close(1); input()", WorkerEnded),
+    ],
+)
+def test_ask__a_request_that_nobody_read_can_be_sent_again(
+    tmp_path: Path, statement: str, error: type[Exception], size: int
+) -> None:
+    async def calls() -> None:
         workers = Workers()
-        first = await ask(workers, program(tmp_path, code))
-        async with workers.lend(program(tmp_path)) as other:  # something else happens meanwhile
-            await other.ask(b"hello")
-            while alive(first) or first in _children():  # noqa: ASYNC110  # of the event loop
-                await asyncio.sleep(0.01)
-        second = await ask(workers, program(tmp_path, code))
-        await workers.close()
-        return first, second
+        await ask(workers, program(tmp_path, ONCE + statement))
+        async with workers.lend(program(tmp_path, ONCE + statement)) as worker:
+            await worker.ask(b"x" * size)
 
-    first, second = run(calls())
-    assert first != second
+    with pytest.raises(WorkerEnded) as caught:
+        run(calls())
+    assert caught.type is error
+
+
+def test_ask__a_worker_that_never_answered_is_not_replaced(tmp_path: Path) -> None:
+    """Otherwise a program that ends at once is started for ever."""
+
+    async def call() -> None:
+        async with Workers().lend(program(tmp_path, "import sys; sys.exit(5)")) as worker:
+            await worker.ask(b"hello")
+
+    with pytest.raises(WorkerEnded, match="exit code 5") as caught:
+        run(call())
+    assert caught.type is WorkerEnded
 
 
 def _children() -> set[int]:
@@ -164,16 +184,6 @@ def test_close__cancelled_calls_leave_no_process(tmp_path: Path) -> None:
         assert not _children() - before
 
     run(calls())
-
-
-def test_ask__a_worker_that_ended_reports_its_code(tmp_path: Path) -> None:
-    async def call() -> None:
-        workers = Workers()
-        async with workers.lend(program(tmp_path, "import sys; sys.exit(5)")) as worker:
-            await worker.ask(b"hello")
-
-    with pytest.raises(WorkerEnded, match="exit code 5"):
-        run(call())
 
 
 def test_ask__a_worker_that_writes_without_an_end_is_an_error(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The protocol of workers: a question and its answer are one line of JSON each."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 from dataclasses import replace
@@ -13,7 +14,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
-from agentevals_action.system.workers import OnStart, Worker, WorkerEnded, Workers
+from agentevals_action.system.workers import OnStart, RequestUnread, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
 from agentevals_action.targets.formats import openai_chat
 from agentevals_action.targets.formats.envelope import read_object, read_reply
@@ -51,13 +52,17 @@ class WorkerClient:
         call = next(self._calls)
         question = _question(call, request)
         worker: Worker | None = None
+        line: _Line | None = None
         loop = asyncio.get_running_loop()
-        lent = self._workers.lend(program, *filter(None, [on_start]))
         try:
-            async with asyncio.timeout(request.timeout), lent as worker:
-                started = loop.time()
-                line = _read(await worker.ask(question), call)
-                seconds = loop.time() - started
+            async with asyncio.timeout(request.timeout):
+                while line is None:  # each of the idle workers may have ended
+                    worker = None
+                    with contextlib.suppress(RequestUnread):
+                        async with self._workers.lend(program, on_start) as worker:
+                            started = loop.time()
+                            line = _read(await worker.ask(question), call)
+                            seconds, errors = loop.time() - started, worker.errors
         except TimeoutError:
             problem = f"no answer within {request.timeout:g} s"
             if worker is None:
@@ -68,13 +73,13 @@ class WorkerClient:
         except OSError as error:
             raise program.start_error("target", "the command", error) from None
         if line.error is not None:
-            raise self._runner.error(line.error, line.traceback or worker.errors)
+            raise self._runner.error(line.error, line.traceback or errors)
         if line.reply is None:
-            raise self._runner.error("the answer is empty (null)", worker.errors)
+            raise self._runner.error("the answer is empty (null)", errors)
         try:
             trace = _read_trace(line, request)
         except ValueError as error:
-            raise self._runner.error(str(error), worker.errors) from None
+            raise self._runner.error(str(error), errors) from None
         if trace.duration_ms is None:
             trace = replace(trace, duration_ms=round(seconds * 1000, 1))
         return trace

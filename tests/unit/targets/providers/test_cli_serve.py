@@ -112,6 +112,14 @@ def test_complete__what_is_not_an_answer_is_an_error_of_its_test(
     assert after == "fine"
 
 
+def test_complete__a_process_that_ended_is_replaced_and_asked_again(tmp_path: Path) -> None:
+    """A server that serves one request. The next one may be on its way when it ends."""
+    body = "send(call=call, reply=f'{prompt} {os.getpid()}'); sys.exit(3)"
+    answers = serve(tmp_path, body, *map(str, range(8)))
+    assert [answer.split()[0] for answer in answers] == [*map(str, range(8))]
+    assert len({answer.split()[1] for answer in answers}) == 8
+
+
 @pytest.mark.slow
 def test_complete__a_time_out_ends_the_process(tmp_path: Path) -> None:
     body = """
