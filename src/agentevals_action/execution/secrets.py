@@ -1,15 +1,17 @@
 """The secrets of a run: the values that no reply, result or report may contain."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from agentevals_action.model.suite import Suite
-from agentevals_action.system.isolation import hide_from_children
 from agentevals_action.system.redaction import Redactor, looks_secret, redacting
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.variables import names_in
+
+#: Characters of the shortest user of an address that may be a token; names of users are shorter.
+_TOKEN_LENGTH = 20
 
 
 @contextmanager
@@ -20,9 +22,8 @@ def keeping_secrets(
     allowed: Iterable[str],
 ) -> Iterator[None]:
     """Until the end of the block, no text that enters contains a secret of the environment, of the
-    variables that the workflow passes on (`allowed`), or of the targets of the suites. From now on
-    child processes cannot read the environment of this process. Raises AttemptError."""
-    hide_from_children()
+    variables that the workflow passes on (`allowed`), or of the targets of the suites. Raises
+    AttemptError."""
     with redacting(Redactor.from_environ(environ, allowed, _find_secrets(suites, variables))):
         yield
 
@@ -38,7 +39,7 @@ def _find_secrets(suites: Iterable[Suite], variables: Variables) -> set[str]:
         names = {*names_in(keys), *filter(looks_secret, known)}
         found.update(known[name] for name in names if name in known)
         for value in known.values():
-            found.update(_passwords(value))
+            found.update(_credentials(value))
     return found
 
 
@@ -55,11 +56,14 @@ def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
             yield from _keys_in(item)
 
 
-def _passwords(value: str) -> Sequence[str]:
-    """The password in an address (`postgres://user:password@host`), as it is written and as it is
-    sent; empty if there is none."""
+def _credentials(value: str) -> Iterator[str]:
+    """The password in an address (`postgres://user:password@host`) and a user that may be a token
+    (`https://ghp_…@github.com`), as they are written and as they are sent."""
     try:
-        password = urlsplit(value).password if "://" in value else None
+        address = urlsplit(value) if "://" in value else None
     except ValueError:
-        return ()
-    return (password, unquote(password)) if password else ()
+        return
+    if address:
+        user, password = address.username or "", address.password or ""
+        found = (user if len(user) >= _TOKEN_LENGTH else "", password)
+        yield from (form for secret in found for form in (secret, unquote(secret)))

@@ -133,16 +133,15 @@ async def run_checked(
     codes: Container[int] = (0,),
     complete: bool = True,
     stdin: str = "",
-    limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
 ) -> Completed:
     """Runs a child as `run` does. AttemptError of `kind` (`timeout` for a target that did not end)
     if it cannot be started, does not end in time, ends with a code that is not in `codes` or by a
-    signal, or, where its output must be `complete`, writes more than `limit`.
+    signal, or, where its output must be `complete`, writes more than is kept.
 
     `subject` begins the sentence of the error: `the judge`."""
     try:
-        done = await run(program, timeout=timeout, stdin=stdin, limit=limit, on_output=on_output)
+        done = await run(program, timeout=timeout, stdin=stdin, on_output=on_output)
     except OSError as error:
         raise program.start_error(kind, subject, error) from None
     if done.timed_out and kind == "target":

@@ -211,7 +211,7 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
         ("kill -9 $$", {"codes": range(256)}, "evaluator", "the judge was ended by signal 9"),
         ("exec sleep 60", {"timeout": 0.1}, "evaluator", "the judge did not end within 0.1 s"),
         ("exec sleep 60", {"timeout": 0.1, "kind": "target"}, "timeout", "the judge did not end within 0.1 s"),
-        ("echo long", {"limit": 3}, "evaluator", "the judge wrote more than 2.86102e-06 MB"),
+        ("head -c 10485761 /dev/zero", {}, "evaluator", "the judge wrote more than 10 MB"),
         ("true", {"folder": Path("/nowhere")}, "evaluator", "the judge cannot be started: there is no folder /nowhere"),
     ],
 )  # fmt: skip
@@ -226,7 +226,7 @@ def test_run_checked__explains_the_end(
 
 
 @pytest.mark.parametrize(
-    ("command", "options"), [("exit 3", {"codes": (0, 3)}), ("echo long", {"limit": 3, "complete": False})]
+    ("command", "options"), [("exit 3", {"codes": (0, 3)}), ("head -c 10485761 /dev/zero", {"complete": False})]
 )  # fmt: skip
 def test_run_checked__what_the_caller_accepts_is_no_error(
     tmp_path: Path, command: str, options: dict[str, Any]
