@@ -23,7 +23,11 @@ from agentevals_action.system.isolation import (
 )
 from agentevals_action.system.program import Program
 from agentevals_action.system.signals import in_thread
-from agentevals_action.system.stored_credentials import hidden_credentials
+from agentevals_action.system.stored_credentials import (
+    find_unknown,
+    hidden_credentials,
+    repositories,
+)
 
 log = logging.getLogger(__name__)
 
@@ -43,15 +47,16 @@ _SECONDS = 600.0
 async def protected_checkout(
     root: Path, private: Sequence[Path], environ: Mapping[str, str]
 ) -> AsyncIterator[Isolation]:
-    """Gives the checkout to head's user, and locks all users out of `.git`, of the folders in
-    `private` and of the folders that the runner mounts. At the end no process of them is left and
-    all is as before, except that files of the users belong to them (see `restore_owner`). After a
-    SIGKILL nothing is restored.
+    """Gives the checkout to head's user, and locks all users out of `.git` (they read what is git's
+    own), of the folders in `private` and of the folders that the runner mounts. At the end no
+    process of them is left and all is as before, except that files of the users belong to them (see
+    `restore_owner`). After a SIGKILL nothing is restored.
 
     InvalidInput if an owner or a mode cannot be changed."""
+    own = [path for path in private if _is_own_folder(path, root)]
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
-    own = [path for path in private if _is_own_folder(path, root)]
+        own += find_unknown(folders := repositories(root))
     async with temp_dirs.temp_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base, judge = (_make_user(folder, uid) for uid in UIDS)
@@ -60,7 +65,7 @@ async def protected_checkout(
         try:
             with _as_invalid_input():
                 _lock(isolation, own, environ, changes)
-                changes.enter_context(hidden_credentials(root))
+                changes.enter_context(hidden_credentials(root, folders))
                 owners = {root.stat().st_uid, *UIDS}
                 await _change_owner(root, (head.uid, head.uid), owners, isolation.kept)
             yield isolation
@@ -174,11 +179,10 @@ def _lock(
 ) -> None:
     """Changes modes and groups; `restored` changes them back."""
     root = isolation.checkout
-    changes: dict[Path, tuple[int, int]] = {}
-    for path in private:
-        changes[path] = (-1, 0o700)
-        ancestors = [above for above in path.parents if above.is_relative_to(root)]
-        changes |= dict.fromkeys(ancestors, (HEAD_UID, _SHARED))
+    given = [path for path in private if not path.is_relative_to(root / ".git")]
+    above = {folder for path in given for folder in path.parents if folder.is_relative_to(root)}
+    changes = dict.fromkeys(above, (HEAD_UID, _SHARED & ~0o001))
+    changes |= {path: (-1, stat.S_IMODE(path.stat().st_mode) & 0o700) for path in private}
     changes[root] = (HEAD_UID, _SHARED)
     for path in root.iterdir():
         mode = stat.S_IMODE(path.lstat().st_mode)

@@ -24,6 +24,7 @@ from tests.support.waiting import entered
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to users")
 
 SECRET = "dG9rZW4tb2YtdGhlLWpvYg=="
+STORED = "Y3JlZGVudGlhbHMtaW4tYS1maWxl"
 HEADER = f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {SECRET}\n'
 RUNNER = 1001
 HOLDER = """
@@ -52,8 +53,13 @@ def made() -> Iterator[Repository]:
         ".git/modules/sub/config": f'[url "https://me:{SECRET}@host/"]\n\tinsteadOf = x\n',
         ".git/modules/sub/modules/deep/config.worktree": HEADER.replace("\n\t", ""),
         "second/.git/config": f"{HEADER}[user]\n\temail = ada@example.org\n",
-        "third/.git/config": f'[remote "origin"]\n\turl = https://{SECRET}@host/a\n',
+        "third/.git/config": f'[remote "origin"]\n\turl = https://{SECRET}@host/a\n'
+        f"[http]\n\tcookieFile = {SECRET}.txt\n",
         "fourth/.git/config": f'[credential]\n\thelper = "!f() {{ \\\n echo {SECRET}; }}; f"\n',
+        ".git/credentials": f"https://me:{STORED}@host\n",
+        ".git/own/cookies": f"host\tTRUE\t/\tTRUE\t0\tid\t{STORED}\n",
+        ".git/modules/sub/job.inc": STORED,
+        "second/.git/cookies": STORED,
     }.items():
         path = repository.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +97,7 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
         for user in (None, users.head, users.base):
             assert SECRET not in output_of(user, made.path, READ_ALL)
             assert SECRET not in output_of(user, made.path / ".git", READ_ALL)
+            assert user is None or STORED not in output_of(user, made.path, READ_ALL)
         # The rest is in effect, and what a program could write is not.
         settings = output_of(users.head, made.path, "git config --list; cat second/.git/config")
         assert "user.name=Ada" in settings
@@ -99,6 +106,19 @@ def test_protected_checkout__no_configuration_of_git_holds_a_credential(
     assert state(made) == before
     assert "`.git/modules/sub/config`" in caplog.text
     assert "and 2 more, which the programs of the tests cannot read" in caplog.text
+
+
+def test_protected_checkout__a_second_repository_stays_one(made: Repository) -> None:
+    """An agent commits in it, and does not get at what is beside its configuration."""
+    second = made.path / "second"
+    subprocess.run(["git", "init", "--quiet"], cwd=second, check=True)
+    for path in (second, *second.rglob("*")):
+        os.chown(path, RUNNER, 127)
+    work = "touch x && git add x && git -c user.name=Ada commit -qm x && git log --format=%an"
+    with entered(protected_checkout(made.path, [], {})) as users:
+        assert output_of(users.head, second, work) == "Ada\n"
+        output_of(users.head, second, "mv .git away; mv .git/cookies away; rm -f .git/cookies")
+        assert (second / ".git/cookies").read_text() == STORED
 
 
 def test_warn_of_credentials__without_protection(
