@@ -22,23 +22,8 @@ UNWANTED = {
 
 
 def tracked() -> list[Path]:
-    listing = subprocess.run(
-        [
-            "git",
-            "-C",
-            str(ROOT),
-            "-c",
-            f"safe.directory={ROOT}",
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z"]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True)
     return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
