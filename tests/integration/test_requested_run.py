@@ -12,6 +12,7 @@ import pytest
 from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
+from agentevals_action.model.report import CheckReport
 from agentevals_action.model.review import Outcome
 from tests.support import github_jobs, payloads
 from tests.support.gate import NUMBER, Gate
@@ -197,6 +198,31 @@ def test_base_branch__that_was_changed_after_the_comment_is_refused(
         ask(fine)
 
 
+def test_check__of_a_run_whose_base_branch_was_changed_meanwhile_is_not_written(
+    fine: Requested,
+) -> None:
+    job = github_jobs.pull_job(fine.pull.head, merge_sha=fine.pull.merge)
+    report = CheckReport("success", "All tests passed", "Why.")
+    host = github_jobs.host(fine.server, github_jobs.no_wait, job=job)
+    fine.announced.base_ref = "release"
+    assert host.write_check(report) is None
+    assert fine.server.check_runs == ()
+    assert "it would also count for the base branch `release`" in host.notices[0]
+    fine.announced.base_ref = "main"
+    assert host.write_check(report)
+    assert fine.conclusions() == [(fine.pull.head, "success")]
+
+
+def test_refusal__of_a_head_that_another_pull_request_has_too(fine: Requested) -> None:
+    """Its check would count for both."""
+    second = fine.server.add_pull(NUMBER + 1, fine.pull.head, fine.pull.main)
+    second.base_ref = "release"
+    with pytest.raises(Refused, match="has the same head, and the base branch `release`"):
+        ask(fine)
+    second.state = "closed"
+    ask(fine)
+
+
 def labeled(minute: float) -> dict[str, Any]:
     actor, label = payloads.user("grace"), {"name": LABEL}
     return {"event": "labeled", "created_at": moment(minute), "actor": actor, "label": label}
@@ -248,14 +274,20 @@ def test_label__of_another_commit_accepts_nothing(
     assert "remove the label and add it again" in found.problem
 
 
-def test_merge_commit__of_an_older_head_is_not_taken(server: GitHubServer, fine: Requested) -> None:
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_merge_commit__of_an_older_head_is_not_taken(
+    server: GitHubServer, fine: Requested, is_computed: bool
+) -> None:
     """GitHub makes the one of the head while it is asked for, or not within a minute."""
     fine.announced.merge_parents = (fine.pull.main, "e" * 40)
+    if not is_computed:
+        fine.announced.mergeable, fine.announced.merge_sha = None, None
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
         waits.append(seconds)
         if len(waits) == 5:
+            fine.announced.mergeable, fine.announced.merge_sha = True, fine.pull.merge
             fine.announced.merge_parents = (fine.pull.main, fine.pull.head)
 
     event = payloads.issue_comment_event("/agentevals run abcdef0", number=NUMBER)

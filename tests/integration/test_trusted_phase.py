@@ -273,22 +273,52 @@ def test_pull_request__another_or_a_moved_one_gets_nothing(
     completed = read_completed(payloads.workflow_run_event({"id": RUN, **trusted.run}))
     change(trusted)
     with pytest.raises(NothingToPublish, match=reason):
-        FirstPhase(github_jobs.api(trusted.server), "agentevals", completed).pull()
+        FirstPhase(github_jobs.api(trusted.server), "agentevals", completed).pulls()
 
 
-@pytest.mark.parametrize(("branch", "written"), [("main", 1), ("release", 2)])
+@pytest.mark.parametrize(
+    ("checks", "stays"),
+    [
+        ([("main", "failure")], True),
+        ([("main", "success")], True),
+        ([("release", "success")], False),
+        # Green for another base branch, to which the pull request was changed in between.
+        ([("main", "failure"), ("release", "success")], False),
+        ([("release", "success"), ("main", "failure")], True),
+    ],
+)
 def test_requested_run__its_check_for_the_same_base_branch_stays(
-    trusted: Trusted, report: Report, branch: str, written: int
+    trusted: Trusted, report: Report, checks: list[tuple[str, str]], stays: bool
 ) -> None:
-    check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": "failure"}
-    external = {"external_id": f"agentevals/agentevals/950/1/8/{branch_digest(branch)}-0a1b2c3d"}
-    output = {"title": "Failed", "summary": "Why."}
-    trusted.server.world.add_check_run({**check, **external, "output": output})
+    for branch, conclusion in checks:
+        check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": conclusion}
+        external = f"agentevals/agentevals/950/1/8/{branch_digest(branch)}-0a1b2c3d"
+        output = {"title": "A requested run", "summary": "Why."}
+        trusted.server.world.add_check_run({**check, "external_id": external, "output": output})
     trusted.leave(report)
     done = trusted.publish()
     assert done.code == 0, done.log
-    assert len(trusted.conclusions()) == written, done.log
-    assert ("which a maintainer requested" in done.summary) == (written == 1)
+    written = [] if stays else ["action_required"]
+    conclusions = [conclusion for _, conclusion in trusted.conclusions()]
+    assert conclusions == [*(conclusion for _, conclusion in checks), *written], done.log
+    assert ("which a maintainer requested" in done.summary) == stays
+
+
+def test_requested_run__its_check_does_not_stay_for_another_pull_request_of_the_head(
+    trusted: Trusted, report: Report
+) -> None:
+    """The author opens a second one, for the base branch with the weak judges."""
+    second = trusted.server.add_pull(NUMBER + 1, trusted.pull.head, trusted.pull.main)
+    second.repository, second.base_ref = FORK, "release"
+    check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": "success"}
+    external = f"agentevals/agentevals/950/1/8/{branch_digest('release')}-0a1b2c3d"
+    output = {"title": "A requested run", "summary": "Why."}
+    trusted.server.world.add_check_run({**check, "external_id": external, "output": output})
+    trusted.leave(report)
+    done = trusted.publish()
+    assert done.code == 0, done.log
+    conclusions = [conclusion for _, conclusion in trusted.conclusions()]
+    assert conclusions == ["success", "action_required"], done.log
 
 
 def test_run__with_nothing_to_publish_is_green(trusted: Trusted, report: Report) -> None:

@@ -10,8 +10,10 @@ from uuid import uuid4
 
 from github.CheckRun import CheckRun
 
+from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
-from agentevals_action.github.events import Job
+from agentevals_action.github.events import Job, PullRequest
+from agentevals_action.github.run_requests import other_bases
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation, CheckReport
@@ -61,7 +63,8 @@ class CheckRunWriter:
         self._api, self._name, self._job = api, settings.check_name, job
         self._run_url = runner.run_url
         gate = quote(settings.comment_id, safe="")
-        requested_for = branch_digest(job.requested_for) if job.requested_for else ""
+        requested = job.requested_pull
+        requested_for = branch_digest(requested.base_ref) if requested else ""
         self._external_id = (
             f"{_PREFIX}/{gate}/{runner.run_id}/{runner.run_attempt}/"
             f"{job.pull.number if job.pull else 0}/{requested_for}-{uuid4().hex[:8]}"
@@ -75,7 +78,9 @@ class CheckRunWriter:
 
     def write(self, report: CheckReport) -> str | None:
         """Writes the check run with its annotations, and returns its URL. A second call replaces
-        conclusion and text."""
+        conclusion and text. That of a requested run counts for its base branch only."""
+        if (pull := self._job.requested_pull) and not self._counts_for(pull):
+            return None
         annotations = [
             _annotation_body(annotation)
             for annotation in report.annotations
@@ -89,6 +94,23 @@ class CheckRunWriter:
             return None
         self._annotate(check, _output(report), annotations[len(first) :])
         return check.html_url
+
+    def _counts_for(self, requested: PullRequest) -> bool:
+        """Whether the check run of a requested run counts for its own base branch alone.
+
+        Attack: the author changes the base branch while the run for one with weak judges takes
+        place. The claims' check is written for the new one, and the green one after it."""
+        try:
+            others = other_bases(self._api, requested)
+        except HostError as error:
+            self._api.notice(f"The check run was not written: {error.sentence}.")
+            return False
+        if others:
+            self._api.notice(
+                f"The check run was not written: it would also count for the base branch "
+                f"`{others[0]}`, which was not asked for. Write the command in a new comment."
+            )
+        return not others
 
     def _write(self, report: CheckReport, annotations: Sequence[Mapping[str, Any]]) -> CheckRun:
         """Writes the conclusion; if GitHub rejects it, without the annotations, then without the

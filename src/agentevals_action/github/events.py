@@ -104,9 +104,9 @@ class Job:
     merge_sha: str | None = None
 
     @property
-    def requested_for(self) -> str:
-        """The base branch of a run that a maintainer requests, empty for other runs."""
-        return self.pull.base_ref if self.pull and self.merge_sha else ""
+    def requested_pull(self) -> PullRequest | None:
+        """The pull request of a run that a maintainer requests, None for other runs."""
+        return self.pull if self.merge_sha else None
 
 
 class _PullRequestEvent(Payload):

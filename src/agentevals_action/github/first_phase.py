@@ -2,7 +2,7 @@
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,8 +65,9 @@ class FirstPhase:
         if reason:
             raise NothingToPublish(f"the run {run.id} {reason}")
 
-    def pull(self) -> PullRequest:
-        """The open pull request whose head the run is of. Raises NothingToPublish.
+    def pulls(self) -> Sequence[PullRequest]:
+        """The open pull requests whose head the run is of, oldest first; several have different
+        base branches. Raises NothingToPublish if there is none.
 
         Attack: the artifact, or the event's list of pull requests, names another pull request. For
         a fork that list is empty."""
@@ -81,31 +82,32 @@ class FirstPhase:
                     if pull.head.repo and pull.head.repo.full_name == repository
                 ]
             found = [pull for pull in opened if pull.head_sha == run.head_sha]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            numbers = ", ".join(str(pull.number) for pull in found)
-            raise NothingToPublish(f"the pull requests {numbers} have the same head")
-        raise NothingToPublish(
-            f"no open pull request has the head {run.head_sha[:12]}: it was closed, or has moved"
-        )
+        if not found:
+            head = run.head_sha[:12]
+            raise NothingToPublish(
+                f"no open pull request has the head {head}: it was closed, or has moved"
+            )
+        return sorted(found, key=lambda pull: pull.number)
 
-    def require_undecided(self, pull: PullRequest) -> None:
-        """Raises NothingToPublish if a requested run has decided about this head and base branch.
+    def require_undecided(self, pulls: Sequence[PullRequest]) -> None:
+        """Raises NothingToPublish if the newest check run of the head of these pull requests is of
+        a requested run for their base branch.
 
         Attack: after a red requested run, the author closes and opens the pull request, which
-        starts another first phase with better claims."""
+        starts another first phase with better claims. Or a run for a base branch with weak judges
+        is green, and the author changes the base branch back."""
+        head, branches = pulls[0].head_sha, {branch_digest(pull.base_ref) for pull in pulls}
         with _readable("checks: write"):
-            checks = list(
-                self._api.repository.get_commit(pull.head_sha).get_check_runs(filter="all")
+            checks = self._api.repository.get_commit(head).get_check_runs(filter="all")
+            own = {
+                check.id: identity
+                for check in checks
+                if (identity := read_id(check.external_id)) and identity.gate == self._gate
+            }
+        if own and {(newest := own[max(own)]).requested_for} == branches:
+            raise NothingToPublish(
+                f"the run {newest.run}, which a maintainer requested, decides about the head"
             )
-        branch = branch_digest(pull.base_ref)
-        for check in checks:
-            own = read_id(check.external_id)
-            if own and own.gate == self._gate and own.requested_for == branch:
-                raise NothingToPublish(
-                    f"the run {own.run}, which a maintainer requested, decides about the head"
-                )
 
     def results(self) -> bytes:
         """The newest artifact of the run: a ZIP. HostError if there is none."""

@@ -36,7 +36,7 @@ class AcceptLabel:
                 stored = latest[0].accepted if latest else None
                 if stored and stored.commit == job.head_sha:
                     return self._accept(label, stored.by)
-                if job.requested_for and latest and (who := self._find_adder(label, *latest)):
+                if job.requested_pull and latest and (who := self._find_adder(label, *latest)):
                     return self._accept(label, who)
         except ApiError as error:
             problem = f"The label `{label}` accepts nothing, because its commit is unknown"

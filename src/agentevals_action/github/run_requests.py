@@ -2,7 +2,7 @@
 the run."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Annotated, Any
@@ -80,6 +80,19 @@ def _first_line(body: str | None) -> str:
     return (body or "").strip().partition("\n")[0].strip()
 
 
+def other_bases(api: GitHubApi, pull: PullRequest) -> Sequence[str]:
+    """The base branches of all open pull requests with the same head, without that of this one as
+    it was read: a check run belongs to a commit, and counts for each of them. HostError."""
+    with _readable():
+        opened = api.repository.get_pulls(state="open")
+        bases = {found.base.ref for found in opened if found.head.sha == pull.head_sha}
+    return sorted(bases - {pull.base_ref})
+
+
+def _readable() -> AbstractContextManager[None]:
+    return as_host_errors("the pull request could not be read", "pull-requests: read")
+
+
 class RunRequests:
     """Decides about a request over the API. All methods raise HostError."""
 
@@ -96,14 +109,15 @@ class RunRequests:
 
     def pull(self) -> PullRequest:
         """The pull request as it is now."""
-        with self._readable():
+        with _readable():
             return PullRequest.from_reply(self._read().raw_data)
 
     def require_valid(self) -> None:
         """Raises Refused unless a person with write access asks for the present head.
 
         Attack: between the comment and the run, a stranger pushes code that nobody has read: the
-        command names the commit. Or the base branch is changed to one with fewer tests."""
+        command names the commit. Or the base branch is changed to one with fewer tests, or a second
+        pull request has the head and another base branch."""
         request = self._request
         self._require_author()
         if request.commit is None:
@@ -111,19 +125,25 @@ class RunRequests:
         if request.is_edited:
             reason = "the comment was edited after it was written"
             raise Refused(reason, "write the command in a new comment")
-        with self._readable():
+        with _readable():
             pull = self._read()
-            head, state = pull.head.sha, "merged" if pull.merged_at else pull.state
+            state = "merged" if pull.merged_at else pull.state
+            now = PullRequest.from_reply(pull.raw_data)
         if state != "open":
             raise Refused(f"the pull request is {state}", "open it, then write it again")
-        if not head.startswith(request.commit):
+        if not now.head_sha.startswith(request.commit):
             raise Refused(
-                f"{request.commit} is not the head of the pull request ({head[:12]})",
-                f"read the changes, then write `{run_command(head)}`",
+                f"{request.commit} is not the head of the pull request ({now.head_sha[:12]})",
+                f"read the changes, then write `{run_command(now.head_sha)}`",
             )
         if self._is_base_changed():
             reason = "the base branch of the pull request was changed after the comment"
             raise Refused(reason, "write the command in a new comment")
+        if bases := other_bases(self._api, now):
+            reason = (
+                f"another open pull request has the same head, and the base branch `{bases[0]}`"
+            )
+            raise Refused(reason, "close it, then write the command again")
 
     def merge_commit(self, pull: PullRequest) -> tuple[str, str]:
         """GitHub's merge commit of the head, and the tip of the base branch that it is based on.
@@ -154,10 +174,6 @@ class RunRequests:
 
     def _read(self) -> github.PullRequest.PullRequest:
         return self._api.repository.get_pull(self._request.number).complete()
-
-    @staticmethod
-    def _readable() -> AbstractContextManager[None]:
-        return as_host_errors("the pull request could not be read", "pull-requests: read")
 
     def _require_author(self) -> None:
         """Attack: `author_association` of the payload is `COLLABORATOR` for somebody with `read`,

@@ -37,9 +37,9 @@ def read(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, FirstPhase
         )
     api = GitHubApi(runner, settings.github_token)
     phase = FirstPhase(api, settings.comment_id, read_completed(runner.payload()))
-    pull = phase.pull()
-    phase.require_undecided(pull)
-    return events.published_job(runner.event_name, pull, settings), phase
+    pulls = phase.pulls()
+    phase.require_undecided(pulls)
+    return events.published_job(runner.event_name, pulls[-1], settings), phase
 
 
 def claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
