@@ -267,6 +267,7 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     done = review(repository, "--fail-on", "regressions")
     assert done.code == 3, done.out
     assert "could not be obtained" in done.out
+    assert "new" not in done.out
 
 
 @pytest.mark.parametrize(

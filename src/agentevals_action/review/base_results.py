@@ -30,7 +30,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
         reason="" if wanted else reason,
         problem=base.problem if wanted else "",
     )
-    if not wanted or base.root is None:
+    if not wanted or base.root is None or base.problem:
         return BaseResults(info)
     suites, missing = _suites_on_base(inputs)
     names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
