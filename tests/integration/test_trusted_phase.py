@@ -1,8 +1,11 @@
 """The trusted phase reports what the untrusted run of a fork left, end to end: the action's process
 and GitHub's API over HTTP."""
 
+import asyncio
 import json
 import re
+import threading
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,14 @@ import pytest
 from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.check_run import branch_digest
 from agentevals_action.github.first_phase import FirstPhase, NothingToPublish, read_completed
+from agentevals_action.model.review import Review
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import read_archive
+from agentevals_action.review import trusted_phase
+from agentevals_action.review.publish import publish
+from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.settings import Settings
 from tests.support import github_jobs, payloads
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_server import GitHubServer
@@ -167,8 +177,11 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
     def change(row: dict[str, Any]) -> None:
         for name in ("dataset", "question", "target", "timestamp"):
             row[name] = HOSTILE
-        row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", "verdict": "fail"}
-        row["gatesFailed"] = [HOSTILE]
+        failed = {"verdict": "fail", "gatesFailed": [HOSTILE]}
+        row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", **failed}
+        for sample in row["samples"]:
+            sample |= failed
+            sample["evaluatorResults"][0] |= {"name": HOSTILE, "gatesFailed": [HOSTILE]}
 
     (suite,) = json.loads(report["run.json"])["suites"]
     suite["selection"] |= {"path": f"{HOSTILE}/EVAL.yaml", "reasons": [HOSTILE]}
@@ -180,12 +193,19 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
     done = trusted.publish()
     assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
     (comment,) = trusted.server.comments
+    assert "required gate" in comment.body  # it is no refusal
     for text in (comment.body.partition("\n")[2], str(trusted.server.check_runs[0].summary)):
         page = rendered(text)
         assert "@root" not in text_outside_code(page)
         assert not [tag for tag in tags(page) if "<img" in tag or "http://evil" in tag]
         assert "<!-- agentevals:v1" not in text
     assert "\n::error::x" not in done.log
+
+
+def passing(row: dict[str, Any]) -> None:
+    """A pass next to an evaluator that failed."""
+    for sample in row["samples"]:
+        sample["evaluatorResults"][0] |= {"score": 0.0, "passed": False}
 
 
 def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
@@ -196,7 +216,12 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
     ("pack", "reason"),
     [
         (lambda report: zipped({str(number): b"" for number in range(101)}), "more than 100 files"),
+        (lambda report: zipped(report, zipfile.ZIP_LZMA), "compressed in another way"),
+        (lambda report: zipped(report, zipfile.ZIP_BZIP2), "compressed in another way"),
         (replaced("results.jsonl", b"0" * (65 << 20)), "larger than 64 MiB"),
+        (replaced("run.json", b"0" * (5 << 20)), "larger than 4 MiB"),
+        (replaced("base.jsonl", b"{}\n" * 10_001), "more than 10,000 rows"),
+        (lambda report: zipped(changed_rows(report, passing)), "no results of a run"),
         (replaced("results.jsonl", b"{}\n"), "no results of a run"),
         (replaced("results.jsonl", b"[" * 100_000), "no results of a run"),
         (replaced("results.jsonl", b""), "no results of a run"),
@@ -245,6 +270,31 @@ def test_artifact__another_one_is_not_used(
     phase = FirstPhase(github_jobs.api(trusted.server), "agentevals", completed)
     with pytest.raises(HostError, match=reason):
         phase.results()
+
+
+def test_claims__that_take_too_long_ask_for_a_person(
+    trusted: Trusted, report: Report, tmp_path: Path
+) -> None:
+    """The comparison goes on in a thread, which does not delay the end of the process."""
+    results = trusted_phase.as_claims(read_archive(zipped(report)))
+    is_reported = threading.Event()
+
+    def slow_view(review: Review) -> ReportView:
+        if review.suites:
+            is_reported.wait()
+        return build_view(review)
+
+    workspace = ReviewWorkspace(tmp_path, Settings(), {})
+    host = github_jobs.host(trusted.server, github_jobs.no_wait)
+
+    async def published() -> ReportView:
+        view, _ = await publish(results, slow_view, workspace, host, claim_seconds=0.1)
+        is_reported.set()
+        return view
+
+    view = asyncio.run(published())
+    assert view.review.decision.conclusion == "action_required"
+    assert "within 0.1 s" in view.review.decision.reasons[0]
 
 
 def test_artifact__a_missing_one_asks_for_a_person(trusted: Trusted) -> None:

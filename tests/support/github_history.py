@@ -10,10 +10,10 @@ from tests.support.github_world import World
 from tests.support.stand_in import Received, Sent, StandIn
 
 
-def zipped(files: Mapping[str, bytes | str]) -> bytes:
+def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A ZIP with these files."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(content, "w", compression) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return content.getvalue()

@@ -103,6 +103,36 @@ def without_fresh(result: TestResult) -> TestResult:
     return replace(result, **totals, confirming=0)
 
 
+def is_consistent(result: TestResult, *, is_stored: bool) -> bool:
+    """Whether score, verdict and failed gates of a result follow from its samples, and those of
+    each sample from its evaluators; stored samples have lost the results of these.
+
+    Attack: the author of a fork, or an agent that can write the report folder of a shard, edits the
+    verdict of a row."""
+    if result.rescored and not is_consistent(result.rescored, is_stored=is_stored):
+        return False
+    if not result.samples:
+        return result.verdict is None
+    for sample in result.samples:
+        found = sample.evaluator_results
+        is_known = bool(found) or not is_stored
+        if is_known and _decided(*scoring.score_sample(found)) != _decided_by(sample):
+            return False
+        if any(map(scoring.hides_gate, found)):
+            return False
+    declared = [gate.name for gate in result.gates]
+    main = replace(result, **_totals(result.main_samples, declared))
+    return _decided_by(extended(main, result.fresh_samples)) == _decided_by(result)
+
+
+def _decided_by(result: SampleResult | TestResult) -> tuple[object, ...]:
+    return _decided(result.score, result.verdict, result.gates_failed)
+
+
+def _decided(score: float | None, verdict: str | None, gates: Sequence[str]) -> tuple[object, ...]:
+    return None if score is None else round(score, 9), verdict, frozenset(gates)
+
+
 def without_cost(result: TestResult) -> TestResult:
     """A result that cost nothing, so that only the cost of scoring it again is counted."""
     samples = tuple(map(cost_free, result.samples))

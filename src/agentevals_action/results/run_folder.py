@@ -13,15 +13,18 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Policy, Run
 from agentevals_action.model.validation.field_errors import invalid_json
+from agentevals_action.results.build import is_consistent
 from agentevals_action.results.jsonl import encode, encode_row, parse_results
 
 RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
 #: In the order in which they are written: the last one has the problems of the others.
 RUN_FILES = (HEAD_RESULTS, BASE_RESULTS, RUN)
-#: Files of an archive, and bytes of each that is read, at most.
-_MEMBERS, _BYTES = 100, 64 << 20
-#: The errors of `zipfile` for an archive that is damaged or encrypted, or that has an unknown
-#: compression (a RuntimeError, too).
+#: Of an archive, at most: files, rows of a side, bytes of these and of the file of the run.
+_MEMBERS, _ROWS, _ROW_BYTES, _RUN_BYTES = 100, 10_000, 64 << 20, 4 << 20
+#: The compressions of `actions/upload-artifact`. Others have errors of their own, and may use any
+#: amount of memory.
+_COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+#: The errors of `zipfile` for an archive that is damaged or encrypted.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _RUN = TypeAdapter(Run)
 
@@ -78,6 +81,8 @@ def read_archive(content: bytes) -> RunResults:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if len(archive.infolist()) > _MEMBERS:
                 raise _refused(f"it contains more than {_MEMBERS} files")
+            if any(file.compress_type not in _COMPRESSIONS for file in archive.infolist()):
+                raise _refused("it is compressed in another way than by `actions/upload-artifact`")
             contents = {name: _member(archive, name) for name in RUN_FILES}
     except (*_DAMAGED, OSError, ValueError) as error:
         raise _refused(f"it is not a valid archive ({type(error).__name__})") from error
@@ -89,13 +94,16 @@ def read_archive(content: bytes) -> RunResults:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     """The content of a member. The size in its header may be false."""
+    limit = _RUN_BYTES if name == RUN else _ROW_BYTES
     try:
         with archive.open(name) as file:
-            content = file.read(_BYTES + 1)
+            content = file.read(limit + 1)
     except KeyError as error:
         raise _refused(f"it contains no `{name}`") from error
-    if len(content) > _BYTES:
-        raise _refused(f"`{name}` is larger than {_BYTES >> 20} MiB")
+    if len(content) > limit:
+        raise _refused(f"`{name}` is larger than {limit >> 20} MiB")
+    if name != RUN and content.count(b"\n") > _ROWS:
+        raise _refused(f"`{name}` has more than {_ROWS:,} rows")
     return content
 
 
@@ -122,4 +130,7 @@ def _rows(name: str, content: bytes) -> tuple[TestResult, ...]:
         raise ValueError(f"`{name}`, {error}") from error
     if len({row.key for row in rows}) < len(rows):
         raise ValueError(f"`{name}` has a test twice")
+    for number, row in enumerate(rows, 1):
+        if not is_consistent(row, is_stored=name == BASE_RESULTS):
+            raise ValueError(f"`{name}`, row {number}: its verdict contradicts its evaluators")
     return rows

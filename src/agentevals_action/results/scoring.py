@@ -1,5 +1,6 @@
 """Weights, gates and verdicts."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agentevals_action.model.result import (
@@ -54,6 +55,12 @@ def score_sample(
     return score, "fail" if gates else verdict_of(score or 0.0), gates
 
 
+def hides_gate(result: EvaluatorResult) -> bool:
+    """Whether a result, or one inside it, is under its gate's threshold without a failed gate."""
+    is_under = result.score is not None and not reaches(result.score, float(result.required))
+    return (is_under and not result.gates_failed) or any(map(hides_gate, result.evaluator_results))
+
+
 def combine_samples(
     samples: Sequence[SampleResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
@@ -62,8 +69,7 @@ def combine_samples(
     The score is the mean, the verdict follows from it; a gate fails if it failed in more
     than half of the samples. A sample that could not be scored leaves the test without score and
     verdict, unless a gate failed in more than half of all samples."""
-    names = dict.fromkeys(gate for sample in samples for gate in sample.gates_failed)
-    counts = {name: sum(name in sample.gates_failed for sample in samples) for name in names}
+    counts = Counter(gate for sample in samples for gate in dict.fromkeys(sample.gates_failed))
     gates = tuple(name for name, count in counts.items() if 2 * count > len(samples))
     scores = [sample.score for sample in samples if sample.score is not None]
     errored = any(sample.error is not None or sample.verdict is None for sample in samples)

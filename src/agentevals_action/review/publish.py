@@ -15,9 +15,13 @@ from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.run_folder import RunResults, not_run
+from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review.comparison.outcome import compare
 from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.trusted_phase import as_claims
+
+#: Seconds for the comparison and the reports of claims.
+_CLAIM_SECONDS = 60.0
 
 
 async def publish(
@@ -25,15 +29,25 @@ async def publish(
     view_of: Callable[[Review], ReportView],
     workspace: ReviewWorkspace,
     host: Host,
+    claim_seconds: float = _CLAIM_SECONDS,
 ) -> tuple[ReportView, Published]:
     """Publishes the review of results: writes the reports, uploads the page, then writes the check,
     then the comment. If the user's template fails on the review, that is the outcome.
 
     The page is first, because the others link to it. What the host refused is in the texts that are
-    written after that. The results must not contain secrets."""
+    written after that. The results must not contain secrets.
+
+    Attack: the author of a fork makes rows whose comparison keeps the job busy for hours."""
     settings = workspace.settings
+    limit = claim_seconds if results.run.claims else None
     try:
-        view, page = await asyncio.to_thread(write, results, view_of, workspace)
+        async with asyncio.timeout(limit):
+            view, page = await asyncio.to_thread(write, results, view_of, workspace)
+    except TimeoutError:
+        reason = f"the claims could not be compared and reported within {limit:g} s"
+        policy, head = results.run.policy, results.run.head_sha
+        unread = as_claims(not_completed(head, [reason], policy))
+        view, page = await asyncio.to_thread(write, unread, view_of, workspace)
     except InvalidInput as error:
         reason = workspace.redactor.redact(error.sentence)
         invalid = not_run(results.run.head_sha, [reason])

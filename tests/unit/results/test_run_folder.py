@@ -1,8 +1,10 @@
 """The files of a run are read as they were written, or not at all."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,9 @@ from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, Incom
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection, Shard
+from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RUN_FILES, RunResults, read_folder
 from tests.support import results
 
@@ -39,7 +43,18 @@ RUN = Run(
     acceptance=Acceptance("ada", "accept"),
     template=CommentTemplate("comment.md.j2", "{{ x }}"),
 )
-HEAD = results.result("a", "fail", unconfirmed="no line", rescored=results.result("a"))
+
+
+def scored(row: TestResult, score: float, **facts: Any) -> TestResult:
+    """The row with an evaluator that its samples were scored by."""
+    found = (results.evaluated(score=score, **facts),)
+    samples = tuple(replace(sample, evaluator_results=found) for sample in row.samples)
+    return replace(row, samples=samples)
+
+
+PASSED = scored(results.result("a"), 1.0)
+FAILED = scored(results.result("a", "fail"), 0.2)
+HEAD = replace(FAILED, unconfirmed="no line", rescored=PASSED)
 
 
 def written(folder: Path, run: RunResults) -> Path:
@@ -49,7 +64,7 @@ def written(folder: Path, run: RunResults) -> Path:
 
 
 def test_folder__is_read_as_it_was_written(tmp_path: Path) -> None:
-    run = RunResults(RUN, (HEAD,), (results.result("a"),))
+    run = RunResults(RUN, (HEAD,), (PASSED,))
     assert read_folder(written(tmp_path, run)) == run
 
 
@@ -57,6 +72,35 @@ def test_folder__of_a_path_that_is_not_utf8_can_be_read(tmp_path: Path) -> None:
     run = RunResults(RUN.model_copy(update={"gone_suites": ("\udcff.yaml",), "rows": (0, 0)}))
     found = read_folder(written(tmp_path, run)).run
     assert found == run.run.model_copy(update={"gone_suites": ("?.yaml",)})
+
+
+def test_folder__stored_samples_of_base_have_no_evaluators(tmp_path: Path) -> None:
+    run = RunResults(RUN, (extended(FAILED, PASSED.samples * 3),), (results.result("a"),))
+    assert read_folder(written(tmp_path, run)) == run
+
+
+GATED = scored(results.result("a", "fail", gates=("g",), failed=("g",)), 0.2, gates_failed=("g",))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        results.result("a"),  # no evaluator
+        scored(results.result("a"), 0.2),
+        replace(FAILED, verdict="pass"),
+        replace(FAILED, score=1.0),
+        replace(GATED, gates_failed=()),
+        replace(PASSED, samples=()),
+        replace(PASSED, rescored=replace(FAILED, verdict="pass")),
+        scored(results.result("a"), 0.85, required=0.9),
+        scored(results.result("a"), 1.0, evaluator_results=(results.evaluated(score=0.2, required=0.8),)),
+    ],
+)  # fmt: skip
+def test_folder__a_verdict_that_contradicts_the_evaluators_is_refused(
+    tmp_path: Path, row: TestResult
+) -> None:
+    with pytest.raises(InvalidInput, match="row 1: its verdict contradicts its evaluators"):
+        read_folder(written(tmp_path, RunResults(RUN, (row,), (PASSED,))))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +116,7 @@ def test_folder__of_a_path_that_is_not_utf8_can_be_read(tmp_path: Path) -> None:
 def test_folder__that_is_damaged_is_refused(
     tmp_path: Path, name: str, damage: Callable[[bytes], bytes], reason: str
 ) -> None:
-    path = written(tmp_path, RunResults(RUN, (HEAD,), (results.result("a"),))) / name
+    path = written(tmp_path, RunResults(RUN, (HEAD,), (PASSED,))) / name
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InvalidInput, match=reason):
         read_folder(tmp_path)
