@@ -10,10 +10,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
+
+from agentevals_action.system.signals import in_thread
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -238,6 +243,16 @@ def file_access_as(user: ChildUser | None) -> Iterator[None]:
     finally:
         libc.setfsuid(0)
         libc.setfsgid(0)
+
+
+async def in_thread_as(user: ChildUser | None, work: Callable[..., T], *values: Any) -> T:
+    """Works on files in a thread with the rights of `user`, as `in_thread` and `file_access_as`."""
+
+    def run() -> T:
+        with file_access_as(user):
+            return work(*values)
+
+    return await in_thread(run)
 
 
 @contextmanager

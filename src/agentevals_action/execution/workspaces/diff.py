@@ -16,9 +16,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.formatting import counted
 from agentevals_action.system.files.regular_files import read_regular
-from agentevals_action.system.isolation import file_access_as
+from agentevals_action.system.isolation import in_thread_as
 from agentevals_action.system.process import Completed
-from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
 
 T = TypeVar("T")
@@ -139,13 +138,8 @@ class FolderDiff:
 
     async def _in_thread(self, work: Callable[..., T], *values: Any) -> T:
         """Works on files with the rights of the folder's user."""
-
-        def run() -> T:
-            with file_access_as(self._git.user):
-                return work(*values)
-
         try:
-            return await in_thread(run)
+            return await in_thread_as(self._git.user, work, *values)
         except OSError as error:
             problem = f"the content of the workspace cannot be read: {error}"
             raise AttemptError("workspace", problem) from error

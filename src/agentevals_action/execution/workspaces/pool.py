@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
-from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.diff import FolderDiff
@@ -17,7 +16,7 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Reset, Workspace
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.tree_files import LeavingLink, copy_tree
-from agentevals_action.system.isolation import TRAVERSABLE, file_access_as, new_folder
+from agentevals_action.system.isolation import TRAVERSABLE, in_thread_as, new_folder
 from agentevals_action.system.protection import share_with_group
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.temp_dirs import remove_folder
@@ -182,9 +181,9 @@ class WorkspaceFolder:
             states = new_folder("of-", pool.folder, pool.user)
             self._pristine = states / "pristine"
             if workspace.template:
-                await self._in_thread(pool.copy_template, workspace.template, self.path)
+                await in_thread_as(pool.user, pool.copy_template, workspace.template, self.path)
             else:
-                await self._in_thread(self.path.mkdir)
+                await in_thread_as(pool.user, self.path.mkdir)
             if pool.user:  # its judges may run the tests of a project, which write there
                 self.path.parent.chmod(0o750)
                 await share_with_group(self.path, pool.user)
@@ -194,7 +193,7 @@ class WorkspaceFolder:
         await pool.hooks.run("before_all", workspace, self.path, self._owner)
         if workspace.reset != "none" or workspace.reset_before != "none":
             with _errors("the workspace cannot be copied for its resets"):
-                await self._in_thread(_copy, self.path, self._pristine)
+                await in_thread_as(pool.user, _copy, self.path, self._pristine)
         return diff
 
     async def _reset(self, mode: Reset) -> None:
@@ -204,7 +203,7 @@ class WorkspaceFolder:
             return
         ignored = await self._diff.ignored() if mode == "fast" else []
         with _errors("the workspace cannot be reset"):
-            await self._in_thread(self._restore, ignored)
+            await in_thread_as(self._pool.user, self._restore, ignored)
 
     def _restore(self, ignored: list[str]) -> None:
         fresh = self.path.with_name("fresh")
@@ -226,15 +225,6 @@ class WorkspaceFolder:
             await in_thread(remove_folder, self.path.parent)
             await in_thread(remove_folder, self._pristine.parent)
         self._diff = None
-
-    async def _in_thread(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Works on files of the folder with the rights of its user."""
-
-        def run() -> None:
-            with file_access_as(self._pool.user):
-                work(*arguments)
-
-        await in_thread(run)
 
 
 @contextlib.contextmanager
