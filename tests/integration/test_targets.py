@@ -173,7 +173,7 @@ def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
         for text in (*notes.values(), refused["default"], unset["default"])
     )
     assert "answered 401: Incorrect API key provided; " in refused["judge"]
-    assert unset["judge"].startswith("the variable KEY is not set; set it in the workflow's `env:`")
+    assert unset["judge"].startswith("the variable KEY is not set; set it in the environment")
     assert "sk-wrong" not in str(refused)
     assert len(agent.requests) == 3
     assert len(model.requests) == 2

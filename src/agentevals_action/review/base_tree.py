@@ -2,6 +2,7 @@
 the worktree of that commit."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -147,6 +148,8 @@ async def open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> 
             try:
                 worktree = base_worktree(repository, base.sha, user=request.isolation.base)
                 base = replace(base, root=await opened.enter_async_context(worktree))
+                if job.event == "local" and base.root:
+                    await _copy_variables(repository, base.root)
                 base = await _with_suites(request, inputs, base)
             except GitError as error:
                 base = replace(base, problem=error.sentence)
@@ -154,6 +157,16 @@ async def open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> 
                 # With no suites on base, every regression would be a new test.
                 base = replace(base, problem="; ".join((*error.errors, str(error))))
         yield base
+
+
+async def _copy_variables(repository: GitRepository, tree: Path) -> None:
+    """Copies the `.env` files of the working tree that git does not track to base's tree, where
+    targets and programs of base read their keys."""
+    for path in await repository.untracked("**/.env"):
+        target = tree / path
+        if target.parent.is_dir() and not target.exists():
+            with suppress(OSError):  # head, which reads the same file, reports it
+                await in_thread(shutil.copy, repository.root / path, target)
 
 
 async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> Base:

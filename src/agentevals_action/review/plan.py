@@ -15,6 +15,7 @@ from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.selection import SelectedSuites
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.targets.calls.client import Variables
+from agentevals_action.targets.variables import missing_error
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ def _target_errors(
         if names and request.cache != "replay":
             problem = f"the target `{target.name}` needs {', '.join(names)}"
             problem = f"{problem}, which {'is' if len(names) == 1 else 'are'} not set"
-            advice = "give it to the step as `env:` from a secret, or put it into a .env file"
-            diagnostics.append(Diagnostic(target.location, problem, advice))
+            diagnostics.append(Diagnostic(target.location, problem, missing_error(names).hint))
     return tuple(diagnostics)
 
 

@@ -46,7 +46,7 @@ class Environment:
             advice = f"name {name} in the input `env`, or put a text that is meant so into a file"
         elif not self.values.get(name):
             problem = f"the variable {name} of `{match[0]}` is not set"
-            advice = "set it in the workflow's `env:`"
+            advice = "set it in the environment; in a workflow, in the step's `env:`"
         else:
             return self.values[name]
         reader.error(location, problem, advice)

@@ -261,6 +261,10 @@ class GitRepository:
         entries = await self._names("status", *options, "--ignore-submodules=dirty")
         return tuple(entry[3:] for entry in entries)
 
+    async def untracked(self, pattern: str) -> tuple[str, ...]:
+        """The paths, also ignored ones, that git does not track and a glob (`**/.env`) matches."""
+        return await self._names("ls-files", "-z", "--others", "--", f":(glob){pattern}")
+
     async def ignores(self, path: Path) -> bool:
         """Whether git ignores an absolute path in the working tree."""
         return (await self._call("check-ignore", "--quiet", "--", str(path))).returncode == 0

@@ -10,6 +10,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import plural
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
@@ -54,13 +55,13 @@ def _replace(value: Any, variables: Mapping[str, str]) -> Any:
 def missing_error(names: Sequence[str]) -> AttemptError:
     """The error for variables that are not set, or empty: a secret is empty in a run without access
     to it."""
-    one = len(names) == 1
+    number, them = len(names), plural(len(names), "it", "them")
+    variables = f"{plural(number, 'variable')} {', '.join(names)} {plural(number, 'is', 'are')}"
     return AttemptError(
         "configuration",
-        f"the {'variable' if one else 'variables'} {', '.join(names)} {'is' if one else 'are'} "
-        "not set",
-        f"set {'it' if one else 'them'} in the workflow's `env:`, or in a .env file; pull requests "
-        "from forks and Dependabot have no secrets",
+        f"the {variables} not set",
+        f"set {them} in the environment or a `.env` file; in a workflow, give {them} to the step "
+        "as `env:` from a secret, which pull requests from forks and Dependabot do not get",
     )
 
 

@@ -135,7 +135,7 @@ def test_use_target__may_name_a_variable(tmp_path: Path, is_in_file: bool) -> No
 @pytest.mark.parametrize(
     ("environ", "problem"),
     [
-        ({}, "the variable SECRET is not set; set it in the workflow's `env:`"),
+        ({}, "the variable SECRET is not set; set it in the environment"),
         ({"SECRET": "sk-1234"}, "there is no target `${{ SECRET }}` to extend; write one of"),
     ],
 )

@@ -43,7 +43,8 @@ tests:
         ),
         (
             "${{ UNSET }}",
-            "the variable UNSET of `${{ UNSET }}` is not set; set it in the workflow's `env:`",
+            "the variable UNSET of `${{ UNSET }}` is not set; set it in the environment; "
+            "in a workflow, in the step's `env:`",
         ),
         (
             "${{ secrets.KEY }}",
