@@ -13,8 +13,6 @@ Item = TypeVar("Item")
 UNKNOWN = "–"
 #: The end of a text that was cut.
 CUT = "…"
-#: A difference whose interval contains 0.
-NOISE = "within noise"
 
 _UNITS = ("k", "M", "G")
 #: Paths in a sentence; the others are counted.

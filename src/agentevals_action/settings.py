@@ -250,7 +250,8 @@ class Settings(BaseModel):
     )
     max_cost_usd: _Number | None = _input(
         None,
-        "US dollars after which no further call is made; what remains is an error of kind budget.",
+        "US dollars after which no further call is made; tests not run by then end with a budget "
+        "error.",
         ge=0,
         le=1000000,
     )

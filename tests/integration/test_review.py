@@ -123,9 +123,9 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     done = review(repository)
     assert done.code == 1, done.out
     assert "passed 5 of 5 on base" in done.out
-    actual = [line for line in done.err.splitlines() if line.startswith("confirmed: ")]
-    assert actual[0] == "confirmed: 0 of 1 test whose verdict dropped, 0 fresh samples"
-    assert actual[-1] == "confirmed: 1 of 1 test whose verdict dropped, 9 fresh samples"
+    actual = [line for line in done.err.splitlines() if line.startswith("check")]
+    assert actual[0] == "checking 1 test whose verdict dropped …"
+    assert actual[-1] == "checked 1 of 1 test whose verdict dropped, 9 fresh samples"
 
     row = results(repository, "base.jsonl")["greets"]
     assert isinstance(row["samples"], list)
@@ -164,6 +164,45 @@ def test_review__a_suite_with_errors_is_invalid_and_the_others_run(repository: R
     assert "more/EVAL.yaml:8" in done.out
     assert "contians" in done.out
     assert set(results(repository)) == {"greets", "short"}
+
+
+def test_review__both_sides_read_the_env_files_of_the_working_tree(tmp_path: Path) -> None:
+    """Targets by `${{ }}`, and programs themselves; a file that git tracks is each side's own."""
+    script = '. ./.env; . ./own/.env; echo "$1 $KEY $OWN"\n'
+    target = "{name: default, provider: cli, command: [sh, agent.sh, '${{ KEY }}'], cwd: /}"
+    repository = Repository.create(
+        tmp_path / "repository",
+        {
+            "EVAL.yaml": "tests: [{id: a, input: q, assert: [{type: contains, value: k-1 k-1}]}]\n",
+            ".agentv/targets.yaml": f"[{target}]\n",
+            "agent.sh": script,
+            "own/.env": "OWN=before\n",
+            ".gitignore": "/.env\n/agentevals-report/\n",
+        },
+    )
+    repository.write({".env": "KEY=k-1\n", "own/.env": "OWN=after\n", "agent.sh": script + "#\n"})
+
+    done = command.run(repository.path, "review", "--base", "HEAD")
+
+    assert done.code == 0, done.out + done.err
+    answers = [
+        results(repository, name)["a"]["candidateAnswer"]
+        for name in ("results.jsonl", "base.jsonl")
+    ]
+    assert answers == ["k-1 k-1 after", "k-1 k-1 before"]
+
+
+def test_review__a_missing_key_names_the_places_that_work(tmp_path: Path) -> None:
+    target = "{name: default, provider: openai, model: m, api_key: '${{ KEY }}'}"
+    suite = "tests: [{id: a, input: q, assert: [{type: contains, value: k}]}]\n"
+    files = {"EVAL.yaml": suite, ".agentv/targets.yaml": f"[{target}]\n"}
+    repository = Repository.create(tmp_path / "repository", files)
+    repository.write({"EVAL.yaml": suite + "# changed\n"})
+
+    done = command.run(repository.path, "review", "--base", "HEAD")
+
+    assert done.code == 2
+    assert "needs KEY, which is not set; set it in the environment or a `.env` file;" in done.out
 
 
 def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -> None:

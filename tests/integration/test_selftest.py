@@ -74,6 +74,19 @@ def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder
     assert "EVAL.yaml dead: 3 of 3" in dead.out
 
 
+def test_selftest__problems_and_warnings_are_shown_and_no_pass(folder: Path) -> None:
+    unknown = suite("steady").replace("name: greeter", "name: greeter\nmy_own_field: x")
+    (folder / "EVAL.yaml").write_text(unknown)
+    block = "mkdir -p agentevals-report/selftest/run.json/x"
+    (folder / "agent.sh").write_text(f"{block}\n{AGENT}")
+
+    done = command.run(folder, "selftest", "--samples", "2")
+
+    assert done.code == 3
+    assert "warning: EVAL.yaml:2:1: the field `my_own_field`" in done.err
+    assert "run.json" in done.err
+
+
 def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Path) -> None:
     done = command.run(
         folder, "selftest", "--samples", "2", "--prepare", "echo no disk >&2; exit 1"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import command
 from tests.support.repositories import Repository
-from tests.support.terminal import screen_after, written_to
+from tests.support.terminal import Terminal, screen_after, written_to
 
 MOCK = """\
 - name: default
@@ -73,6 +73,32 @@ def test_review__of_many_tests_is_still_one_screen(changed: Repository) -> None:
     assert 'pass → fail a  question changed; missed: does not contain "hello"' in lines
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])
+def test_review__reasons_are_wrapped_and_notices_are_shown(
+    tmp_path: Path, columns: int, rows: int
+) -> None:
+    words = [f"promise-{number}" for number in range(10)]
+    checks = ", ".join(f"{{type: contains, value: {word}}}" for word in words)
+    answer = " ".join(words)
+    targets = "- {name: default, provider: mock, response: RESPONSE}\n"
+    files = {
+        "EVAL.yaml": f"name: one\nassert: [{checks}]\ntests: [{{id: a, input: q}}]\n",
+        ".agentv/targets.yaml": targets.replace("RESPONSE", answer),
+    }
+    repository = Repository.create(tmp_path / "repository", files)
+    repository.write({".agentv/targets.yaml": targets.replace("RESPONSE", "no")})
+    arguments = ("review", "--base", "HEAD", "--watch", "no-such-folder/**")
+    with Terminal(repository.path, *arguments, columns=columns, lines=rows) as terminal:
+        lines = terminal.read_to_end()
+
+    assert len(lines) < rows
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(" ".join(lines).split())
+    assert all(f'does not contain "{word}"' in shown for word in words), shown
+    assert "notice: the rule `no-such-folder/**` of `watch`" in shown
+    assert "working tree of" in shown
+
+
 def test_review__of_an_invalid_suite_shows_its_error(tmp_path: Path) -> None:
     files = {"EVAL.yaml": "name: one\ntests: []\n", ".agentv/targets.yaml": MOCK}
     repository = Repository.create(tmp_path / "repository", files)
@@ -96,6 +122,21 @@ def test_json__is_one_document_of_each_command(changed: Repository) -> None:
     (valid,), (error,) = validated["suites"], validated["errors"]
     assert (valid["path"], len(valid["tests"])) == ("s0/EVAL.yaml", 7)
     assert (error["path"], error["line"], validated["warnings"]) == ("s1/EVAL.yaml", 2, [])
+
+
+@pytest.mark.parametrize("arguments", [("validate",), ("review", "--base", "HEAD")])
+def test_json__is_one_document_also_if_the_configuration_is_broken(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    files = {"EVAL.yaml": suite("one", "a"), ".agentevals.yaml": "suits: [a]\n"}
+    repository = Repository.create(tmp_path / "repository", files)
+
+    done = command.run(repository.path, *arguments, "--json")
+
+    assert done.code == 2
+    first, last = json.loads(done.out)["errors"]
+    assert first["problem"].startswith(".agentevals.yaml:1:1: the field `suits` is unknown")
+    assert last["problem"] in done.err
 
 
 def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def run_job(head_sha: str, settings: Settings) -> Job:
     return replace(
         job,
         select="all",
-        base=BaseRule("none", reason="`run` compares with nothing"),
+        base=BaseRule("none", reason="`run` does not compare; use `review --base`"),
         fail_on=settings.fail_on or _ELSEWHERE,
     )
 

@@ -185,11 +185,14 @@ def describe_worse(
     tests: Sequence[TestComparison], gates: bool = True, regressions: bool = True
 ) -> list[str]:
     """The numbers of tests that regressed and that failed a required gate, no test in two of them:
-    `3 tests regressed (1 of them failed a required gate)`, `1 more test failed a required gate`.
-    """
+    `2 tests failed a required gate; 1 of them regressed`, or `3 tests regressed (1 of them failed a
+    required gate)` and `1 more test failed a required gate`."""
     regressed = sum(test.is_regression for test in tests) if regressions else 0
     failed = [test for test in tests if gates and test.failed_gates]
     both = sum(test.is_regression for test in failed) if regressions else 0
+    if 0 < both == regressed < len(failed):
+        gates_failed = counted(len(failed), "test", "failed a required gate")
+        return [f"{gates_failed}; {both} of them regressed"]
     words = []
     if regressed:
         gate = f" ({both} of them failed a required gate)" if both else ""

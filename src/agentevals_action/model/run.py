@@ -140,6 +140,12 @@ class Run(BaseModel):
     claims: str = ""
 
     @property
+    def head_label(self) -> str:
+        """What stands before head's commit in reports: `head`, or `working tree of` where files
+        differed from it."""
+        return "working tree of" if self.uncommitted else "head"
+
+    @property
     def selections(self) -> tuple[Selection, ...]:
         """Why each suite ran."""
         return tuple(suite.selection for suite in self.suites)

@@ -10,11 +10,17 @@ from rich.text import Text
 
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
-from agentevals_action.formatting import counted
+from agentevals_action.formatting import each_once
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
-from agentevals_action.reports.terminal import Styled, print_line, print_table, rich_console
+from agentevals_action.reports.terminal import (
+    Styled,
+    fitting_lines,
+    print_line,
+    print_table,
+    rich_console,
+)
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change, headline
@@ -25,7 +31,10 @@ _WIDE = 120  # columns of a terminal from which the costs of base and head fit
 _LINE = 1_000  # characters
 _SUITES = 1_000  # in the table
 _TESTS = 50  # in a list
-_SCREEN_SUITES, _SCREEN_TESTS = 4, 7  # on the screen of a review
+_SCREEN_SUITES = 4  # in the table on the screen of a review
+#: Rows of a screen besides the outcome, the suites, tests and notices; and at least those of the
+#: latter.
+_FRAME, _LEAST = 11, 6
 
 #: The styles of verdicts.
 STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
@@ -129,27 +138,34 @@ def outcome_line(decision: Decision) -> str:
 
 
 def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
-    """A review on one screen: the outcome, the suites, what needs attention and why. The rest is
-    in the `report`."""
-    review = view.review
-    terminal = rich_console(stream)
-    terminal.print(Text(printable(headline(view), 500), _OUTCOMES[review.decision.outcome]), "")
+    """A review on one screen: the outcome, the suites, what needs attention and why, notices and
+    warnings. The rest is in the `report`."""
+    review, run, terminal = view.review, view.review.run, rich_console(stream)
+    title = Text(printable(headline(view), 500), _OUTCOMES[review.decision.outcome])
+    terminal.print(title, "")
     print_suites(view, stream, _SCREEN_SUITES)
-    entries = list(_entries(view))
-    for entry in entries[:_SCREEN_TESTS]:
-        terminal.print(entry, no_wrap=True, overflow="ellipsis")
-    if (left := len(entries) - _SCREEN_TESTS) > 0:
-        terminal.print(f"… and {left} more")
-    if entries:
+    above = len(title.wrap(terminal, terminal.width)) + min(len(review.suites), _SCREEN_SUITES)
+    rows = max(terminal.height - above - _FRAME, _LEAST)
+    entries, notices = list(_entries(view)), list(_notices(view))
+    below = fitting_lines(notices, terminal, rows // 3 if entries else rows)
+    for lines in (fitting_lines(entries, terminal, rows - len(below)), below):
+        for line in lines:
+            terminal.print(line, no_wrap=True, overflow="ellipsis")
+    if entries or notices:
         terminal.print()
-    remarks = [f"compared with {review.run.base_sha[:7]}"] if review.run.base_sha else []
-    remarks += [counted(len(review.run.warnings), "warning")] if review.run.warnings else []
-    remarks += [counted(len(view.notices), "notice")] if view.notices else []
+    if run.base_sha:
+        compared = f"{run.head_label} {run.head_sha[:7]}, compared with {run.base_sha[:7]}"
+        terminal.print(Text(compared, "dim"))
     path = os.path.relpath(report)
     shown = printable(str(report) if path.startswith("..") else path, 500)
-    if remarks:
-        terminal.print(Text("; ".join(remarks), "dim"))
     terminal.print(Text(f"report: {shown}", "dim"), no_wrap=True, overflow="ellipsis")
+
+
+def _notices(view: ReportView) -> Iterator[Text]:
+    remarks = {"notice": view.notices, "warning": map(str, view.review.run.warnings)}
+    for kind, sentences in remarks.items():
+        for sentence in each_once(sentences):
+            yield Text.assemble((f"{kind}: ", "yellow"), printable(sentence, _LINE))
 
 
 def _entries(view: ReportView) -> Iterator[Text]:

@@ -79,15 +79,16 @@ class Progress:
         self._show(side)
         done = {name: found.verdicts.total() for name, found in self._sides.items()}
         totals = {name: found.total for name, found in self._sides.items()}
-        sides = (f"{name}: {done[name]} of {totals[name]} tests" for name in done)
+        sides = (f"{name}: {done[name]} of {counted(totals[name], 'test')}" for name in done)
         self._print(", ".join(sides), is_due=done == totals)
 
     def confirm(self, tests: int, settled: int, samples: int) -> None:
         """Shows how many of the suspects are settled, and how many fresh samples that took."""
         fresh = counted(samples, "fresh sample")
         self._update("confirmation", tests, settled, fresh)
-        suspects = f"{settled} of {counted(tests, 'test')} whose verdict dropped"
-        self._print(f"confirmed: {suspects}, {fresh}", is_due=samples == 0 or settled == tests)
+        suspects = f"{counted(tests, 'test')} whose verdict dropped"
+        line = f"checked {settled} of {suspects}, {fresh}" if samples else f"checking {suspects} …"
+        self._print(line, is_due=samples == 0 or settled == tests)
 
     def _show(self, side: str) -> None:
         counts = self._sides[side]

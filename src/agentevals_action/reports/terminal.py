@@ -12,6 +12,7 @@ from rich.text import Text
 #: A text, or a text with its style (https://rich.readthedocs.io/en/stable/style.html).
 Styled = str | tuple[str, str]
 
+_INDENT = "  "  # of a text's other lines
 _UNLIMITED = 100_000  # columns of a stream that is not a terminal
 
 
@@ -22,12 +23,32 @@ def rich_console(stream: IO[str]) -> Console:
     return Console(file=stream, highlight=False, force_terminal=is_terminal, width=width)
 
 
-def print_line(stream: IO[str], *parts: Styled | Text) -> None:
+def print_line(stream: IO[str], text: Styled | Text) -> None:
     """Prints one line, which is wrapped between words, and only on a terminal."""
-    line = Text.assemble(*parts)
+    line = Text.assemble(text)
     line.rstrip()
     console = rich_console(stream)
     console.print(line, soft_wrap=not console.is_terminal)
+
+
+def fitting_lines(texts: Sequence[Text], console: Console, rows: int) -> Sequence[Text]:
+    """The lines of texts in at most `rows`: each text has one, and the first ones have more while
+    there are rows. Texts that do not fit are counted."""
+    shown = texts if len(texts) <= rows else texts[: rows - 1]
+    lines: list[Text] = []
+    spare = rows - len(shown) - (len(shown) < len(texts))
+    width = console.width - len(_INDENT)
+    for text in shown:
+        wrapped = text.wrap(console, width)
+        last = min(spare, len(wrapped) - 1)
+        rest = Text(" ").join(wrapped[last:])
+        rest.truncate(width, overflow="ellipsis")
+        first, *others = *wrapped[:last], rest
+        lines += [first, *(Text(_INDENT).append_text(line) for line in others)]
+        spare -= last
+    if len(shown) < len(texts):
+        lines.append(Text(f"… and {len(texts) - len(shown)} more"))
+    return lines
 
 
 def print_table(

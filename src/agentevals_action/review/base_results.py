@@ -21,7 +21,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     settings, base = inputs.request.settings, inputs.base
     name = settings.baseline
     wanted = name != "none" and bool(base.sha or base.problem)
-    reason = "`baseline` is `none`" if name == "none" else base.reason
+    reason = "`baseline: none` compares with nothing" if name == "none" else base.reason
     info = BaselineInfo(
         name,
         wanted=wanted,

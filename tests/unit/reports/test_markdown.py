@@ -185,7 +185,7 @@ def test_verdict__many_reasons_are_a_list() -> None:
         for number in range(6)
     ]
     text = reviews.comment(reviews.review(*suites), NOWHERE)
-    assert "and 4 more reasons." in text
+    assert "; 4 more reasons." in text
     assert "- the suite `evals/5.yaml` scored no test" in text
 
 

@@ -18,7 +18,7 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
         for settled, samples in ((0, 3), (1, 3), (1, 8), (2, 8)):
             shown.confirm(2, settled, samples)
     assert capsys.readouterr().err.splitlines() == [
-        "head: 2 of 2 tests, base: 1 of 1 tests",
-        "confirmed: 0 of 2 tests whose verdict dropped, 0 fresh samples",
-        "confirmed: 2 of 2 tests whose verdict dropped, 8 fresh samples",
+        "head: 2 of 2 tests, base: 1 of 1 test",
+        "checking 2 tests whose verdict dropped …",
+        "checked 2 of 2 tests whose verdict dropped, 8 fresh samples",
     ]

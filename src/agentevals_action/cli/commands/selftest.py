@@ -63,15 +63,17 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     path = workspace.report / HEAD_RESULTS
     run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)
     results = await pipeline.run(await local_request(workspace, repository, run))
-    console.print_sentences(results.run.notices, sys.stderr)
+    facts = results.run
+    output.print_warnings((*facts.warnings, *facts.problems))
+    console.print_sentences(facts.notices, sys.stderr)
     print(f"samples: {path}", file=sys.stderr)
     found = sorted(
         map(selftest.measure, results.head),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
     _print(found, counts["all"] - counts["run"])
-    has_unknown = any(test.flake_rate is None for test in found)
-    return ExitCode.INCONCLUSIVE if has_unknown else ExitCode.PASSED
+    is_incomplete = bool(facts.problems) or any(test.flake_rate is None for test in found)
+    return ExitCode.INCONCLUSIVE if is_incomplete else ExitCode.PASSED
 
 
 def _varying(suite: Suite) -> tuple[Test, ...]:

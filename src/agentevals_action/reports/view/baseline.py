@@ -39,11 +39,16 @@ class BaselineText:
         if base.problem:
             return f"**The base{named} could not be obtained:** {prose(base.problem, 500)}"
         if not base.wanted:
-            return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
+            reason = base.reason or "there is nothing to compare with"
+            return f"{prose(reason[0].upper() + reason[1:])}."
         when = f" of {date(base.commit_time)}" if base.commit_time else ""
         if not self._origins and any(suite.run.same_service for suite in self._review.suites):
             return f"**Not compared** with the base{named}{when}: {SAME_SERVICE}."
-        return f"Compared with the base{named}{when}{self._source()}."
+        subject = "Compared"
+        if self._review.run.uncommitted:
+            head = self.commit(self._review.run.head_sha)
+            subject = f"{self._review.run.head_label.capitalize()} {head}, compared"
+        return f"{subject} with the base{named}{when}{self._source()}."
 
     def lines(self) -> list[str]:
         """The origin of each suite's base if they differ; suites that were renamed, or are invalid
@@ -198,10 +203,10 @@ def _describe(
     change = f"{mean} ({low} to {high})" if low != high else mean
     if difference.is_change:
         return f"{change}: {comparatives[difference.mean < 0]} than on base"
-    detects = f"it detects a change of {words(difference.detectable)} or more"
+    detects = f"this suite can detect changes from {words(difference.detectable)}"
     if words is _score and difference.detectable > 1:
-        detects = "it has too few tests to detect any change"
-    return f"{change}: no change that this suite distinguishes from noise; {detects}"
+        detects = "this suite has too few tests to detect any change"
+    return f"{change}: not significant; {detects}"
 
 
 def _signed(value: float, words: Callable[[float], str]) -> str:

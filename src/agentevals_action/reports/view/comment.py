@@ -248,7 +248,7 @@ class _Builder:
             f"agentevals-action {__version__}",
             f"{counted(review.run.samples, 'sample')} per test",
         ]
-        parts += [f"head {head}"] if head else []
+        parts += [f"{review.run.head_label} {head}"] if head else []
         parts += [f"base {base}"] if base else []
         return " · ".join([*parts, time(review.run.duration_ms)])
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agentevals_action.formatting import NOISE, cost, plural, step
+from agentevals_action.formatting import cost, plural, step
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.usage import Spending, total_spending
@@ -44,7 +44,8 @@ def compare_costs(base: AgentCost | None, head: AgentCost, is_noise: bool = Fals
     """`base → head (+12%)`, or head alone if there is no base or no visible difference.
 
     The costs are per sample if the two sides have different numbers of samples per test. A
-    partial sum has no percentage. `is_noise` applies to sums over equally many samples."""
+    partial sum has no percentage, and a difference that `is_noise` has none; `is_noise` applies to
+    sums over equally many samples."""
     if base is None:
         return str(head)
     same_samples = base.samples * head.tests == head.samples * base.tests
@@ -57,14 +58,15 @@ def compare_costs(base: AgentCost | None, head: AgentCost, is_noise: bool = Fals
     change = step(*figures) if is_complete else None
     if before == after or change == 0:
         return f"{after}{unit}"
-    if is_noise and is_complete and (unit or base.samples == head.samples):
-        return f"{before} → {after}{unit} ({NOISE})"
+    if is_noise and (unit or base.samples == head.samples):
+        change = None
     share = "" if change is None else f" ({change:+,}%)".replace("-", "−")
     return f"{before} → {after}{unit}{share}"
 
 
 def spending_sentence(spent: Spending, subject: str = "this run") -> str:
-    """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
+    """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.` `Known cost:
+    $0.31 (90 of 120 replies)` if that of the others is unknown.
 
     Empty if no cost is known and no reply was cached."""
     amount, unpriced, cached = spent.cost_usd, spent.unpriced_replies, spent.cached_replies
@@ -73,12 +75,15 @@ def spending_sentence(spent: Spending, subject: str = "this run") -> str:
         return f"{number:,} of {spent.replies:,} {plural(spent.replies, 'reply', 'replies')}"
 
     parts = []
-    if amount or (amount is not None and not unpriced):
-        dollars = f"${amount:,.2f}" if amount >= 0.1 else cost(amount)
-        dollars = dollars if amount else "nothing"
-        by = f" (source: {', '.join(sorted(spent.cost_sources))})" if spent.cost_sources else ""
-        parts.append(f"{subject} cost {'at least ' if unpriced else ''}{dollars}{by}")
-    if unpriced and (amount or cached):
+    dollars = f"${amount:,.2f}" if amount and amount >= 0.1 else cost(amount)
+    dollars = dollars.replace("<", "under ") if amount else "nothing"
+    notes = [f"source: {', '.join(sorted(spent.cost_sources))}"] if spent.cost_sources else []
+    if amount and unpriced:
+        notes = [share(spent.replies - unpriced), *notes]
+        parts.append(f"known cost: {dollars} ({'; '.join(notes)})")
+    elif amount is not None and not unpriced:
+        parts.append(" ".join([subject, "cost", dollars, *(f"({note})" for note in notes)]))
+    elif unpriced and cached:
         parts.append(f"the cost of {share(unpriced)} is unknown")
     if cached:
         parts.append(f"{share(cached)} came from the cache")

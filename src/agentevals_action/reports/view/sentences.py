@@ -35,14 +35,13 @@ def sentence(view: ReportView) -> str:
     and what does not count."""
     review = view.review
     if review.decision.outcome is Outcome.PASSED:
-        reasons = _passed(review)
+        reasons = [_passed(review)]
     else:
-        parts = list(review.decision.reasons) or ["no reason was given"]
-        if len(parts) > REASONS_IN_SENTENCE:
-            more = counted(len(parts) - REASONS_IN_SENTENCE, "more reason")
-            parts = [*parts[:REASONS_IN_SENTENCE], more]
-        reasons = joined(parts)
-    return f"{'; '.join([reasons, *_remarks(view)])}."
+        reasons = list(review.decision.reasons) or ["no reason was given"]
+        if len(reasons) > REASONS_IN_SENTENCE:
+            more = counted(len(reasons) - REASONS_IN_SENTENCE, "more reason")
+            reasons = [*reasons[:REASONS_IN_SENTENCE], more]
+    return f"{'; '.join([*reasons, *_remarks(view)])}."
 
 
 def _remarks(view: ReportView) -> list[str]:
@@ -149,4 +148,4 @@ def _compared(review: Review, tests: list[TestComparison]) -> str:
     words += [f"{unknown} could not be compared with the base"] if unknown else []
     improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
     words += [counted(improved, "test", "improved")] if improved else []
-    return joined(words)
+    return "; ".join(words)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.formatting import (
-    NOISE,
     UNKNOWN,
     counted,
     delta,
@@ -118,9 +117,7 @@ def _score(
     before, after = base.average_score if base else None, head.average_score if head else None
     if not has_base:
         return score(after)
-    change = delta(before, after)
-    if is_noise(difference, before, after):
-        change = NOISE if score(before) != score(after) else ""
+    change = "" if is_noise(difference, before, after) else delta(before, after)
     return moved(score, before, after) + (f" ({change})" if change else "")
 
 

@@ -77,7 +77,7 @@ def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str
     assert warnings[1].startswith("::warning::`max-cost-usd` (0.02) was reached")
     assert sum("(3 times)" in line for line in warnings) == 1
     assert [line for line in lines if "came from the cache" in line] == [
-        "This run cost at least $0.0399; the cost of 1 of 24 replies is unknown; 2 of 24 replies came from the cache."
+        "Known cost: $0.0399 (23 of 24 replies); 2 of 24 replies came from the cache."
     ]
 
 

@@ -27,14 +27,13 @@ def with_differences(**fields: Any) -> SuiteComparison:
         (
             "score",
             (0.03, -0.01, 0.07, 0.1),
-            "score +0.03 (−0.01 to +0.07): no change that this suite distinguishes from noise; "
-            "it detects a change of 0.10 or more",
+            "score +0.03 (−0.01 to +0.07): not significant; this suite can "
+            "detect changes from 0.10",
         ),
         (
             "score",
             (0.2, -0.9, 1.3, 1.6),
-            "score +0.20 (−0.90 to +1.30): no change that this suite distinguishes from noise; "
-            "it has too few tests",
+            "score +0.20 (−0.90 to +1.30): not significant; this suite has too few tests",
         ),
         ("score", (-0.2, -0.31, -0.004, 0.1), "score −0.20 (−0.31 to −0.004): lower than on base"),
         ("score", (-0.8, -0.8, -0.8, 0.0), "score −0.80: lower than on base"),
@@ -42,7 +41,7 @@ def with_differences(**fields: Any) -> SuiteComparison:
         ("cost", (0.002, 0.001, 0.003, 0.001), "cost +$0.0020 (+$0.0010 to +$0.0030): more exp"),
         ("duration", (-2e3, -3e3, -1e3, 1.0), "time −2.0 s (−3.0 s to −1.0 s): faster than on"),
         ("duration", (-400.0, -780.0, -20.0, 1.0), "time −0.4 s (−0.8 s to just below 0): faster"),
-        ("duration", (400.0, 0.0, 800.0, 1.0), "time +0.4 s (0.0 s to +0.8 s): no change that"),
+        ("duration", (400.0, 0.0, 800.0, 1.0), "time +0.4 s (0.0 s to +0.8 s): not sign"),
     ],
 )
 def test_differences__in_words(
@@ -139,8 +138,16 @@ def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> Non
     assert "- `evals/new.yaml`: the suite is broken on base" in text
 
 
+def test_baseline__uncommitted_changes_are_no_commit() -> None:
+    suite = reviews.compared((reviews.result("a"),), (reviews.result("a"),))
+    text = comment(suite, uncommitted=("agent.py",))
+    head = f"orking tree of `{reviews.HEAD[:7]}`"
+    assert f"W{head}, compared with the base `{reviews.BASE[:7]}`" in text
+    assert f" · w{head} · base `{reviews.BASE[:7]}` · " in text
+
+
 def test_baseline__without_one_states_the_reason() -> None:
     suite = reviews.compared((reviews.result("a"),), None)
     nothing = BaselineInfo("none", wanted=False, reason="there is no base on `schedule`")
     text = comment(suite, baseline=nothing)
-    assert "Nothing to compare with: there is no base on `schedule`." in text
+    assert "There is no base on `schedule`." in text

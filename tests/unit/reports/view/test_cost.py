@@ -80,8 +80,7 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
         (Spending(0.0123, (), 120, 0, 0), "This run cost $0.0123."),
         (
             Spending(0.0123, ("reply", "price table 2026-01-02"), 120, 0, 7),
-            "This run cost at least $0.0123 (source: price table 2026-01-02, reply); the cost of "
-            "7 of 120 replies is unknown.",
+            "Known cost: $0.0123 (113 of 120 replies; source: price table 2026-01-02, reply).",
         ),
         (Spending(1234.5, (), 1, 0, 0), "This run cost $1,234.50."),
         (
@@ -91,8 +90,9 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
         (Spending(0.0, (), 1, 1, 0), "This run cost nothing; 1 of 1 reply came from the cache."),
         (
             Spending(0.31, (), 120, 0, 7),
-            "This run cost at least $0.31; the cost of 7 of 120 replies is unknown.",
+            "Known cost: $0.31 (113 of 120 replies).",
         ),
+        (Spending(0.00002, (), 5, 0, 3), "Known cost: under $0.0001 (2 of 5 replies)."),
         (Spending(None, (), 120, 0, 120), ""),
         (Spending(None, (), 0, 0, 0), ""),
         (

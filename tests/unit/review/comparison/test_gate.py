@@ -22,6 +22,7 @@ GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
 
 
 OTHER = results.result("other")
+OTHER_GATE_FAILED = replace(GATE_FAILED, eval_id="other")
 FAILURES, NEVER = frozenset({"failures"}), frozenset({"never"})
 NO_BASE_RESULTS = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
 UNKNOWN, PASS, FAIL = Outcome.INCONCLUSIVE, Outcome.PASSED, Outcome.FAILED
@@ -54,6 +55,12 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = 
         {"min_pass_rate": 1.0},
         UNKNOWN,
         ("1 test ended in an error",),
+    ),
+    "a gate that failed on base beside a regression": (
+        [(GATE_FAILED, PASSED), (OTHER_GATE_FAILED, OTHER_GATE_FAILED)],
+        {},
+        FAIL,
+        ("2 tests failed a required gate; 1 of them regressed",),
     ),
     "a gate beside an error": (
         [(GATE_FAILED, PASSED), (replace(ERROR, eval_id="other"), OTHER)],
