@@ -1,5 +1,6 @@
 """`init`: from a repository with an agent to a first red review, and what it never does."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_init__an_existing_file_is_never_changed(tmp_path: Path) -> None:
         ["kept", path] for path in CREATED
     ]
     assert "echo /agentevals-report/ >> .gitignore" in done.out
+    assert "echo .env >> .gitignore" in done.out
     assert repository.git("status", "--porcelain") == ""
 
 
@@ -98,6 +100,54 @@ def test_init__a_repository_with_suites_and_a_workflow_of_other_names_keeps_them
     assert "kept     checks/support.eval.yaml" in out
     assert "kept     .github/workflows/ci.yml" in out
     assert not (repository.path / "evals").exists()
+
+
+def test_init__a_suite_of_another_name_stays_the_only_one(tmp_path: Path) -> None:
+    """`review` finds it as soon as it has the name that `init` proposes."""
+    other = "tests: [{id: a, input: ready, assert: [{type: icontains, value: ready}]}]\n"
+    files = {**AGENT, "evals/support.yaml": other, "promptfooconfig.yaml": "tests: []\n"}
+    repository, out = initialised(tmp_path, "--command", "python3 agent.py", files=files)
+
+    assert "kept     evals/support.yaml" in out
+    assert not (repository.path / "evals/EVAL.yaml").exists()
+    (move,) = (line for line in out.splitlines() if line.startswith("  mv "))
+    subprocess.run(move, shell=True, cwd=repository.path, check=True)
+    assert command.run(repository.path, "run").code == 0
+
+
+def test_init__a_python_function_is_imported_from_the_current_folder(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repository")
+    code = "def answer(messages):\n    return 'I am ready'\n"
+    repository.commit("agent", {"bot/shop/agent.py": code})
+
+    done = command.run(repository.path / "bot", "init", "--python", "shop.agent:answer")
+
+    assert done.code == 0, done.err
+    (target,) = yaml.safe_load((repository.path / CREATED[1]).read_text())["targets"]
+    assert target == {
+        "name": "default",
+        "provider": "python",
+        "target": "shop.agent:answer",
+        "cwd": "/bot",
+    }
+    run = command.run(repository.path, "run")
+    assert run.code == 0, run.out + run.err
+
+
+def test_init__a_file_of_keys_is_not_added(tmp_path: Path) -> None:
+    repository, out = initialised(tmp_path, "--command", "python3 agent.py")
+    assert ".env" in (repository.path / ".gitignore").read_text().splitlines()
+    assert "git add --all" in out
+
+    files = {**AGENT, ".gitignore": "/agentevals-report/\n"}
+    repository = Repository.create(tmp_path / "other", files)
+    repository.write({"app/.env": "KEY=secret-1\n"})
+    done = command.run(repository.path, "init", "--command", "python3 agent.py")
+
+    assert "--all" not in done.out
+    assert "echo .env >> .gitignore" in done.out
+    (add,) = (line for line in done.out.splitlines() if "git add" in line)
+    assert add.split()[2:6] == CREATED[:4]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +233,7 @@ def test_init__the_command_of_a_subfolder_runs_there(tmp_path: Path) -> None:
     [
         ((), "the agent is missing"),
         (("--model", "a", "--url", "https://b.example"), "specify one agent"),
+        (("--python", "agent.py:answer"), "write `package.module:function`"),
         (("--url", "agent.example"), "'agent.example' is not a valid agent"),
         (("--command", " "), "' ' is not a valid agent"),
     ],

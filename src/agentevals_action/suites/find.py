@@ -32,6 +32,9 @@ DEFAULT_PATTERNS = (
 _DATASET = "dataset.yaml"
 _RESULTS = "results"
 _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
+_TESTS_AT_TOP = re.compile(r"^(tests|evalcases|eval_cases)\s*:", re.MULTILINE)
+#: The name of another tool's files with `tests`.
+_PROMPTFOO = "promptfooconfig"
 _TESTS_KEY = re.compile(r"^[{\s]*[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
 
@@ -70,6 +73,20 @@ def find_suites(
         for path in inside
         if _is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
+    )
+
+
+def unnamed_suites(root: Path, files: Sequence[str]) -> tuple[str, ...]:
+    """The YAML files with tests that no default pattern names."""
+    return tuple(
+        path
+        for path in files
+        if path.endswith(YAML_SUFFIXES)
+        and _is_searched(path)
+        and (root / path).is_file()
+        and not _is_chosen(path, path, DEFAULT_PATTERNS)
+        and not PurePosixPath(path).name.startswith(_PROMPTFOO)
+        and _has_tests(root / path, root, _TESTS_AT_TOP)
     )
 
 
@@ -163,11 +180,11 @@ def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
     return is_present(file.with_suffix(".jsonl")) or _has_tests(file, root)
 
 
-def _has_tests(file: Path, root: Path) -> bool:
+def _has_tests(file: Path, root: Path, key: re.Pattern[str] = _TESTS_KEY) -> bool:
     """Whether a YAML file has a key of tests; an invalid one must not be taken for no suite."""
     if not file.resolve().is_relative_to(root):
         return False
     try:
-        return bool(_TESTS_KEY.search(read_regular(file, MAX_BYTES).decode("utf-8", "replace")))
+        return bool(key.search(read_regular(file, MAX_BYTES).decode("utf-8", "replace")))
     except OSError:
         return True

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,7 +16,7 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
-from agentevals_action.suites.find import find_suites
+from agentevals_action.suites.find import find_suites, unnamed_suites
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors
@@ -23,8 +24,9 @@ from agentevals_action.system.git import GitRepository
 from agentevals_action.targets import providers
 
 _SUITE, _TARGETS = "evals/EVAL.yaml", ".agentv/targets.yaml"
-_WORKFLOW, _IGNORED = ".github/workflows/evals.yml", ".gitignore"
-_REPORT = "/agentevals-report/"
+_WORKFLOW, _RULES = ".github/workflows/evals.yml", ".gitignore"
+#: What git must ignore, each with a path that is.
+_IGNORED = {"/agentevals-report/": "agentevals-report/report.html", ".env": ".env"}
 
 _CODE = re.compile(
     r"\.(py|js|jsx|mjs|cjs|ts|tsx|go|rs|rb|java|kt|cs|php|swift|scala|ex|sh|j2|jinja|prompt)$"
@@ -54,22 +56,35 @@ _BUILDS = {
 _IN_CONTAINER = frozenset({"python", "python3", "sh", "bash"})  # programs that the image has
 _EXAMPLES = (
     "--command 'python3 agent.py'",
+    "--python agent:answer",
     "--url https://agent.example.com/ask",
     "--model gpt-4o-mini",
 )
+#: The provider of each option, and the field of the target with the option's value. A model's name
+#: decides its provider.
+_PROVIDERS = {
+    "command": ("cli", "command"),
+    "python": ("python", "target"),
+    "url": ("http", "url"),
+    "model": ("openai", "model"),
+}
+_VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 
 
 @dataclass(frozen=True)
 class _Agent:
-    """The user's agent as a target. `keys` are the variables of its keys, `passed` those of them
-    that a child process must see, `prepare` is the command that builds it."""
+    """The user's agent as a target: `options` are the fields besides the provider. `keys` are the
+    variables of its keys, `prepare` is the command that builds it."""
 
     provider: str
     options: Mapping[str, str]
-    cwd: str = "/"
     keys: tuple[str, ...] = ()
-    passed: tuple[str, ...] = ()
     prepare: str = ""
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The variables that a child process must see."""
+        return self.keys if self.provider in ("cli", "python") else ()
 
     @property
     def on_runner(self) -> bool:
@@ -79,20 +94,20 @@ class _Agent:
 
 
 @click.command("init")
-@click.option("--command", "program", help="The agent is a command: 'python3 agent.py'.")
+@click.option("--command", help="The agent is a command: 'python3 agent.py'.")
+@click.option("--python", help="The agent is a function, as Python imports it: agent:answer.")
 @click.option("--url", help="The agent is a service: https://agent.example.com/ask.")
 @click.option("--model", help="The agent is a model: gpt-4o-mini, claude-sonnet-4-5.")
-async def command(program: str | None, url: str | None, model: str | None) -> int:
+async def command(**given: str | None) -> int:
     """Write a first suite, its target and the workflow for your agent.
 
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
-    watch = tuple(dict.fromkeys(_watched(files)))
-    given = {"cli": program, "http": url, "model": model}
-    agent = _agent({name: one for name, one in given.items() if one}, root, files)
-    texts = dict(_texts(agent, watch, root, files))
+    agent = _agent({name: value for name, value in given.items() if value}, root, files)
+    suites = find_suites(root, root, (), files) or unnamed_suites(root, files) or (_SUITE,)
+    texts = dict(_texts(agent, suites[0], root, files))
     for path in texts:
         if not (root / path).parent.resolve().is_relative_to(root):
             raise InvalidInput(
@@ -101,7 +116,11 @@ async def command(program: str | None, url: str | None, model: str | None) -> in
     is_new = {path: _create(root, path, text) for path, text in texts.items()}
     for path, created in is_new.items():
         print(f"{'created' if created else 'kept   '}  {path}")
-    _print_next_steps(agent, root)
+    print("\nNext:")
+    for step in await _next_steps(agent, suites[0], repository, is_new):
+        print(f"  {printable(step, 1000)}")
+    secrets = "".join(f"Add the secret {key} to the repository. " for key in agent.keys)
+    print(f"\n{secrets}Then require the check `agentevals` in the rules of the branch.")
     return ExitCode.PASSED
 
 
@@ -111,30 +130,27 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         raise InvalidInput(
             problem, f"write {joined([f'`{example}`' for example in _EXAMPLES], 'or')}"
         )
-    ((kind, value),) = given.items()
-    if kind == "cli":
-        below = Path.cwd().resolve().relative_to(root).as_posix()
+    ((option, value),) = given.items()
+    provider, field = _PROVIDERS[option]
+    options = {field: value}
+    keys: tuple[str, ...] = ()
+    build = ""
+    if option == "model":
+        vendors = (vendor for start, vendor in _VENDORS.items() if value.startswith(start))
+        provider = next(vendors, provider)
+        keys = (providers.PROVIDERS[provider].key_variable,)
+        options["api_key"] = f"${{{{ {keys[0]} }}}}"
+    elif option != "url":
+        options["cwd"] = f"/{Path.cwd().resolve().relative_to(root).as_posix()}".rstrip(".")
         keys = tuple(dict.fromkeys(_keys(root, files)))
-        build = next((one for name, one in _BUILDS.items() if (root / name).is_file()), "")
-        cwd = "/" if below == "." else f"/{below}"
-        agent = _Agent("cli", {"command": value}, cwd, keys, keys, build)
-    elif kind == "http":
-        agent = _Agent("http", {"url": value})
-    else:
-        vendors = {"claude": "anthropic", "gemini": "gemini"}
-        names = (name for start, name in vendors.items() if value.startswith(start))
-        provider = next(names, "openai")
-        key = providers.PROVIDERS[provider].key_variable
-        options = {"model": value, "api_key": f"${{{{ {key} }}}}"}
-        agent = _Agent(provider, options, keys=(key,))
+        build = next((build for name, build in _BUILDS.items() if (root / name).is_file()), "")
     try:
-        definition = {"name": "default", "provider": agent.provider, **agent.options}
-        target = providers.PROVIDERS[agent.provider]
-        target.model_validate(definition, context=Folder(root, root))
+        definition = {"name": "default", "provider": provider, **options}
+        providers.PROVIDERS[provider].model_validate(definition, context=Folder(root, root))
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None
-    return agent
+    return _Agent(provider, options, keys, build)
 
 
 def _watched(files: Sequence[str]) -> Iterator[str]:
@@ -163,32 +179,27 @@ def _keys(root: Path, files: Sequence[str]) -> Iterator[str]:
 
 
 def _texts(
-    agent: _Agent, watch: Sequence[str], root: Path, files: Sequence[str]
+    agent: _Agent, suite: str, root: Path, files: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """The files to create. A repository with a suite or a workflow of its own keeps it."""
     context = {
         **vars(agent),
         # JSON is YAML, whatever characters the user's texts have.
         "options": [(name, _quoted(text)) for name, text in agent.options.items()],
-        "cwd": _quoted(agent.cwd),
-        "watch": [_quoted(glob) for glob in watch],
-        "prepare": agent.prepare,
+        "watch": [_quoted(glob) for glob in dict.fromkeys(_watched(files))],
+        "passed": agent.passed,
         "on_runner": agent.on_runner,
     }
-    suites = find_suites(root, root, (), files)
     templates = {
-        suites[0] if suites else _SUITE: "EVAL.yaml",
+        suite: "EVAL.yaml",
         _TARGETS: "targets.yaml",
         CONFIGURATION: "agentevals.yaml",
         _existing_workflow(root) or _WORKFLOW: "workflow.yaml",
     }
     for path, name in templates.items():
         yield path, templating.render_report(f"init/{name}.j2", context)
-    is_python = any(path.endswith(".py") for path in files)
-    yield (
-        _IGNORED,
-        "".join(f"{pattern}\n" for pattern in (_REPORT, *(["__pycache__/"] if is_python else []))),
-    )
+    caches = ["__pycache__/"] if any(path.endswith(".py") for path in files) else []
+    yield _RULES, "".join(f"{pattern}\n" for pattern in (*_IGNORED, *caches))
 
 
 def _quoted(text: str) -> str:
@@ -216,21 +227,25 @@ def _create(root: Path, path: str, text: str) -> bool:
     return True
 
 
-def _print_next_steps(agent: _Agent, root: Path) -> None:
-    file = root / _IGNORED
-    ignored = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+async def _next_steps(
+    agent: _Agent, suite: str, repository: GitRepository, is_new: Mapping[str, bool]
+) -> Sequence[str]:
+    """Commands for the user. `git add --all` would add the keys in a `.env` file."""
     lets_through = f" --env {','.join(agent.passed)}" if agent.passed else ""
     steps = []
-    if "agentevals-report" not in ignored:
-        steps.append(f"echo {_REPORT} >> {_IGNORED}")
+    for pattern, path in _IGNORED.items():
+        if not await repository.ignores(repository.root / path):
+            steps.append(f"echo {pattern} >> {_RULES}")
+    added = [path for path, created in is_new.items() if created]
+    if not find_suites(repository.root, repository.root, (), [suite]):
+        named = str(PurePosixPath(suite).with_suffix(".eval.yaml"))
+        steps.append(f"mv {shlex.join([suite, named])}  # a suite is found by its name")
+        added.append(named)
     steps += [f"export {key}=…" for key in agent.keys if key not in os.environ]
-    steps += [
-        f"agentevals-action run{lets_through}  # the suite as it is",
-        "git add --all && git commit -m 'Add evals'",
-        f"agentevals-action review --base HEAD{lets_through}  # after a change of the agent",
-    ]
-    print("\nNext:")
-    for step in steps:
-        print(f"  {printable(step, 1000)}")
-    secrets = "".join(f"Add the secret {key} to the repository. " for key in agent.keys)
-    print(f"\n{secrets}Then require the check `agentevals` in the rules of the branch.")
+    if not await repository.untracked("**/.env"):
+        added = ["--all"]
+    steps.append(f"agentevals-action run{lets_through}  # the suite as it is")
+    if added:
+        steps.append(f"git add {shlex.join(added)} && git commit -m 'Add evals'")
+    review = f"agentevals-action review --base HEAD{lets_through}"
+    return [*steps, f"{review}  # after a change of the agent"]
