@@ -194,7 +194,7 @@ def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
     assert result.hits == (
         f"cost: 0.000080375 USD is within the limit of 0.0001 USD (source: {source})",
     )
-    assert f"This run cost <$0.0001 (source: {source})." in done.out
+    assert f"This run cost under $0.0001 (source: {source})." in done.out
 
 
 def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:
