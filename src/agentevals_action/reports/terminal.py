@@ -13,7 +13,7 @@ from rich.text import Text
 Styled = str | tuple[str, str]
 
 _INDENT = "  "  # of a text's other lines
-_UNLIMITED = 100_000  # columns of a stream that is not a terminal
+_UNLIMITED = 100_000  # columns of a stream that is not a terminal, and rows of a list
 
 
 def rich_console(stream: IO[str]) -> Console:
@@ -28,13 +28,15 @@ def print_line(stream: IO[str], text: Styled | Text) -> None:
     line = Text.assemble(text)
     line.rstrip()
     console = rich_console(stream)
-    console.print(line, soft_wrap=not console.is_terminal)
+    for part in fitting_lines([line], console, _UNLIMITED) if console.is_terminal else [line]:
+        console.print(part, soft_wrap=True)
 
 
 def fitting_lines(texts: Sequence[Text], console: Console, rows: int) -> Sequence[Text]:
     """The lines of texts in at most `rows`: each text has one, and the first ones have more while
-    there are rows. Texts that do not fit are counted."""
-    shown = texts if len(texts) <= rows else texts[: rows - 1]
+    there are rows. Of more texts than rows, half as many as rows are shown, and the others are
+    counted."""
+    shown = texts if len(texts) <= rows else texts[: rows // 2]
     lines: list[Text] = []
     spare = rows - len(shown) - (len(shown) < len(texts))
     width = console.width - len(_INDENT)

@@ -19,7 +19,11 @@ LONG, SHORT = "one two three four five six eight", "seven"
         ([LONG, SHORT], 3, ["one two three", "  four five si…", "seven"]),
         ([LONG, SHORT], 9, ["one two three", "  four five six", "  eight", "seven"]),
         ([SHORT, LONG], 4, ["seven", "one two three", "  four five six", "  eight"]),
-        ([LONG] * 5, 3, ["one two thre…", "one two thre…", "… and 3 more"]),
+        (
+            [LONG] * 9,
+            5,
+            ["one two three", "  four five six", "  eight", "one two thre…", "… and 7 more"],
+        ),
         ([SHORT] * 3, 1, ["… and 3 more"]),
     ],
 )
