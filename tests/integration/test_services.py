@@ -128,7 +128,7 @@ def test_review__a_service_that_runs_already_is_not_asked_for_base(
     done = review(change, "--watch", "service.py")
     assert done.code == 0, done.out + done.err
     assert len(service.requests) == 2  # two tests of head
-    assert "all pass; 2 could not be compared with the base." in done.out
+    assert "all pass; 2 tests could not be compared with the base." in done.out
     assert "**Not compared** with the base" in done.out
     page = (change.path / "agentevals-report/report.html").read_text()
     assert "2 tests are not comparable: both sides would ask the same service" in page

@@ -145,7 +145,7 @@ def _compared(review: Review, tests: list[TestComparison]) -> str:
     # The sentence names accepted regressions; "none regressed" would contradict them.
     if not words and not any(test.accepted_by for test in tests) and unknown < len(heads):
         words = ["none regressed"]
-    words += [f"{unknown} could not be compared with the base"] if unknown else []
+    words += [counted(unknown, "test", "could not be compared with the base")] if unknown else []
     improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
     words += [counted(improved, "test", "improved")] if improved else []
     return "; ".join(words)

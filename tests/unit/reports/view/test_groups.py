@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import TestResult
@@ -122,12 +123,12 @@ def test_headline__names_what_does_not_count_and_what_was_removed() -> None:
 
 def test_headline__does_not_call_unregressed_what_was_not_compared() -> None:
     head = (reviews.result("a"), reviews.result("b"))
-    ends = {("a", "b"): "", ("b",): "none regressed and "}
+    ends = {("a", "b"): "", ("b",): "none regressed; "}
     for names, before in ends.items():
         suite = reviews.compared(head, head[: 2 - len(names)], same_service=names)
         assert headline(build_view(reviews.review(suite))) == (
             "Passed: 2 tests in 1 suite, all pass; "
-            f"{before}{len(names)} could not be compared with the base."
+            f"{before}{counted(len(names), 'test')} could not be compared with the base."
         )
 
 
