@@ -2,6 +2,8 @@
 it, what is left behind."""
 
 import json
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +110,19 @@ def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None
             assert f"-{start}\n+{result['evalId']}\n" in result["samples"][0]["fileChanges"]
     assert "start/app.txt" in done.out  # the question differs: what the agent finds is another
     assert list((tmp_path / "temp").iterdir()) == []
+
+
+@pytest.mark.parametrize("isolation", ["shared", "per_test"])
+def test_run__a_signal_skips_no_hook_that_cleans_up(tmp_path: Path, isolation: str) -> None:
+    hooks = f"  isolation: {isolation}\n  hooks: {{after_all: {{command: 'sleep 600 & echo ended > {tmp_path}/ended'}}}}\n"
+    root = make_repository(tmp_path, hooks, one_test("waits", "write a b", "a=b"))
+    agent = f"import pathlib, time; pathlib.Path('{tmp_path}/started').touch(); time.sleep(600)\n"
+    (root / "agent.py").write_text(agent)
+    process = command.start(root, "run")
+    while not (tmp_path / "started").exists():
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert (tmp_path / "ended").read_text() == "ended\n"

@@ -131,15 +131,17 @@ class Runner:
             finally:
                 waiting.release()
 
-        async with asyncio.TaskGroup() as tasks:
-            tests = [(suite, test) for suite in suites for test in suite.tests]
-            for suite, test in tests:
-                running = _RunningTest(suite, test)
-                for number in range(self._settings.samples):
-                    await waiting.acquire()
-                    place = ordering.enqueue(_shared_keys(workspaces, suite, test, number))
-                    tasks.create_task(run_sample(running, number, place))
-        await workspaces.close()
+        tests = [(suite, test) for suite in suites for test in suite.tests]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for suite, test in tests:
+                    running = _RunningTest(suite, test)
+                    for number in range(self._settings.samples):
+                        await waiting.acquire()
+                        place = ordering.enqueue(_shared_keys(workspaces, suite, test, number))
+                        tasks.create_task(run_sample(running, number, place))
+        finally:
+            await workspaces.close()
         return tuple(results[suite.path, test.id] for suite, test in tests)
 
     async def regrade(
@@ -200,12 +202,9 @@ class Runner:
         try:
             trace = await self._call_agent(sample, folder.path)
             work = Work(trace, folder.path, await folder.changes())
-            result = await self._grade(sample, work)
-        except Exception:
+            return await self._grade(sample, work)
+        finally:
             await folder.leave(sample.test)
-            raise
-        await folder.leave(sample.test)
-        return result
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:
         test = sample.test

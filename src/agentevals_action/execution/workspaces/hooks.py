@@ -14,9 +14,12 @@ from agentevals_action.model.workspace import HookName, Workspace
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.signals import is_ending
 from agentevals_action.targets.message_texts import prompt_text
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+#: Seconds for each hook of a run that a signal ends: GitHub kills it ten seconds after the signal.
+_ENDING_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,12 @@ class HookRunner:
             "case_input": _prompt(test) if test else None,
             "case_metadata": (test.metadata or None) if test else None,
         }
+        timeout = workspace.timeout_seconds(name)
         await process.run_checked(
             f"the hook `{name}` ({hook.location})",
             self.children.program(_filled(hook.command, facts), hook.cwd, self.user),
             kind="workspace",
-            timeout=workspace.timeout_seconds(name),
+            timeout=min(timeout, _ENDING_SECONDS) if is_ending() else timeout,
             complete=False,
             stdin=json.dumps(facts, default=str),
         )
