@@ -68,7 +68,8 @@ def test_review__has_a_bar_for_each_side(repository: Repository) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signal__leaves_a_clean_terminal(repository: Repository, number: signal.Signals) -> None:
-    with Terminal(repository.path, "run") as terminal:
+    temp = {"TMPDIR": str(repository.path.parent)}  # what a killed run leaves goes with the test
+    with Terminal(repository.path, "run", env=temp) as terminal:
         terminal.read_until(lambda lines: any("1/3" in line for line in lines))
         terminal.process.send_signal(number)
         shown = terminal.read_to_end()
@@ -84,7 +85,8 @@ def test_hostile_names__move_no_cursor_and_are_no_markup(tmp_path: Path) -> None
     text = f"name: one\nassert: [{{type: contains, value: hello}}]\ntests: {tests}\n"
     files = {"EVAL.yaml": text, "agent.sh": AGENT, ".agentv/targets.yaml": TARGETS}
     repository = Repository.create(tmp_path / "r", files)
-    with Terminal(repository.path, "run", columns=120) as terminal:
+    temp = {"TMPDIR": str(tmp_path)}  # it is killed at the end of the block
+    with Terminal(repository.path, "run", columns=120, env=temp) as terminal:
         terminal.read_until(
             lambda lines: any("now slow �[2J�]0;x�[bold] ::error::x" in line for line in lines)
         )

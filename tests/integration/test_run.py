@@ -141,7 +141,8 @@ def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
     (folder / ".agentv/targets.yaml").write_text(
         "targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n"
     )
-    process = command.start(folder, "run", "--max-concurrency", "1")
+    temp = {"TMPDIR": str(tmp_path)}  # what a killed run leaves goes with the test
+    process = command.start(folder, "run", "--max-concurrency", "1", env=temp)
     deadline = time.monotonic() + 60
     while not (tmp_path / "asked").exists() or "slow" not in (tmp_path / "asked").read_text():
         assert process.poll() is None

@@ -99,7 +99,8 @@ class CommandRunner:
             except ValueError as error:
                 raise AttemptError("configuration", f"`cwd`: {error}") from None
         if not folder.is_dir():
-            raise AttemptError("configuration", f"`cwd`: there is no folder {name!r}")
+            root = "/ is the repository's root" if name and name.startswith("/") else ""
+            raise AttemptError("configuration", f"`cwd`: there is no folder {name!r}", root)
         return folder
 
     def working_folder(self, request: Request) -> Path:

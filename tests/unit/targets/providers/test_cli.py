@@ -204,13 +204,17 @@ def test_complete__runs_in_the_suites_folder_or_in_cwd(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cwd", "problem"),
-    [("..", "leaves the repository"), ("nowhere", "there is no folder 'nowhere'")],
+    [
+        ("..", "leaves the repository"),
+        ("nowhere", "there is no folder 'nowhere'"),
+        ("/srv", "there is no folder '/srv'; / is the repository's root"),
+    ],
 )
 def test_complete__a_folder_outside_or_missing_is_an_error(
     tmp_path: Path, cwd: str, problem: str
 ) -> None:
     error = refused(tmp_path, ["pwd"], cwd=cwd)
-    assert (error.kind, problem in str(error)) == ("configuration", True)
+    assert (error.kind, problem in error.sentence) == ("configuration", True)
 
 
 SHOW = "env | cut -d= -f1 | sort | grep -v -x -e PWD -e _ -e SHLVL -e OLDPWD | tr '\\n' ' '"
