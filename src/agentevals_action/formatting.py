@@ -20,21 +20,24 @@ _NAMED = 5
 
 
 def percent(share: float | None) -> str:
-    """A share of 0-1 in percent, rounded down to a tenth, so that 100% is all and nothing less."""
+    """A share of 0-1 in percent, rounded to a tenth; 100% is all and nothing less."""
     if share is None:
         return UNKNOWN
-    tenths = math.floor(round(share * 1000, 6))
+    tenths = _nearest(share * 1000)
     return f"{tenths // 10}%" if tenths % 10 == 0 else f"{tenths / 10:.1f}%"
 
 
 def score(value: float | None) -> str:
-    """A score of 0-1, rounded down to hundredths, so that it never shows as a threshold that it
-    missed."""
-    return UNKNOWN if value is None else f"{_hundredths(value) / 100:.2f}"
+    """A score of 0-1, rounded to hundredths; it never shows as a threshold that it missed."""
+    return UNKNOWN if value is None else f"{_nearest(value * 100) / 100:.2f}"
 
 
-def _hundredths(score: float) -> int:
-    return math.floor(round(score * 100, 6))
+def _nearest(value: float) -> int:
+    """The nearest whole number; a multiple of 5 may be a threshold, and nothing is rounded up to
+    one."""
+    exact = round(value, 6)
+    nearest = math.floor(exact + 0.5)
+    return nearest - 1 if nearest > exact and nearest % 5 == 0 else nearest
 
 
 def cost(usd: float | None) -> str:
@@ -101,7 +104,7 @@ def delta(base: float | None, head: float | None) -> str:
     gets the same; empty when it is none or unknown."""
     if base is None or head is None:
         return ""
-    difference = _hundredths(head) - _hundredths(base)
+    difference = _nearest(head * 100) - _nearest(base * 100)
     return f"{'+' if difference > 0 else '−'}{abs(difference) / 100:.2f}" if difference else ""
 
 
@@ -187,7 +190,8 @@ def quoted(text: str) -> str:
     return f'"{cut(" ".join(text.split()) or escaped, QUOTE_LIMIT)}"'
 
 
-_ERROR_KINDS = {
+#: The kinds of errors in two or three words.
+ERROR_KINDS = {
     "target": "target failed",
     "judge": "judge failed",
     "evaluator": "evaluator failed",
@@ -204,7 +208,7 @@ _ERROR_KINDS = {
 
 def error_kind(kind: str) -> str:
     """A kind of error in two or three words; an unknown one keeps its name."""
-    return _ERROR_KINDS.get(kind) or f"{kind} error"
+    return ERROR_KINDS.get(kind) or f"{kind} error"
 
 
 def counted_error_kinds(kinds: Iterable[str]) -> str:

@@ -11,16 +11,24 @@ function element(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 }
 
 const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-// --- figures, in the words of the comment: rounded down, unknown is a dash
+// --- figures, in the words of the comment: unknown is a dash
 
 const unknown = (value) => value === undefined || value === null;
-const score = (value) => (unknown(value) ? "–" : (Math.floor(Number((value * 100).toFixed(6))) / 100).toFixed(2));
+/** A score of 0-1 in hundredths; one below `threshold`, or below a multiple of 0.05, never shows as
+ *  that. */
+function score(value, threshold = 0) {
+  if (unknown(value)) return "–";
+  const hundredths = Number((value * 100).toFixed(6));
+  const nearest = Math.round(hundredths);
+  const seems = nearest > hundredths && (nearest % 5 === 0 || (value < threshold && nearest >= threshold * 100));
+  return ((nearest - (seems ? 1 : 0)) / 100).toFixed(2);
+}
 function cost(usd) {
   if (unknown(usd)) return "–";
   if (usd > 0 && usd < 0.0001) return "<$0.0001";

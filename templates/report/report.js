@@ -1,6 +1,5 @@
 const tests = data.tests;
 const PAGE = 100; // rows that are added at once
-const LONGEST_DIFF = 4_000_000; // pairs of words that are compared
 
 const overview = document.getElementById("overview");
 const article = document.getElementById("test");
@@ -17,24 +16,30 @@ function verdicts(test) {
   return test.base && test.base.verdict !== test.head.verdict ? `${test.base.verdict} → ${test.head.verdict}` : test.head.verdict;
 }
 const SIGNS = { regressed: "▼", improved: "▲", new: "+", removed: "−", flaky: "≈", inconclusive: "?" };
+/** What became of a test; its verdict where there is nothing to compare with. */
 function changeWord(test) {
-  const word = test.change === "inconclusive" ? "undecided" : test.change;
-  const tone = test.needsReview ? "bad" : test.change === "improved" ? "good" : test.head?.verdict === "pass" ? "" : "warn";
-  return element("span", { class: `word ${tone || "quiet"}` }, `${SIGNS[test.change] ?? (test.needsReview ? "✗" : "·")} ${word}`);
+  const verdict = test.head?.verdict;
+  const tone = test.needsReview || (!data.hasBase && verdict === "fail") ? "bad" : test.change === "improved" ? "good" : verdict === "pass" ? "quiet" : "warn";
+  const sign = (data.hasBase && SIGNS[test.change]) || (verdict === "pass" ? (data.hasBase ? "·" : "✓") : verdict === "error" ? "⚠" : test.needsReview || !data.hasBase ? "✗" : "·");
+  const word = !data.hasBase ? verdict : test.change === "inconclusive" ? "undecided" : test.change;
+  return element("span", { class: `word ${tone}` }, `${sign} ${word}`);
 }
+const gateBadges = (test) => (test.failedGates ?? []).map((gate) => element("span", { class: "badge" }, `gate ${gate} failed`));
+const turnWords = (test) => (test.turn ? `turn ${test.turn} of ${test.turns}` : "removed turn");
 const drop = (test) => (unknown(test.base?.score) || unknown(test.head?.score) ? 0 : test.base.score - test.head.score);
 
 // --- the state is in the hash: filters, order, one test and its samples
 
-const FILTERS = ["group", "suite", "evaluator", "gate", "conversation", "text", "sort"];
+const FILTERS = ["group", "suite", "evaluator", "gate", "conversation", "scores", "text", "sort"];
 
 function readState() {
   const hash = location.hash.slice(1);
   const [path, query] = hash.startsWith("test/") ? [hash.split("?")[0], hash.split("?")[1] ?? ""] : ["", hash];
   const state = Object.fromEntries(new URLSearchParams(query));
-  if (path) {
-    const [, suite, id] = path.split("/").map(decode);
-    state.test = tests.find((test) => test.id === id && data.suites[test.suite] === suite) ?? { id, suite, missing: true };
+  if (!Object.hasOwn(ORDERS, state.sort)) delete state.sort;
+  if (path || state.test) {
+    const [suite, id] = path ? path.split("/").slice(1).map(decode) : [undefined, state.test];
+    state.test = tests.find((test) => test.id === id && [undefined, data.suites[test.suite]].includes(suite)) ?? { id, suite, missing: true };
   }
   return state;
 }
@@ -72,7 +77,7 @@ const ORDERS = {
   time: (first, second) => (second.head?.time ?? -1) - (first.head?.time ?? -1),
 };
 
-const groupsOf = (test) => (test.groups ?? []).map((index) => data.groups[index].key);
+const groupsOf = (test) => test.groups.map((index) => data.groups[index].key);
 
 function matches(test, state) {
   if (state.group && !groupsOf(test).includes(state.group)) return false;
@@ -80,6 +85,7 @@ function matches(test, state) {
   if (state.evaluator && !(test.evaluators ?? []).some((index) => data.evaluators[index] === state.evaluator)) return false;
   if (state.gate === "failed" ? !test.failedGates : state.gate && state.gate !== `=${(test.gates ?? []).find((gate) => `=${gate}` === state.gate)}`) return false;
   if (state.conversation && test.conversation !== state.conversation) return false;
+  if (state.scores && state.scores !== `${score(test.base?.score)},${score(test.head?.score)}`) return false;
   return !state.text || state.text.toLowerCase().split(/\s+/).every((word) => textOf(test).includes(word));
 }
 
@@ -132,7 +138,7 @@ function buildList() {
       element("button", { onclick: () => help.showModal(), "aria-haspopup": "dialog" }, "Keys")),
     listing.status,
     element("table", { class: "list" },
-      element("thead", {}, element("tr", {}, ["Change", "Test", "Verdict"].map((word) => element("th", { scope: "col" }, word)), COLUMNS.map(([key]) => element("th", { scope: "col", class: "number" }, key[0].toUpperCase() + key.slice(1))))),
+      element("thead", {}, element("tr", {}, (data.hasBase ? ["Change", "Test", "Verdict"] : ["Verdict", "Test"]).map((word) => element("th", { scope: "col" }, word)), COLUMNS.map(([key]) => element("th", { scope: "col", class: "number" }, key[0].toUpperCase() + key.slice(1))))),
       listing.body),
     listing.more);
 }
@@ -148,10 +154,10 @@ function fillRows(state) {
   const several = data.suites.length > 1;
   const rows = listing.shown.slice(0, listing.room).map((test) => element("tr", {},
     element("td", {}, changeWord(test)),
-    element("td", { class: "wide" }, element("a", { class: "id", href: hashOf(state, test) }, test.id), test.turn ? element("span", { class: "muted small" }, ` ${test.conversation}, ${test.turn}`) : null,
+    element("td", { class: "wide" }, element("a", { class: "id", href: hashOf(state, test) }, test.id), " ", gateBadges(test), test.turn ? element("span", { class: "muted small" }, ` ${test.conversation}, ${turnWords(test)}`) : null,
       several ? element("div", { class: "muted small id" }, data.suites[test.suite]) : null,
       test.miss ? element("div", { class: "small id" }, test.miss.slice(0, 200)) : null),
-    element("td", {}, verdicts(test)),
+    data.hasBase ? element("td", {}, verdicts(test)) : null,
     COLUMNS.map(([key, format]) => element("td", { class: "number", "data-label": key }, moved(format, test.base?.[key], test.head?.[key])))));
   listing.body.replaceChildren(...rows);
   const left = listing.shown.length - rows.length;
@@ -168,273 +174,6 @@ function select(index, focus = false) {
   current = index;
   rows[current]?.setAttribute("aria-current", "true");
   if (focus) rows[current]?.querySelector("a").focus();
-}
-
-// --- the words in which two answers differ
-
-const words = (text) => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
-
-/** The words of both texts, each with whether the other text has it at its place; null for texts
- *  that are too long. */
-function difference(base, head) {
-  const [a, b] = [words(base), words(head)];
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
-  const [rows, columns] = [a.length - start - end, b.length - start - end];
-  if (rows * columns > LONGEST_DIFF) return null;
-  // The length of the longest common subsequence of the rest of both, from each pair of words on.
-  const lengths = new Uint32Array((rows + 1) * (columns + 1));
-  const at = (row, column) => lengths[row * (columns + 1) + column];
-  for (let row = rows - 1; row >= 0; row -= 1)
-    for (let column = columns - 1; column >= 0; column -= 1)
-      lengths[row * (columns + 1) + column] = a[start + row] === b[start + column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
-  const [inBase, inHead] = [new Array(a.length).fill(true), new Array(b.length).fill(true)];
-  let [row, column] = [0, 0];
-  while (row < rows || column < columns) {
-    if (row < rows && column < columns && a[start + row] === b[start + column]) { row += 1; column += 1; }
-    else if (column === columns || (row < rows && at(row + 1, column) >= at(row, column + 1))) { inBase[start + row] = false; row += 1; }
-    else { inHead[start + column] = false; column += 1; }
-  }
-  return [pairsOf(a, inBase), pairsOf(b, inHead)];
-}
-
-/** Words with whether they are the same; a space between two differing words differs too. */
-function pairsOf(list, same) {
-  const isSpace = (index) => /^\s+$/.test(list[index]);
-  const differs = (index) => index >= 0 && index < list.length && !same[index];
-  return list.map((word, index) => [word, same[index] && !(isSpace(index) && differs(index - 1) && differs(index + 1))]);
-}
-
-function marked(pairs) {
-  const parts = [];
-  let [text, same] = ["", true];
-  const flush = () => { if (text) parts.push(same ? text : element("mark", {}, text)); text = ""; };
-  for (const [word, isSame] of pairs) {
-    if (isSame !== same) { flush(); same = isSame; }
-    text += word;
-  }
-  flush();
-  return parts;
-}
-
-// --- one test
-
-const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
-
-function answerOf(sample) {
-  if (!sample) return "";
-  const last = sample.outputMessages?.at(-1);
-  return sample.candidateAnswer ?? (last && typeof last.content === "string" ? last.content : "");
-}
-
-function sideHeading(name, test, side, sample) {
-  const shown = sample ?? {};
-  const verdict = shown.verdict ?? (shown.error || side.error ? "error" : test[name].verdict);
-  return `${name === "base" ? "Base" : "Head"}: ${verdict}, ${score(shown.score ?? test[name].score)}`;
-}
-
-function sides(details, make) {
-  const found = ["base", "head"].filter((name) => details[name]);
-  return element("div", { class: `sides${found.length < 2 ? " one" : ""}` }, found.map((name) => element("div", { class: `side ${name}` }, make(name, details[name]))));
-}
-
-function section(heading, ...content) {
-  return [element("h2", {}, heading), ...content.flat().filter(Boolean)];
-}
-
-function answers(test, details, chosen) {
-  const texts = { base: answerOf(chosen.base), head: answerOf(chosen.head) };
-  const pairs = details.base && details.head && texts.base !== texts.head ? difference(texts.base, texts.head) : null;
-  return section("Answers", sides(details, (name, side) => [
-    element("h3", {}, sideHeading(name, test, side, chosen[name])),
-    texts[name] ? element("pre", { tabindex: "0", "aria-label": `answer of ${name}` }, pairs ? marked(pairs[name === "base" ? 0 : 1]) : texts[name]) : element("p", { class: "muted" }, "(no answer)"),
-    [chosen[name]?.error ?? side.error].filter(Boolean).map((error) => element("p", { class: "bad" }, `${error.kind}: ${error.message}`)),
-  ]));
-}
-
-/** The question, or all messages that the agent got; those of base where they differ. */
-function question(details) {
-  const text = (words) => element("pre", { tabindex: "0", "aria-label": "question" }, words);
-  const all = (numbers) => numbers.map((number) => {
-    const message = data.messages[number];
-    return element("div", { class: "message" }, element("p", { class: "muted small" }, message.name ? `${message.role} ${message.name}` : message.role), content(message), (message.tool_calls ?? []).map((call) => callNode(call, call)));
-  });
-  const [base, head] = [details.base?.input ?? [], details.head?.input ?? []];
-  const input = head.length ? head : base;
-  const onBase = head.length ? (String(base) !== String(head) ? all(base) : []) : details.baseQuestion ? [text(details.baseQuestion)] : [];
-  return section(input.length ? "Messages" : "Question", input.length ? all(input) : text(details.question ?? ""),
-    onBase.length ? element("p", {}, "On base:") : null, onBase);
-}
-
-function evaluatorNode(result, side = "") {
-  if (!result) return element("p", { class: "muted" }, side ? element("strong", {}, `${side} `) : null, "not on this side");
-  const mark = result.error ? "⚠" : result.passed === true ? "✓" : result.passed === false ? "✗" : "–";
-  const tone = result.error ? "warn" : result.passed ? "good" : result.passed === false ? "bad" : "";
-  return element("div", {},
-    element("p", {}, side ? element("strong", {}, `${side} `) : null, element("span", { class: `word ${tone}` }, `${mark} ${score(result.score)}`), result.required ? " required" : "", result.error ? ` ${result.error.kind}: ${result.error.message}` : ""),
-    element("ul", { class: "facts" }, (result.misses ?? []).map((text) => element("li", {}, `missed: ${text}`)), (result.hits ?? []).map((text) => element("li", {}, `held: ${text}`))),
-    result.reasoning ? element("p", { class: "muted" }, result.reasoning) : null,
-    (result.evaluatorResults ?? []).map((child) => element("details", { open: child.passed === false }, element("summary", {}, `${child.name} (${child.type})`), evaluatorNode(child))));
-}
-
-function evaluators(details, chosen) {
-  const of = (name) => chosen[name]?.evaluatorResults ?? [];
-  const names = [...new Set([...of("head"), ...of("base")].map((result) => result.name))];
-  if (!names.length) return [];
-  return section("Evaluators", names.map((name) => {
-    const found = { base: of("base").find((result) => result.name === name), head: of("head").find((result) => result.name === name) };
-    const either = found.head ?? found.base;
-    const steady = found.head?.passed && (found.base?.passed ?? true);
-    return element("details", { open: !steady }, element("summary", {}, `${name} (${either.type})`), sides(details, (side) => evaluatorNode(found[side], side === "base" ? "Base" : "Head")));
-  }));
-}
-
-function calls(sample) {
-  return (sample?.outputMessages ?? []).flatMap((message) => message.tool_calls ?? []);
-}
-
-function callNode(call, other) {
-  const name = call.tool ?? call.function?.name ?? "?";
-  const input = call.input ?? call.function?.arguments ?? null;
-  const theirs = other?.input ?? null;
-  const duration = unknown(call.duration_ms) ? "" : ` · ${time(call.duration_ms)}`;
-  const isObject = input && typeof input === "object" && !Array.isArray(input);
-  const differs = (key) => other && JSON.stringify(input[key]) !== JSON.stringify(theirs?.[key]);
-  const differing = isObject ? Object.keys(input).some(differs) : other && JSON.stringify(input) !== JSON.stringify(theirs);
-  const line = (key) => { const text = `${key}: ${asText(input[key])}`; return element("li", {}, differs(key) ? element("mark", {}, text) : text); };
-  return element("details", { open: Boolean(differing) }, element("summary", {}, element("code", {}, name), duration, other ? null : " · only on this side"),
-    isObject ? element("ul", { class: "facts" }, Object.keys(input).map(line)) : input === null ? null : element("pre", { tabindex: "0" }, asText(input)),
-    unknown(call.output) ? null : element("details", {}, element("summary", {}, "result"), element("pre", { tabindex: "0" }, asText(call.output))));
-}
-
-function content(message) {
-  if (typeof message.content === "string") return message.content ? [element("pre", { tabindex: "0" }, message.content)] : [];
-  return (message.content ?? []).map((block) => element("pre", { tabindex: "0" }, block.type === "text" ? asText(block.value) : `[${block.type}] ${asText(block.value)}`));
-}
-
-function trace(details, chosen) {
-  const talks = ["base", "head"].some((name) => (chosen[name]?.outputMessages ?? []).length > 1 || calls(chosen[name]).length);
-  const changed = ["base", "head"].some((name) => chosen[name]?.fileChanges);
-  if (!talks && !changed) return [];
-  const seen = (name) => {
-    const other = calls(chosen[name === "base" ? "head" : "base"]);
-    const numbers = new Map();
-    return (call) => {
-      const number = numbers.get(call.tool) ?? 0;
-      numbers.set(call.tool, number + 1);
-      return details.base && details.head ? other.filter((theirs) => theirs.tool === call.tool)[number] : call;
-    };
-  };
-  return section("Trace", sides(details, (name) => {
-    const match = seen(name);
-    return [element("h3", {}, name === "base" ? "Base" : "Head"),
-      (chosen[name]?.outputMessages ?? []).map((message) => element("div", { class: "message" }, element("p", { class: "muted small" }, message.name ? `${message.role} ${message.name}` : message.role), content(message), (message.tool_calls ?? []).map((call) => callNode(call, match(call))))),
-      chosen[name]?.fileChanges ? element("details", {}, element("summary", {}, "changed files"), element("pre", { tabindex: "0" }, chosen[name].fileChanges)) : null];
-  }));
-}
-
-function figures(details, chosen) {
-  const rows = [["Input tokens", "inputTokens", count], ["Output tokens", "outputTokens", count], ["Model calls", "llmCallCount", count], ["Tool calls", "toolCallCount", count], ["Cost of the agent", "costUsd", cost], ["Time", "durationMs", time]];
-  const known = rows.filter(([, key]) => ["base", "head"].some((name) => !unknown(chosen[name]?.traceSummary?.[key])));
-  if (!known.length) return [];
-  const names = ["base", "head"].filter((name) => details[name]);
-  return section("Tokens, cost and time", element("table", {},
-    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "This sample"), names.map((name) => element("th", { scope: "col", class: "number" }, name === "base" ? "Base" : "Head")))),
-    element("tbody", {}, known.map(([label, key, format]) => element("tr", {}, element("th", { scope: "row" }, label), names.map((name) => element("td", { class: "number" }, format(chosen[name]?.traceSummary?.[key]))))))));
-}
-
-function samples(test, details, state, chosen) {
-  if (["base", "head"].every((name) => (details[name]?.samples ?? []).length < 2)) return [];
-  const fresh = ["base", "head"].some((name) => details[name]?.confirming);
-  return section("Samples", fresh ? element("p", { class: "muted small" }, "Fresh samples were taken to confirm the change. p is the probability of so many failures if nothing had changed.") : [], sides(details, (name, side) => {
-    const all = side.samples ?? [];
-    const own = all.length - (side.confirming ?? 0);
-    return [element("h3", {}, name === "base" ? "Base" : "Head"), element("div", { class: "bar" }, all.map((sample, index) => element("button", {
-      "aria-pressed": String(sample === chosen[name]),
-      onclick: () => { history.replaceState(null, "", hashOf({ ...state, [name]: String(index + 1) }, test)); show(); },
-    }, `${index + 1}: ${sample.verdict ?? "error"} ${score(sample.score)}${index >= own ? " (fresh)" : ""}`)))];
-  }));
-}
-
-function comparable(details) {
-  if (!details.same) return null;
-  const { question, grading } = details.same;
-  const why = !question ? "The sides are not compared, because the question changed"
-    : grading ? "The sides are comparable: question and grading are the same"
-    : details.regraded ? "The sides are comparable: the grading changed, and head's evaluators scored base's answer again"
-    : "The grading changed";
-  const facts = Object.entries(details.same).map(([name, same]) => element("li", {}, `${name}: ${same ? "the same on both sides" : "changed"}`));
-  return [element("p", {}, `${why}.`), element("ul", { class: "facts" }, facts)];
-}
-
-/** The command that runs the test; a shell and a glob read its words as they are. */
-function commandOf(test) {
-  const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
-  return `agentevals-action run ${quoted(data.suites[test.suite])} --test ${quoted(test.id.replace(/[*?[]/g, "[$&]"))}`;
-}
-
-function sourceOf(test, name) {
-  const side = test.details[name];
-  if (!side || !data.links[name]) return null;
-  const path = side.path || data.suites[test.suite];
-  const url = `${data.links[name]}${path.split("/").map(encodeURIComponent).join("/")}#L${side.line ?? 1}`;
-  return element("a", { href: url, rel: "noreferrer" }, `${path}:${side.line ?? 1} on ${name}`);
-}
-
-function command(text) {
-  const button = element("button", { onclick: async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(code); // no permission: the reader copies it
-    }
-  } }, "Copy");
-  const code = element("code", {}, text);
-  return element("p", { class: "bar" }, code, button);
-}
-
-/** What the two sides have in common, where the test is, and how to run it. */
-function origin(test, details) {
-  const sources = [sourceOf(test, "head"), sourceOf(test, "base")].filter(Boolean);
-  const targets = distinct(["base", "head"].map((name) => details[name]?.target).filter(Boolean));
-  return section("Comparison and source", element("div", { class: "origin" }, comparable(details),
-    element("p", { class: "bar" }, sources, targets.length ? element("span", { class: "muted" }, `target ${targets.join(" → ")}`) : null),
-    details.head ? [element("p", {}, "Run this test on your own machine:"), command(commandOf(test))] : null));
-}
-
-function showTest(state) {
-  const { test } = state;
-  const back = element("a", { href: hashOf(state) }, "← All tests");
-  if (test.missing) {
-    article.replaceChildren(element("p", {}, back), element("h1", {}, `This report has no test ${test.id}`), element("p", {}, test.suite ?? ""));
-    return;
-  }
-  const list = filtered(state);
-  const place = list.indexOf(test);
-  const near = (index, label) => (list[index] ? element("a", { href: hashOf({ ...state, base: "", head: "" }, list[index]) }, label) : null);
-  const heading = element("h1", { tabindex: "-1" }, test.id);
-  const top = [
-    element("p", { class: "bar" }, back, place >= 0 ? element("span", { class: "muted" }, `${place + 1} of ${list.length}`) : null, near(place - 1, "Previous"), place >= 0 ? near(place + 1, "Next") : null),
-    heading,
-    element("p", { class: "bar" }, changeWord(test), element("span", {}, verdicts(test)), element("span", {}, `score ${moved(score, test.base?.score, test.head?.score)}`), element("span", { class: "muted id" }, data.suites[test.suite]), test.turn ? element("span", { class: "muted" }, `${test.conversation}, ${test.turn}`) : null),
-  ];
-  const { details } = test;
-  if (!details) {
-    article.replaceChildren(...top, element("p", {}, "This page has no details of this test. They are in results.jsonl of the report folder."));
-    return;
-  }
-  // The sample that the verdict is shown by.
-  const shown = (name) => Math.max(0, (details[name].samples ?? []).findIndex((sample) => sample.verdict === test[name].verdict));
-  const pick = (name) => details[name]?.samples?.[Number(state[name]) ? Number(state[name]) - 1 : shown(name)];
-  const chosen = { base: pick("base"), head: pick("head") };
-  const gates = (test.failedGates ?? []).map((gate) => element("li", { class: "bad" }, `required gate ${gate} failed`));
-  article.replaceChildren(...top,
-    element("ul", { class: "facts" }, gates, (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
-    ...question(details),
-    ...answers(test, details, chosen), ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, details, state, chosen), ...figures(details, chosen), ...origin(test, details));
 }
 
 // --- the page
@@ -471,12 +210,15 @@ function show() {
 }
 
 addEventListener("hashchange", () => { listing.room = PAGE; show(); });
-for (const link of document.querySelectorAll(".changes a")) link.addEventListener("click", () => setTimeout(() => document.getElementById("tests").scrollIntoView()));
+for (const link of document.querySelectorAll(".changes a, figure a")) link.addEventListener("click", () => setTimeout(() => document.getElementById("tests").scrollIntoView()));
 
 addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || help.open || !tests.length) return;
-  if (typing && event.key === "Escape") { event.target.blur(); return; }
+  if (typing && event.key === "Escape") {
+    if (event.target === controls.text) change("text", "");
+    event.target.blur();
+  }
   if (typing) return;
   const state = readState();
   const step = { j: 1, k: -1 }[event.key];
@@ -487,6 +229,8 @@ addEventListener("keydown", (event) => {
   } else if (step) {
     const index = Math.max(0, Math.min(current + step, listing.body.children.length - 1));
     if (listing.body.children.length) select(index, true);
+  } else if (state.test && ["n", "p"].includes(event.key)) {
+    goToDifference(event.key === "n" ? 1 : -1);
   } else if (event.key === "Enter" && !state.test && current >= 0 && !event.target.closest("a, button, summary")) {
     location.hash = hashOf(state, listing.shown[current]);
   } else if (event.key === "Escape" && state.test) {
@@ -499,13 +243,6 @@ addEventListener("keydown", (event) => {
     help.showModal();
   }
 });
-
-for (const dot of document.querySelectorAll("svg [data-test]")) {
-  dot.addEventListener("click", () => {
-    const test = tests.find((found) => found.id === dot.dataset.test && data.suites[found.suite] === dot.dataset.suite);
-    if (test) location.hash = hashOf(readState(), test);
-  });
-}
 
 if (tests.length) buildList();
 show();

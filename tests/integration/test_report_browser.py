@@ -7,8 +7,10 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser as Chromium
 
-from agentevals_action.model.result import EvaluatorResult, Fingerprint, TestResult
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Fingerprint, TestResult
 from agentevals_action.model.review import Review
+from agentevals_action.reports.html.layout import TEXT
 from agentevals_action.reports.html.report_page import report_page
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
@@ -40,6 +42,29 @@ def _answered(id: str, verdict: str, answer: str, amount: float, **fields: Any) 
         for sample in made.samples
     )
     return replace(made, samples=samples, evaluator_results=checks)
+
+
+def _said(of: TestResult, *calls: tuple[str, dict[str, Any]]) -> TestResult:
+    """The result of an agent that called tools before it answered."""
+    messages: tuple[dict[str, Any], ...] = (
+        *(
+            {"role": "assistant", "content": "", "tool_calls": [{"tool": tool, "input": arguments}]}
+            for tool, arguments in calls
+        ),
+        {"role": "assistant", "content": of.candidate_answer},
+    )
+    samples = tuple(replace(sample, output_messages=messages) for sample in of.samples)
+    return replace(of, samples=samples)
+
+
+def _of_one(head: TestResult, base: TestResult | None = None) -> Review:
+    """A review of one test."""
+    return reviews.review(reviews.compared((head,), (base,) if base else None))
+
+
+def _opened_test(browser: Window, folder: Path, review: Review, id: str) -> None:
+    browser.open(_written(folder, review), f"#test/evals%2Fsupport%2FEVAL.yaml/{id}")
+    browser.expect("#test h1", [id])
 
 
 def _review() -> Review:
@@ -168,7 +193,7 @@ def test_test__link_shows_both_answers_and_what_differs(browser: Window, tmp_pat
     assert browser.texts("#test .side.base pre mark") == ["9.50"]
     assert browser.texts("#test .side.head pre mark") == ["100"]
     assert browser.texts("#test .side.head .facts mark") == ["amount: 100"]
-    assert "required gate safe failed" in browser.texts("#test .facts li")
+    assert browser.texts("#test .badge") == ["gate safe failed"]
     assert "agentevals-action run evals/support/EVAL.yaml --test refund" in browser.texts(
         "#test code"
     )
@@ -221,6 +246,210 @@ def test_test__shows_all_messages_of_its_input(browser: Window, tmp_path: Path) 
     assert texts[2:4] == ["system\n\nBe kind.", "user\n\nIs it open?"]
     # Each is in the page once, whatever the number of its tests.
     assert page.read_text(encoding="utf-8").count("Is it open?") == 2  # a question, a message
+
+
+def test_answers__open_at_the_first_difference_and_fold_equal_text(
+    browser: Window, tmp_path: Path
+) -> None:
+    text = "\n".join(f"Paragraph {number} states the same on both sides." for number in range(200))
+    other = text.replace("Paragraph 120 states", "Paragraph 120 denies")
+    other = other.replace("Paragraph 150 states the", "Paragraph 150 states not the")
+    review = _of_one(reviews.result("a", "fail", answer=other), reviews.result("a", answer=text))
+    _opened_test(browser, tmp_path, review, "a")
+    assert browser.texts("#test .side.base mark") == ["states"]
+    assert browser.texts("#test .side.head mark") == ["denies", "not"]
+    assert browser.run("document.querySelector('mark').getBoundingClientRect().bottom") < 900
+    folds = browser.texts("#test .side.head .fold")
+    assert len(folds) == 3
+    assert folds[0].endswith("equal characters)")
+    assert browser.texts("#test .side.base .fold") == folds
+    browser.press("n")
+    assert browser.texts("mark.current") == ["states", "denies"]
+    browser.press("n", "n")
+    assert browser.texts("mark.current") == ["not"]
+    assert browser.texts("#test [role=status]") == ["difference 2 of 2"]
+    browser.press("p")
+    assert browser.texts("mark.current") == ["states", "denies"]
+    for _ in folds:
+        browser.page.locator("#test .side.head .fold").first.click()
+    shown = "[...document.querySelectorAll('#test .side pre')].map((node) => node.textContent)"
+    assert browser.run(shown) == [text, other]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "heading"),
+    [
+        ("x" * TEXT + "end", "x" * TEXT + "END", "The answers differ after the part that is shown"),
+        ("x" * TEXT, "x" * TEXT + "END", "The answers differ after the part that is shown"),
+        ("x" * 50_000, "x" * 50_000, "Both answers are equal in the part that is shown"),
+        ("x", "x", "Both answers are equal"),
+    ],
+)
+def test_answers__that_are_shown_alike_say_whether_they_are(
+    browser: Window, tmp_path: Path, base: str, head: str, heading: str
+) -> None:
+    review = _of_one(reviews.result("a", "fail", answer=head), reviews.result("a", answer=base))
+    _opened_test(browser, tmp_path, review, "a")
+    assert browser.texts("#test h3") == [f"{heading}: base pass, 1.00; head fail, 0.20"]
+
+
+def test_list__begins_with_failed_gates_which_have_a_badge(browser: Window, tmp_path: Path) -> None:
+    ids = ("improved", "still", "error", "worse", "gate")
+    base = tuple(reviews.result(id, "fail" if id in ids[:2] else "pass") for id in ids)
+    head = (
+        reviews.result("improved"),
+        reviews.result("still", "fail"),
+        reviews.result("error", None, error="no answer"),
+        reviews.result("worse", "fail"),
+        reviews.result("gate", "fail", gates=("safe",), failed=("safe",)),
+    )
+    browser.open(_written(tmp_path, reviews.review(reviews.compared(head, base))))
+    assert browser.texts(_IDS) == ["gate", "worse", "error", "still", "improved"]
+    assert browser.texts("#list .badge") == ["gate safe failed"]
+
+
+def test_evaluators__folded_ones_show_the_score_of_each_side(
+    browser: Window, tmp_path: Path
+) -> None:
+    polite = EvaluatorResult(name="polite", type="contains", score=1.0, passed=True)
+    safe = EvaluatorResult(name="safe", type="llm_judge", score=2 / 3, passed=False, required=0.67)
+    base = _evaluated(reviews.result("a"), polite, replace(safe, score=0.9, passed=True))
+    _opened_test(browser, tmp_path, _of_one(_evaluated(base, polite, safe), base), "a")
+    summaries = ["polite (contains) ✓ 1.00", "safe (llm_judge, required) ✓ 0.90 → ✗ 0.66"]
+    assert browser.texts("#test summary") == summaries
+    assert browser.texts("#test details[open] > summary") == summaries[1:]
+
+
+def test_evaluators__of_an_agent_that_failed_did_not_run(browser: Window, tmp_path: Path) -> None:
+    polite = EvaluatorResult(name="polite", type="contains", score=1.0, passed=True)
+    text = "Traceback:\n  " + "x" * 500
+    head = reviews.result("a", None, error=text)
+    head = replace(head, error=ErrorInfo(kind="target", message=text))
+    base = _evaluated(reviews.result("a"), polite)
+    _opened_test(browser, tmp_path, _of_one(head, base), "a")
+    assert browser.texts("#test summary") == [
+        "polite (contains) ✓ 1.00 → Not run: the agent failed"
+    ]
+    assert browser.texts("#test pre.error") == [text]
+
+
+def _evaluated(of: TestResult, *found: EvaluatorResult) -> TestResult:
+    samples = tuple(replace(sample, evaluator_results=found) for sample in of.samples)
+    return replace(of, samples=samples, evaluator_results=found)
+
+
+def test_overview__the_tests_of_many_suites_come_first(browser: Window, tmp_path: Path) -> None:
+    test = (reviews.result("a"),)
+    suites = [reviews.compared(test, test, path=f"evals/{number}/EVAL.yaml") for number in range(4)]
+    browser.open(_written(tmp_path, reviews.review(*suites[:3])))
+    assert browser.texts("#overview h2")[:2] == ["Suites", "Tests"]
+    browser.open(_written(tmp_path, reviews.review(*suites)))
+    browser.page.reload()
+    assert browser.texts("#overview h2")[:2] == ["Tests", "Suites"]
+
+
+def test_plot__marks_are_links_to_their_tests(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()))
+    browser.page.locator("figure a[aria-label='2 tests: 1.00 → 1.00']").click()
+    browser.expect(_IDS, ["opening hours?", "greets"])
+    browser.page.locator("figure a[aria-label^='refund']").click()
+    browser.expect("#test h1", ["refund"])
+
+
+def test_conversation__its_turns_are_on_one_page(browser: Window, tmp_path: Path) -> None:
+    def turn(number: int, verdict: str = "pass", answer: str = "Yes.") -> TestResult:
+        return reviews.result(f"turn-{number}", verdict, answer=answer, conversation_id="booking")
+
+    base = (turn(1), turn(2), turn(3))
+    head = (turn(1), turn(2, "fail", "No."), turn(3))
+    review = reviews.review(reviews.compared(head, base))
+    _opened_test(browser, tmp_path, review, "turn-3")
+    assert browser.texts("#test .turn > summary") == [
+        "turn 1 of 3: turn-1 · unchanged pass",
+        "turn 2 of 3: turn-2 ▼ regressed pass → fail",
+        "turn 3 of 3: turn-3 · unchanged pass",
+    ]
+    opened_turns = browser.texts("#test .turn[open] pre")
+    assert opened_turns == ["What about turn-2?", "Yes.", "No.", "What about turn-3?", "Yes."]
+    browser.page.locator("#test .turn[open] a").click()
+    browser.expect("#test h1", ["turn-2"])
+
+
+def test_trace__calls_are_lines_and_only_those_that_differ_are_open(
+    browser: Window, tmp_path: Path
+) -> None:
+    calls = [("Read", {"path": f"src/{number}.py", "limit": 200}) for number in range(60)]
+    edited = [*calls[:30], ("Read", {"path": "src/30.py", "limit": 500}), *calls[31:]]
+    edited.insert(5, ("Bash", {"command": "git push --force", "why": "it is long " * 100}))
+    head = _said(reviews.result("a", "fail"), *edited)
+    _opened_test(browser, tmp_path, _of_one(head, _said(reviews.result("a"), *calls)), "a")
+    assert browser.texts("#test .call[open] > summary") == [
+        "Read src/30.py, 200",
+        "Read src/30.py, 500",
+    ]
+    assert browser.texts("#test .side.head .call[open] mark") == ["limit: 500"]
+    assert browser.texts("#test .only mark") == ["only on head"]
+    assert browser.texts("#test .only code") == ["Bash"]
+    height = "document.documentElement.scrollHeight"
+    assert browser.run(height) < 3_000
+
+
+def test_search__escape_shows_all_tests_again(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()))
+    browser.press("/")
+    browser.wait("document.activeElement.type === 'search'")
+    browser.press(*"tone")
+    browser.expect(_IDS, ["tone"])
+    browser.press("Escape")
+    browser.expect(_IDS, ["refund", "tone", "opening hours?", "greets"])
+    assert browser.run("[controls.text.value, document.activeElement.type]") == ["", None]
+
+
+@pytest.mark.parametrize("hash", ["#sort=__proto__", "#sort=constructor", "#sort=x&base=__proto__"])
+def test_address__an_unknown_order_is_ignored(browser: Window, tmp_path: Path, hash: str) -> None:
+    browser.open(_written(tmp_path, _review()), hash)
+    browser.expect(_IDS, ["refund", "tone", "opening hours?", "greets"])
+    assert browser.messages == []
+
+
+def test_address__names_a_test_or_says_that_there_is_none(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()), "#test=tone")
+    browser.expect("#test h1", ["tone"])
+    browser.open(tmp_path / "report.html", "#test=x")
+    browser.expect("#test h1", ["This report has no test x"])
+    assert browser.messages == []
+
+
+def test_run__shows_verdicts_and_nothing_of_a_base(browser: Window, tmp_path: Path) -> None:
+    head = (reviews.result("good"), reviews.result("bad", "fail"))
+    alone = BaselineInfo("none", wanted=False, reason="`run` compares with nothing")
+    review = reviews.review(reviews.compared(head, None), baseline=alone)
+    browser.open(_written(tmp_path, review))
+    assert browser.texts("#list th")[:2] == ["Verdict", "Test"]
+    assert browser.texts("#list .word") == ["✗ fail", "✓ pass"]
+    assert "new" not in browser.page.inner_text("main").split()
+    assert "12.3 s" in browser.texts("header p")[-1]
+
+
+def test_long_words__do_not_widen_the_page(chromium: Chromium, tmp_path: Path) -> None:
+    word = "W" * 3_000
+    safe = EvaluatorResult(
+        name=word[:500], type="llm_judge", score=0.0, passed=False, misses=(word,), reasoning=word
+    )
+    fields = {"question": word, "answer": word, "misses": (word,), "conversation_id": word}
+    head = reviews.result("a" + word, "fail", gates=(word,), failed=(word,), **fields)
+    head = _evaluated(_said(head, ("T" * 400, {word: word})), safe)
+    error = reviews.result("b", None, error=word, conversation_id=word)
+    path = f"evals/{word[:200]}/EVAL.yaml"
+    suite = reviews.compared((head, error), (reviews.result("a" + word),), path=path)
+    page = _written(tmp_path, reviews.review(suite, gone_suites=(word,), notices=(word,)))
+    with opened(chromium, width=390) as window:
+        window.open(page)
+        assert window.run("document.documentElement.scrollWidth") <= 390
+        for index in range(2):
+            window.run("index => { location.hash = hashOf({}, tests[index]) }", index)
+            window.wait("document.querySelector('#test h1')")
+            assert window.run("document.documentElement.scrollWidth") <= 390
 
 
 def test_samples__each_can_be_shown(browser: Window, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +142,11 @@ def test_action__uploads_the_page_and_links_to_it(gate: Gate) -> None:
     report = job.workspace / "agentevals-report"
     page = (report / "report.html").read_text(encoding="utf-8")
     in_check = check.summary or ""
+    header = re.findall('<p class="small">(.*)</p>', page)[0]
+    shown = re.sub("<[^>]*>", "", header)
+    assert re.fullmatch(
+        r"acme/agent · pull request #\d+ · branch feature · \d{4}-\d\d-\d\d \d\d:\d\d UTC", shown
+    )
     artifact = server.artifacts[NAME]
     assert (artifact.content or b"").decode() == page
     assert done.outputs["report-url"] == ARTIFACT

@@ -13,7 +13,8 @@ from agentevals_action import formatting
         (1.0, "100%"),
         (0.9999, "99.9%"),
         (0.29, "29%"),
-        (2 / 3, "66.6%"),
+        (2 / 3, "66.7%"),
+        (0.94999, "94.9%"),
         (0.07, "7%"),
     ],
 )
@@ -28,7 +29,11 @@ def test_percent__all_is_all_and_nothing_less(share: float | None, words: str) -
         (0.0, "0.00"),
         (0.7999, "0.79"),
         (0.8, "0.80"),
+        (0.5999, "0.59"),
+        (0.899, "0.89"),
         (0.29, "0.29"),
+        (2 / 3, "0.67"),
+        (0.125, "0.13"),
         (1.0, "1.00"),
         (0.1 + 0.2, "0.30"),
     ],
@@ -130,7 +135,7 @@ def test_step__whole_percent_of_base() -> None:
 
 def test_delta__is_that_of_the_shown_scores() -> None:
     base, head = 1.0, 3 / 7
-    assert (formatting.score(head), formatting.delta(base, head)) == ("0.42", "−0.58")
+    assert (formatting.score(head), formatting.delta(base, head)) == ("0.43", "−0.57")
 
 
 def test_delta__signed_or_nothing() -> None:

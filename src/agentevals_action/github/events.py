@@ -49,6 +49,7 @@ class PullRequest(Payload):
 
     number: int = Field(gt=0, validation_alias=AliasPath("pull_request", "number"))
     head_sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
+    head_ref: str = Field(default="", validation_alias=AliasPath("pull_request", "head", "ref"))
     base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))
     base_sha: Sha = Field(validation_alias=AliasPath("pull_request", "base", "sha"))
 

@@ -143,11 +143,11 @@ class TestResult:
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported
     file, a JSONL row). `question` is the last message of the user; `input_messages` are all
-    messages, with their contents as text, if there are several. `hits`, `misses`,
-    `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the
-    verdict is shown by: the first whose verdict is the test's, else the first. `spent` is the
-    sum over the samples. `confirming` is the number of the last samples that belong to a
-    confirmation: they count for this test, not for the suite's mean. `unconfirmed` states why
+    messages, with their contents as text and the names of files and images, if there are several.
+    `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the
+    sample that the verdict is shown by: the first whose verdict is the test's, else the first.
+    `spent` is the sum over the samples. `confirming` is the number of the last samples that belong
+    to a confirmation: they count for this test, not for the suite's mean. `unconfirmed` states why
     samples of the confirmation are missing. `rescored` is the result of the same answers by the
     evaluators of the other side, if the change edits them."""
 

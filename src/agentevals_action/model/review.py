@@ -37,3 +37,8 @@ class Review:
     run: Run
     decision: Decision
     suites: tuple[SuiteComparison, ...] = ()
+
+    @property
+    def has_base(self) -> bool:
+        """Whether there is something to compare with, even if it could not be obtained."""
+        return self.run.baseline.wanted or any(suite.base for suite in self.suites)

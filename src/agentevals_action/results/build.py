@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import wire_message, wire_messages
+from agentevals_action.model.messages import Message, wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
     EvaluatorResult,
@@ -170,12 +170,22 @@ def _totals(
 
 
 def _input_messages(test: Test) -> tuple[dict[str, Any], ...]:
-    """All messages of a test, if there are several. Images are not part of results."""
+    """All messages of a test, if there are several."""
     if len(test.input) < 2:
         return ()
-    return tuple({**wire_message(message), "content": text_of(message)} for message in test.input)
+    return tuple({**wire_message(message), "content": _text(message)} for message in test.input)
 
 
 def _question(test: Test) -> str:
     questions = [message for message in test.input if message.role == "user"] or list(test.input)
-    return text_of(questions[-1]) if questions else ""
+    return _text(questions[-1]) if questions else ""
+
+
+def _text(message: Message) -> str:
+    """The text of a message. Its files and images are named: they are not part of results."""
+    named = [
+        f"[{block.type}{f': {block.value}' if block.path else ''}]"
+        for block in message.blocks
+        if block.type in ("file", "image")
+    ]
+    return "\n".join(filter(None, [text_of(message), *named]))

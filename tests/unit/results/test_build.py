@@ -52,6 +52,28 @@ def test_extended__the_majority_of_the_fresh_samples_decides_about_gates(
     assert result.confirming == len(fresh)
 
 
+def test_test_result__names_the_files_and_images_of_a_question(tmp_path: Path) -> None:
+    text = """\
+name: support
+tests:
+  - id: seen
+    input:
+      - role: user
+        content:
+          - {type: text, value: What is this?}
+          - {type: image, value: photos/cat.png}
+          - {type: image, value: "data:image/png;base64,iVBORw0KGgo="}
+          - {type: file, value: policy.md}
+    assert: [{type: contains, value: a}]
+"""
+    files = {"EVAL.yaml": text, "policy.md": "Be kind.", "photos/cat.png": "x"}
+    suite = suites.load_valid(suites.write(tmp_path, files))
+    (test,) = suite.tests
+    result = test_result(suite, test, (PASS,), 1.0, PRINT)
+    named = ["What is this?", "[image: photos/cat.png]", "[image]", "[file: policy.md]"]
+    assert result.question.splitlines() == named
+
+
 def test_test_result__keeps_all_messages_of_a_test_that_has_several(tmp_path: Path) -> None:
     text = """\
 name: support

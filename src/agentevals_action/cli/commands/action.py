@@ -156,11 +156,19 @@ async def _review(
 ) -> int:
     """Reviews and publishes; gives the exit code. The check run is written whatever happens."""
 
+    pull = step.job.pull
+
     def view_of(review: Review) -> ReportView:
-        shas = review.run.head_sha, review.run.base_sha
-        return build_view(
-            review, Links(runner.server_url, runner.repository, *shas, runner.run_url)
+        links = Links(
+            runner.server_url,
+            runner.repository,
+            review.run.head_sha,
+            review.run.base_sha,
+            runner.run_url,
+            pull.number if pull else None,
+            pull.head_ref if pull else runner.ref.partition("refs/heads/")[2],
         )
+        return build_view(review, links)
 
     workspace, host = step.workspace, step.host
     async with job_step.writing_check(host):

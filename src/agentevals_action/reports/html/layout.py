@@ -12,16 +12,16 @@ from markupsafe import Markup
 from agentevals_action import __version__, templating
 from agentevals_action.escaping import visible
 
-_TEXT = 20_000  # characters of one text
+TEXT = 20_000  # characters of one text
+#: The scripts between those that all pages share and a page's own.
+_SCRIPTS = {"report": ("difference.js", "test.js")}
 
 
 def page(name: str, title: str, data: str, context: Mapping[str, Any]) -> str:
     """The page `name` of `templates/report`. A Content Security Policy allows its own script and
     style, and no request. `data` is made by `json_in_html`."""
-    script, style = (
-        "".join(templating.packaged_text(f"report/{part}.{kind}") for part in ("base", name))
-        for kind in ("js", "css")
-    )
+    style = _joined("base.css", f"{name}.css")
+    script = _joined("base.js", *_SCRIPTS.get(name, ()), f"{name}.js")
     frame = {
         "title": title,
         "version": __version__,
@@ -32,6 +32,10 @@ def page(name: str, title: str, data: str, context: Mapping[str, Any]) -> str:
         "style_hash": _digest(style),
     }
     return templating.render_page(f"report/{name}.html.j2", {**context, **frame})
+
+
+def _joined(*files: str) -> str:
+    return "".join(templating.packaged_text(f"report/{file}") for file in files)
 
 
 def _trusted(text: str) -> Markup:
@@ -64,7 +68,5 @@ def _shown_value(value: Any) -> Any:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _TEXT:
-        return text
-    left = len(text) - _TEXT
-    return f"{text[:_TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text
+    left = len(text) - TEXT
+    return f"{text[:TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text

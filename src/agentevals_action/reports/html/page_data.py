@@ -3,6 +3,7 @@
 Every test has a row; tests that changed or failed also have their details, and the others as far
 as the limits allow."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,10 +11,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentevals_action.formatting import error_kind
+from agentevals_action.formatting import ERROR_KINDS, error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import TestResult
-from agentevals_action.reports.html.layout import json_in_html
+from agentevals_action.model.result import Key, TestResult
+from agentevals_action.reports.html.layout import TEXT, json_in_html
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change
@@ -45,17 +46,20 @@ class PageData:
 
 def page_data(view: ReportView) -> PageData:
     """The data of a review, the tests that changed or failed first."""
-    ordered = sorted(
-        view.tests, key=lambda test: (not needs_review(test.comparison), _is_quiet(test))
-    )
+    ordered = sorted(view.tests, key=_rank)
     listed = ordered[:MAX_ROWS]
     suites = {path: number for number, path in enumerate(sorted({test.suite for test in listed}))}
     evaluators = _evaluators(listed)
+    groups: defaultdict[Key, list[int]] = defaultdict(list)
+    for number, group in enumerate(GROUPS):
+        for test in view.groups[group.key]:
+            groups[test.suite, test.comparison.id].append(number)
     is_small = len(view.tests) <= MAX_COMPLETE
     messages: dict[str, int] = {}  # of all inputs, each once: tests share system prompts
     rows, left_over = [], MAX_DETAILS
     for test in listed:
-        row = json_in_html(_row(test, suites, evaluators))
+        of_test = groups[test.suite, test.comparison.id]
+        row = json_in_html({**_row(test, suites, evaluators), "groups": of_test})
         if left_over > 0 and (is_small or not _is_quiet(test)):
             known = len(messages)
             details = json_in_html(_details(test, messages))
@@ -69,6 +73,8 @@ def page_data(view: ReportView) -> PageData:
             "suites": list(suites),
             "evaluators": list(evaluators),
             "groups": [{"key": group.key, "label": group.label} for group in GROUPS],
+            "hasBase": view.review.has_base,
+            "errorKinds": ERROR_KINDS,
             "links": {
                 "base": _folder(view.links.base_file("x")),
                 "head": _folder(view.links.head_file("x")),
@@ -82,6 +88,21 @@ def page_data(view: ReportView) -> PageData:
 
 def _folder(url: str | None) -> str | None:
     return url.removesuffix("x") if url else None
+
+
+def _rank(listed: ListedTest) -> int:
+    """The place of a test in the list: failed gates, regressions, errors, other failures, other
+    changes, the rest."""
+    test, head = listed.comparison, listed.comparison.head
+    ranks = (
+        bool(test.failed_gates),
+        needs_review(test),
+        head is not None and head.verdict is None,
+        head is not None and head.verdict != "pass",
+        not _is_quiet(listed),
+        True,
+    )
+    return ranks.index(True)
 
 
 def _is_quiet(listed: ListedTest) -> bool:
@@ -114,7 +135,6 @@ def _row(
         "suite": suites[listed.suite],
         "id": test.id,
         "change": test.change.value,
-        "groups": [number for number, group in enumerate(GROUPS) if group.contains(test)],
         "base": _figures(test.base),
         "head": _figures(head),
         "needsReview": needs_review(test),
@@ -122,7 +142,8 @@ def _row(
         "gates": list(dict.fromkeys(gate.name for gate in head.gates)) if head else [],
         "evaluators": used,
         "conversation": listed.conversation[1] if listed.conversation else None,
-        "turn": str(listed.turn) if listed.turn else None,
+        "turn": listed.turn.number if listed.turn else None,
+        "turns": listed.turn.total if listed.turn else None,
         "miss": reason_of(test),
     }
     return {key: value for key, value in row.items() if value or (value == 0 and key == "suite")}
@@ -166,6 +187,7 @@ def _details(listed: ListedTest, messages: dict[str, int]) -> dict[str, Any]:
         "regraded": test.regraded,
         "gatesRemoved": list(test.gates_removed),
         "same": _same(base, head),
+        "differsLater": _differs_later(base, head),
         "base": _side(base, messages),
         "head": _side(head, messages),
     }
@@ -180,6 +202,14 @@ def _same(base: TestResult | None, head: TestResult | None) -> dict[str, bool] |
     return {
         name: getattr(base.fingerprint, name) == getattr(head.fingerprint, name) for name in names
     }
+
+
+def _differs_later(base: TestResult | None, head: TestResult | None) -> bool:
+    """Whether two answers differ only after the part that the page has."""
+    if not base or not head:
+        return False
+    old, new = base.candidate_answer, head.candidate_answer
+    return old != new and old[:TEXT] == new[:TEXT] and min(len(old), len(new)) >= TEXT
 
 
 def _side(result: TestResult | None, messages: dict[str, int]) -> dict[str, Any] | None:

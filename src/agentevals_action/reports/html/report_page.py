@@ -1,7 +1,7 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentevals_action.escaping import plain, visible
@@ -11,7 +11,7 @@ from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
 from agentevals_action.reports.html.markdown_html import markdown_line
 from agentevals_action.reports.html.page_data import page_data, reason_of
-from agentevals_action.reports.view.comment import build_comment, differences
+from agentevals_action.reports.view.comment import build_comment, differences, origin
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
@@ -22,6 +22,7 @@ from agentevals_action.reports.view.tests import Limits, verdicts
 PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
 _LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, text=500)
+_FEW_SUITES = 3  # whose table stands above the tests
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
 _TEXT = 200  # characters of a text in a table
@@ -34,10 +35,13 @@ def report_page(view: ReportView) -> str:
     dots = scatter.dots(view.tests)
     context = {
         "page": build_comment(view, _LIMITS),
+        "origin": origin(view),
+        "has_base": view.review.has_base,
         "differences": differences(view, _LIMITS),
         "dots": dots,
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,
+        "suites_first": len(view.review.suites) <= _FEW_SUITES,
         "groups": [
             {"number": len(tests), "label": group.label, "key": group.key}
             for group in GROUPS
@@ -93,19 +97,27 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
                 groups[side.target, test.suite][index].append(side)
     for (target, suite), sides in sorted(groups.items()):
         base, head = (_traces(side) for side in sides)
-
-        def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
-            known = [value for trace in traces if (value := getattr(trace, name)) is not None]
-            return sum(known) / len(known) if known else None
-
         yield {
             "target": visible(target) or UNKNOWN,
             "suite": visible(suite),
             "samples": len(head) or len(base),
-            "cost": moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
-            "tokens": moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
-            "time": moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
+            "cost": _means(cost, "cost_usd", base, head),
+            "tokens": _means(tokens, "total_tokens", base, head),
+            "time": _means(time, "duration_ms", base, head),
         }
+
+
+def _means(
+    words: Callable[[float | None], str],
+    name: str,
+    base: Sequence[TraceSummary],
+    head: Sequence[TraceSummary],
+) -> str:
+    def mean(traces: Sequence[TraceSummary]) -> float | None:
+        known = [value for trace in traces if (value := getattr(trace, name)) is not None]
+        return sum(known) / len(known) if known else None
+
+    return moved(words, mean(base), mean(head)) if base else words(mean(head))
 
 
 def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:

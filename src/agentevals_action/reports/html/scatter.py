@@ -8,6 +8,7 @@ from typing import Literal
 from agentevals_action.formatting import counted, score
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.reports.view.groups import needs_review
+from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ListedTest
 
 SIZE = 240  # units of the plot's side
@@ -17,20 +18,20 @@ Kind = Literal["worse", "better", "same"]
 @dataclass(frozen=True)
 class Dot:
     """Tests with the same scores (to hundredths) and the same `kind`: `x` and `y` in units from the
-    upper left corner, `radius` grows with their number; `suite` and `test` if it is one test."""
+    upper left corner, `radius` grows with their number; `link` is the hash of the test in the page,
+    of several the filter that shows them."""
 
     x: float
     y: float
     radius: float
     kind: Kind
     title: str
-    suite: str = ""
-    test: str = ""
+    link: str
 
 
 def dots(tests: Iterable[ListedTest]) -> tuple[Dot, ...]:
     """The dots of the tests that were scored on both sides, the regressions last (on top)."""
-    groups: defaultdict[tuple[float, float, Kind], list[ListedTest]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, Kind], list[ListedTest]] = defaultdict(list)
     for test in tests:
         if scores := _scores(test):
             groups[*scores, _kind(test)].append(test)
@@ -46,12 +47,12 @@ def counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
 _ORDER = {"same": 0, "better": 1, "worse": 2}
 
 
-def _scores(listed: ListedTest) -> tuple[float, float] | None:
-    """The scores on base and head to hundredths; None if one side was not scored."""
+def _scores(listed: ListedTest) -> tuple[str, str] | None:
+    """The scores on base and head in words; None if one side was not scored."""
     base, head = listed.comparison.base, listed.comparison.head
     if not base or not head or base.score is None or head.score is None:
         return None
-    return round(base.score, 2), round(head.score, 2)
+    return score(base.score), score(head.score)
 
 
 def _kind(listed: ListedTest) -> Kind:
@@ -61,16 +62,16 @@ def _kind(listed: ListedTest) -> Kind:
     return "better" if test.change is ChangeKind.IMPROVED else "same"
 
 
-def _dot(base: float, head: float, kind: Kind, tests: list[ListedTest]) -> Dot:
-    first = tests[0]
-    is_one = len(tests) == 1
-    name = first.comparison.id if is_one else counted(len(tests), "test")
+def _dot(base: str, head: str, kind: Kind, tests: list[ListedTest]) -> Dot:
+    name, link = counted(len(tests), "test"), None
+    if len(tests) == 1:
+        name = tests[0].comparison.id
+        link = Links(report_url="").report_test(tests[0].suite, name)
     return Dot(
-        x=round(base * SIZE, 1),
-        y=round((1 - head) * SIZE, 1),
+        x=round(float(base) * SIZE, 1),
+        y=round((1 - float(head)) * SIZE, 1),
         radius=round(min(5 + (len(tests) - 1) ** 0.5, 14), 1),
         kind=kind,
-        title=f"{name}: {score(base)} → {score(head)}",
-        suite=first.suite if is_one else "",
-        test=first.comparison.id if is_one else "",
+        title=f"{name}: {base} → {head}",
+        link=link or f"#scores={base}%2C{head}",
     )

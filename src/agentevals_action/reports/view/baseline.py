@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, plural, time
+from agentevals_action.formatting import counted, delta, plural, time
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.review import Review
@@ -153,16 +153,27 @@ def _instant(iso: str) -> datetime | None:
 
 def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
     """The differences of a suite that its figures show."""
+    means = (side.average_score if side else None for side in (suite.base, suite.head))
+    in_table = score_change(suite.score, *means)
     figures = (
-        ("score", suite.score, _score, ("higher", "lower")),
-        ("cost", suite.cost, _dollars, ("more expensive", "cheaper")),
-        ("time", suite.duration, time, ("slower", "faster")),
+        ("score", suite.score, _score, ("higher", "lower"), in_table),
+        ("cost", suite.cost, _dollars, ("more expensive", "cheaper"), ""),
+        ("time", suite.duration, time, ("slower", "faster"), ""),
     )
     return tuple(
-        f"{name} {_describe(found, words, comparatives)}"
-        for name, found, words, comparatives in figures
+        f"{name} {_describe(found, words, comparatives, mean or _signed(found.mean, words))}"
+        for name, found, words, comparatives, mean in figures
         if found and _is_visible(found, words)
     )
+
+
+def score_change(difference: Difference | None, base: float | None, head: float | None) -> str:
+    """The difference of two mean scores as they are shown, so that it has one value in a report and
+    a reader who subtracts gets the same; empty if the paired difference is of other tests."""
+    if difference is None or base is None or head is None:
+        return delta(base, head)
+    is_of_these = abs(head - base - difference.mean) < 1e-6
+    return delta(base, head) if is_of_these else ""
 
 
 def is_noise(difference: Difference | None, base: float | None, head: float | None) -> bool:
@@ -196,9 +207,8 @@ def _is_visible(difference: Difference, words: Callable[[float], str]) -> bool:
 
 
 def _describe(
-    difference: Difference, words: Callable[[float], str], comparatives: tuple[str, str]
+    difference: Difference, words: Callable[[float], str], comparatives: tuple[str, str], mean: str
 ) -> str:
-    mean = _signed(difference.mean, words)
     low, high = _bound(difference.low, words), _bound(difference.high, words)
     change = f"{mean} ({low} to {high})" if low != high else mean
     if difference.is_change:

@@ -38,6 +38,9 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         tests=tests,
         groups={
             group.key: tuple(test for test in by_severity if group.contains(test.comparison))
+            # Without a base, all tests would be new.
+            if group.key != "new" or review.has_base
+            else ()
             for group in GROUPS
         },
         spending=cost.spent_by_review(review),

@@ -13,7 +13,12 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view import sentences
-from agentevals_action.reports.view.baseline import NOISE_NOTE, BaselineText, difference_lines
+from agentevals_action.reports.view.baseline import (
+    NOISE_NOTE,
+    BaselineText,
+    date,
+    difference_lines,
+)
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS, Group
 from agentevals_action.reports.view.links import linked
@@ -27,6 +32,7 @@ _ENTRIES = 5  # tests of a group that are shown in detail; of more there is a li
 _NOTICES = 5  # the others are folded
 #: Spaces at which a cell must not break: all but those before an arrow, a unit and a change.
 _NO_BREAK = re.compile(r" (?![→(]|per sample)")
+_SEPARATOR = " · "
 _FIGURES = ("pass_rate", "score", "regressed", "cost", "time")
 
 
@@ -250,12 +256,28 @@ class _Builder:
         ]
         parts += [f"{review.run.head_label} {head}"] if head else []
         parts += [f"base {base}"] if base else []
-        return " · ".join([*parts, time(review.run.duration_ms)])
+        return _SEPARATOR.join([*parts, time(review.run.duration_ms)])
 
 
 def differences(view: ReportView, limits: Limits) -> Section | None:
     """The differences of the suites with their intervals, for the report page."""
     return _Builder(view, limits).differences()
+
+
+def origin(view: ReportView) -> str:
+    """Repository, pull request, branch, time and uncommitted changes of the run, for the report
+    page."""
+    links, run = view.links, view.review.run
+    parts = []
+    if links.repository:
+        parts.append(linked(code(links.repository), links.home()))
+    if links.pull_request:
+        parts.append(linked(f"pull request #{links.pull_request}", links.pull()))
+    if links.branch:
+        parts.append(f"branch {code(links.branch)}")
+    parts += [date(run.time)] if run.time else []
+    parts += [counted(len(run.uncommitted), "uncommitted file")] if run.uncommitted else []
+    return _SEPARATOR.join(parts)
 
 
 def _invalid_files(diagnostics: Sequence[Diagnostic]) -> str:

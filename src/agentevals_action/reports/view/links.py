@@ -9,6 +9,7 @@ _LONGEST_URL = 500  # characters; a longer URL is left out
 @dataclass(frozen=True)
 class Links:
     """The parts of URLs; without a server or a repository (`owner/name`) there are no links.
+    `pull_request` is the number of the one that runs, `branch` the name of head's branch;
     `report_url` is the uploaded report page, empty within that page."""
 
     server_url: str | None = None
@@ -16,6 +17,8 @@ class Links:
     head_sha: str | None = None
     base_sha: str | None = None
     run_url: str | None = None
+    pull_request: int | None = None
+    branch: str = ""
     report_url: str | None = None
 
     def head_file(self, path: str, line: int | None = None) -> str | None:
@@ -25,6 +28,14 @@ class Links:
     def base_file(self, path: str, line: int | None = None) -> str | None:
         """The URL of a file (and line, from 1) at base's commit."""
         return self._file(self.base_sha, path, line)
+
+    def home(self) -> str | None:
+        """The URL of the repository."""
+        return self._url()
+
+    def pull(self) -> str | None:
+        """The URL of the pull request."""
+        return self._url("pull", str(self.pull_request))
 
     def commit(self, sha: str | None) -> str | None:
         """The URL of a commit."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from agentevals_action.formatting import (
     UNKNOWN,
     counted,
-    delta,
     moved,
     percent,
     score,
@@ -17,7 +16,7 @@ from agentevals_action.formatting import (
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.usage import total
-from agentevals_action.reports.view.baseline import is_noise, pool_differences
+from agentevals_action.reports.view.baseline import is_noise, pool_differences, score_change
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted
@@ -117,7 +116,7 @@ def _score(
     before, after = base.average_score if base else None, head.average_score if head else None
     if not has_base:
         return score(after)
-    change = "" if is_noise(difference, before, after) else delta(before, after)
+    change = "" if is_noise(difference, before, after) else score_change(difference, before, after)
     return moved(score, before, after) + (f" ({change})" if change else "")
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_page__has_every_test_and_no_address_to_load(name: str) -> None:
             assert attributes["href"] == "data:,"
         if tag == "a":
             href = attributes["href"] or ""
-            assert href.startswith(("#", "https://github.com/acme/support-agent/")), href
+            assert href.startswith(("#", "https://github.com/acme/support-agent")), href
 
 
 def test_policy__allows_the_two_elements_of_the_page_and_nothing_else() -> None:
@@ -93,6 +94,20 @@ def test_data__of_one_test(golden: Golden) -> None:
     golden.check(
         "report-data.json", json.dumps(data["tests"][0], indent=2, ensure_ascii=False) + "\n"
     )
+
+
+def test_header__states_where_and_when_the_run_was() -> None:
+    review = reviews.with_facts(
+        reviews.all_passed(), time="2026-01-03T12:04:05.000Z", uncommitted=("agent.py", "x.py")
+    )
+    links = replace(reviews.LINKS, pull_request=12, branch="fix/refund")
+    page = report_page(build_view(review, links))
+    address = "https://github.com/acme/support-agent"
+    assert (
+        f'<p class="small"><a href="{address}"><code>acme/support-agent</code></a> · '
+        f'<a href="{address}/pull/12">pull request #12</a> · branch <code>fix/refund</code> · '
+        "2026-01-03 12:04 UTC · 2 uncommitted files</p>"
+    ) in page
 
 
 def test_many_tests__those_that_changed_are_complete_and_the_others_rows() -> None:

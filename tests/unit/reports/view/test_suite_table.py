@@ -1,8 +1,11 @@
 """The table of suites."""
 
+from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.comparison import Finding, SuiteComparison
+from agentevals_action.model.result import TestResult
+from agentevals_action.reports.view.baseline import difference_lines
 from agentevals_action.reports.view.suite_table import SuiteTable, suite_table
 from tests.support import reviews
 
@@ -38,6 +41,25 @@ def test_table__what_may_be_noise_is_never_called_a_change() -> None:
     more = (*head, *(reviews.result(f"new{number}", cost_usd=0.011) for number in range(6)))
     (row,) = table_of(reviews.compared(more, tuple(base))).rows
     assert row.cost == "$0.0720 → $0.1410 (+96%)"
+
+
+def _scored(id: str, score: float) -> TestResult:
+    made = reviews.result(id)
+    return replace(made, score=score, samples=(replace(made.samples[0], score=score),))
+
+
+def test_table__a_difference_has_the_value_that_the_details_have() -> None:
+    head = tuple(_scored(f"t{number}", 0.808) for number in range(6))
+    base = tuple(_scored(f"t{number}", 0.904) for number in range(6))
+    suite = reviews.compared(head, base)
+    (row,) = table_of(suite).rows
+    assert row.score == "0.90 → 0.81 (−0.09)"
+    assert difference_lines(suite) == ("score −0.09: lower than on base",)
+    # With a new test, the details are of other tests than the table.
+    suite = reviews.compared((*head, _scored("new", 1.0)), base)
+    (row,) = table_of(suite).rows
+    assert row.score == "0.90 → 0.84"
+    assert difference_lines(suite) == ("score −0.10: lower than on base",)
 
 
 def test_table__the_mean_score_is_of_the_samples_of_the_run_itself() -> None:
