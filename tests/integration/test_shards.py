@@ -143,13 +143,12 @@ class Workflow(Gate):
 
 @pytest.fixture
 def workflow(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workflow]:
-    change: Files = {"agent.sh": request.param}
-    pull = pull_request(tmp_path / "origin", BASE, change)
+    pull = pull_request(tmp_path / "origin", BASE, request.param)
     with GitHubServer() as server:
         yield Workflow(tmp_path, server, pull)
 
 
-@pytest.mark.parametrize("workflow", [WORSE], indirect=True)
+@pytest.mark.parametrize("workflow", [{"agent.sh": WORSE}], indirect=True)
 def test_shards__one_check_run_and_one_comment(workflow: Workflow) -> None:
     for shard in ("1/2", "2/2"):
         done = workflow.finish(shard=shard)
@@ -167,12 +166,13 @@ def test_shards__one_check_run_and_one_comment(workflow: Workflow) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workflow", [BROKEN], indirect=True)
+@pytest.mark.parametrize("workflow", [{"agent.sh": BROKEN}], indirect=True)
 def test_shards__an_error_repeats_one_shard_and_a_missing_one_is_never_green(
     workflow: Workflow,
 ) -> None:
-    codes = [workflow.finish(shard=shard).code for shard in ("1/2", "2/2")]
-    assert 3 in codes
+    shards = [workflow.finish(shard=shard) for shard in ("1/2", "2/2")]
+    (red,) = (done for done in shards if done.code == 3)
+    assert "::error::evals/one/EVAL.yaml: t2: " in red.log
     shutil.rmtree(workflow.artifacts / "2-1")
     merged = workflow.finish(mode="merge")
     assert merged.code == 3, merged.log
@@ -180,7 +180,33 @@ def test_shards__an_error_repeats_one_shard_and_a_missing_one_is_never_green(
     assert workflow.server.check_runs[-1].conclusion == "failure"
 
 
-@pytest.mark.parametrize("workflow", [AGENT], indirect=True)
+INVALID: Files = {"evals/one/EVAL.yaml": "name: ada\ntests: 7\n"}
+
+
+@pytest.mark.parametrize("workflow", [INVALID], indirect=True)
+def test_shards__an_invalid_suite_is_in_the_log(workflow: Workflow) -> None:
+    done = workflow.finish(shard="1/2")
+    assert done.code == 2, done.log
+    assert "::error::evals/one/EVAL.yaml:2:8: " in done.log
+
+
+def test_shard__an_invalid_suite_is_printed(tmp_path: Path) -> None:
+    ran = run_shard(make(tmp_path / "r", INVALID), "1/2")
+    assert ran.code == 2
+    assert "error: evals/one/EVAL.yaml:2:8: " in ran.err
+
+
+@pytest.mark.parametrize("workflow", [{"agent.sh": f"# better\n{AGENT}"}], indirect=True)
+def test_merge__with_another_policy_than_the_shards_is_never_green(workflow: Workflow) -> None:
+    """A shard does not sample again what would fail by the policy of the merge."""
+    for shard in ("1/2", "2/2"):
+        assert workflow.finish(shard=shard).code == 0
+    merged = workflow.finish(mode="merge", **{"fail-on": "failures"})
+    assert merged.code == 3, merged.log
+    assert "the shards have another value of `fail-on` than this job" in merged.log
+
+
+@pytest.mark.parametrize("workflow", [{"agent.sh": AGENT}], indirect=True)
 def test_merge__without_shards_is_a_red_check(workflow: Workflow) -> None:
     workflow.artifacts.mkdir()
     merged = workflow.finish(mode="merge")

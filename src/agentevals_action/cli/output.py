@@ -8,10 +8,13 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from agentevals_action.errors import ExitCode
 from agentevals_action.escaping import printable
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
+from agentevals_action.results import shards
+from agentevals_action.results.run_folder import RunResults
 from agentevals_action.suites.yaml_writer import write_yaml
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.redaction import redact, without_secrets
@@ -47,6 +50,14 @@ def print_warnings(warnings: Iterable[object]) -> None:
     """Each warning once, on standard error."""
     for warning in dict.fromkeys(map(str, warnings)):
         print(f"warning: {printable(redact(warning), _LINE)}", file=sys.stderr)
+
+
+def print_shard(results: RunResults) -> ExitCode:
+    """Prints what a shard ran, after its errors on standard error; gives the exit code."""
+    for error in shards.errors(results):
+        print(f"error: {printable(redact(error), _LINE)}", file=sys.stderr)
+    print(shards.describe(results))
+    return shards.exit_code(results)
 
 
 def write_page(title: str, text: str, path: Path) -> None:

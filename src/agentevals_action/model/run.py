@@ -1,7 +1,7 @@
 """A run without its rows: what ran, why, and what decides, as `run.json` has it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -45,6 +45,12 @@ class Policy:
     confirm: int = 6
     alpha: float = 0.05
     asks_person: bool = False
+
+    def different_inputs(self, other: "Policy") -> list[str]:
+        """The inputs of which another policy has another value."""
+        names = [field.name for field in fields(self) if field.name != "asks_person"]
+        different = [name for name in names if getattr(self, name) != getattr(other, name)]
+        return [name.replace("_", "-") for name in different]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.formatting import counted, distinct, joined, plural
+from agentevals_action.formatting import counted, distinct, joined, plural, shortened
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Run, RunSuite, Shard
+from agentevals_action.model.run import Policy, Run, RunSuite, Shard
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.run_folder import RUN, RunResults, read_folder
 from agentevals_action.settings import Settings
@@ -20,6 +20,9 @@ _COMMON = (
     *("timeout", "setup", "prepare", "env", "strict", "working_directory", "baseline"),
     *("baseline_branch", "baseline_file", "baseline_max_age", "cache", "cache_dir"),
 )
+
+#: Errors of tests that are listed.
+_ERRORS = 10
 
 
 def digest_of_inputs(settings: Settings) -> str:
@@ -82,6 +85,13 @@ def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:
     return reduced.model_copy(update={"targets": replace(suite.targets, targets=targets)})
 
 
+def errors(results: RunResults) -> Sequence[str]:
+    """Why a shard does not end with 0: errors of suites, what the run lacks, errors of tests."""
+    run, rows = results.run, results.head
+    of_tests = [f"{row.eval_path}: {row.eval_id}: {row.error.message}" for row in rows if row.error]
+    return [*map(str, run.invalid), *run.problems, *shortened(of_tests, _ERRORS)]
+
+
 def describe(results: RunResults) -> str:
     """A sentence about what a shard ran."""
     errors = sum(row.verdict is None for row in results.head)
@@ -98,19 +108,25 @@ def exit_code(results: RunResults) -> ExitCode:
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
 
 
-def read_shards(folder: Path, head_sha: str) -> RunResults:
+def read_shards(folder: Path, head_sha: str, policy: Policy | None) -> RunResults:
     """The results of all shards of a commit, whose report folders are in a folder, as those of one
-    run. Raises InvalidInput without a shard."""
+    run, which the policy decides (None: that of the shards). Raises InvalidInput without a shard.
+    """
     parts, unreadable = [], []
     for file in sorted(folder.glob(f"*/{RUN}")):
         try:
             parts.append(read_folder(file.parent))
         except InvalidInput as error:
             unreadable.append(str(error))
-    return merge(parts, head_sha, unreadable)
+    return merge(parts, head_sha, unreadable, policy)
 
 
-def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str]) -> RunResults:
+def merge(
+    parts: Sequence[RunResults],
+    head_sha: str,
+    unreadable: Sequence[str],
+    policy: Policy | None = None,
+) -> RunResults:
     """The results of all shards as those of one run. What a shard lacks is in the problems of the
     run. `unreadable` are sentences about folders that cannot be read. Raises InvalidInput without a
     shard of the commit `head_sha`."""
@@ -122,7 +138,11 @@ def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str])
             "download the report folders of the shards before this step",
         )
     latest = own[0].run
+    policy = policy or latest.policy
     problems = [*unreadable]
+    if different := policy.different_inputs(latest.policy):
+        names = joined([f"`{name}`" for name in different])
+        problems.append(f"the shards have another value of {names} than this job: set it in all")
     newest: dict[int, RunResults] = {}
     for part in ordered:
         if difference := _difference(part.run, latest):
@@ -139,7 +159,7 @@ def merge(parts: Sequence[RunResults], head_sha: str, unreadable: Sequence[str])
     head = {(suite.path, test): index for index, (suite, test) in enumerate(tests)}
     base = {(suite.base_path, test): index for index, (suite, test) in enumerate(tests)}
     return RunResults(
-        _merged([part.run for part in used], problems),
+        _merged([part.run for part in used], policy, problems),
         _in_order((row for part in used for row in part.head), head),
         _in_order((row for part in used for row in part.base), base),
     )
@@ -166,11 +186,12 @@ def _difference(run: Run, latest: Run) -> str:
     return ""
 
 
-def _merged(runs: Sequence[Run], problems: Sequence[str]) -> Run:
+def _merged(runs: Sequence[Run], policy: Policy, problems: Sequence[str]) -> Run:
     problem = next(filter(None, (run.baseline.problem for run in runs)), "")
     return runs[0].model_copy(
         update={
             "shard": None,
+            "policy": policy,
             "suites": tuple(map(_merged_suite, *(run.suites for run in runs))),
             "baseline": replace(runs[0].baseline, problem=problem),
             "invalid": distinct(run.invalid for run in runs),

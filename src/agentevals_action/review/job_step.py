@@ -119,7 +119,8 @@ async def _isolation(step: JobStep, repository: GitRepository) -> AsyncIterator[
 
 
 def _merge(step: JobStep) -> RunResults:
-    results = step.workspace.merge_shards(step.job.head_sha)
+    request = ReviewRequest(step.job, step.workspace, None, step.host)
+    results = step.workspace.merge_shards(step.job.head_sha, request.policy)
     acceptance = step.host.acceptance(step.workspace.settings.accept_label)
     return replace(results, run=results.run.model_copy(update={"acceptance": acceptance}))
 

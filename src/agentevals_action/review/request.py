@@ -98,10 +98,11 @@ class ReviewWorkspace:
                 results = results.adding(problems=[error.sentence])
         return results
 
-    def merge_shards(self, head_sha: str) -> RunResults:
+    def merge_shards(self, head_sha: str, policy: Policy | None = None) -> RunResults:
         """The results of all shards of a commit, from their folders in the folder `shards` of the
-        report folder; they are written as those of one run. Raises InvalidInput without a shard."""
-        merged = read_shards(self.report / SHARDS, head_sha)
+        report folder; they are written as those of one run, which the policy decides (None: that of
+        the shards). Raises InvalidInput without a shard."""
+        merged = read_shards(self.report / SHARDS, head_sha, policy)
         self.make_report_folder()
         return self.write(merged)
 

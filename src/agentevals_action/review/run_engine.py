@@ -13,7 +13,6 @@ from agentevals_action.results.shards import divided_budget
 from agentevals_action.review import base_tree
 from agentevals_action.review.inputs import ReviewInputs
 from agentevals_action.system.child_environment import ChildContext
-from agentevals_action.system.redaction import redact
 
 
 @asynccontextmanager
@@ -22,7 +21,7 @@ async def engine_of(inputs: ReviewInputs) -> AsyncIterator[Engine]:
     request, part = inputs.request, inputs.part
     workspace, settings = request.workspace, request.settings
     children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
-    log = partial(job_log.folded, redact=redact, in_actions=workspace.in_actions)
+    log = partial(job_log.folded, in_actions=workspace.in_actions)
     async with (
         _open_judge_trees(inputs) as judge_trees,
         open_engine(

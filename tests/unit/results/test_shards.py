@@ -159,6 +159,15 @@ def test_merge__another_run_does_not_count(facts: dict[str, object], reason: str
     assert found.head == second.head
 
 
+def test_merge__its_own_policy_decides_and_must_be_that_of_the_shards() -> None:
+    own = Policy(frozenset({"failures"}), min_pass_rate=0.5)
+    found = shards.merge(halves(), HEAD, (), own).run
+    assert found.policy == own
+    (problem,) = found.problems
+    assert "another value of `fail-on` and `min-pass-rate` than this job" in problem
+    assert not shards.merge(halves(), HEAD, (), WHOLE.run.policy).run.problems
+
+
 def test_merge__the_newest_folder_of_a_shard_counts() -> None:
     first, second = halves()
     again = replace(first, run=first.run.model_copy(update={"time": "2026-01-02"}), head=())

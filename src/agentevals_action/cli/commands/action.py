@@ -134,9 +134,10 @@ async def _run_shard(step: JobStep, outputs: CommandFile, summary: CommandFile) 
     """Runs a shard and writes its report folder; it touches neither the check run nor the
     comment."""
     if step.refused:
-        job_log.report_refusal(step.refused)
+        job_log.report_errors(step.refused)
         return ExitCode.INVALID
     results = await job_step.run(step)
+    job_log.report_errors(shards.errors(results))
     sentence = shards.describe(results)
     print(sentence)
     workflow_commands.append_summary(summary, sentence)
@@ -174,7 +175,7 @@ async def _review(
     async with job_step.writing_check(host):
         results = await job_step.results_of(step)
         view, published = await publish.publish(results, view_of, workspace, host)
-    job_log.report_refusal(step.refused)
+    job_log.report_errors(step.refused)
     notices: Sequence[str] = ()
     if not step.phase:  # without a clone nothing is stored
         commits, branch = f"{runner.server_url}/{runner.repository}/commit/", step.data_branch

@@ -16,12 +16,12 @@ from agentevals_action.cli.options import (
     json_option,
     markdown_option,
 )
+from agentevals_action.cli.output import print_shard
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
 from agentevals_action.reports import console, markdown, summary_json
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review import pipeline, publish
 from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
@@ -76,8 +76,7 @@ async def review_folder(
     workspace = ReviewWorkspace(repository.root, settings, environ)
     results = await pipeline.run(ReviewRequest(job, workspace, repository, Host()))
     if settings.shard:
-        print(shards.describe(results))
-        return shards.exit_code(results)
+        return print_shard(results)
     return await report(results, workspace, form)
 
 

@@ -18,6 +18,7 @@ from agentevals_action.cli.options import (
     json_option,
     paths_argument,
 )
+from agentevals_action.cli.output import print_shard
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import with_earlier_turns
@@ -32,7 +33,6 @@ from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results import shards
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline, publish
@@ -108,8 +108,7 @@ async def command(
         print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
         raise
     if settings.shard:
-        print(shards.describe(results))
-        return shards.exit_code(results)
+        return print_shard(results)
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
     _print_notices(view)
     if as_json:

@@ -43,9 +43,7 @@ def protect_log(redactor: Redactor) -> None:
 
 
 @contextmanager
-def folded(
-    title: str, redact: Callable[[str], str], in_actions: bool
-) -> Iterator[Callable[[str], None]]:
+def folded(title: str, in_actions: bool) -> Iterator[Callable[[str], None]]:
     """A folded group in the log of a job, plain lines on standard error elsewhere; yields a
     function that writes a line of a stranger's program."""
     stream = sys.stdout if in_actions else sys.stderr
@@ -62,8 +60,8 @@ def folded(
             print(commands.command("endgroup"), file=stream, flush=True)
 
 
-def report_refusal(reasons: Iterable[str]) -> None:
-    """Reports invalid inputs or a refused event as annotations of the job."""
+def report_errors(reasons: Iterable[str]) -> None:
+    """Reports invalid inputs, a refused event or errors of a shard as annotations of the job."""
     for reason in reasons:
         print(commands.command("error", redact(reason)), flush=True)
 

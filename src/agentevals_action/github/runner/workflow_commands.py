@@ -96,7 +96,7 @@ def write_outputs(file: CommandFile, outputs: Mapping[str, str]) -> None:
 
 def append_summary(file: CommandFile, markdown: str) -> None:
     """Appends Markdown to the job summary, visibly cut to GitHub's limit, above which GitHub shows
-    nothing, and a chart if all of it has space."""
+    nothing."""
     free = limits.STEP_SUMMARY_BYTES - file.size
     text = markdown if markdown.endswith("\n") else f"{markdown}\n"
     size = len(text.encode("utf-8", "replace"))

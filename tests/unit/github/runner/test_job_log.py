@@ -5,19 +5,17 @@ import pytest
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.report import Published
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.system.redaction import Redactor, redacting
 from tests.support import reviews
 
-NASTY = "::error::no ##[endgroup] \x1b[31mred\x1b[0m \x1b]0;title\x07 sk-0123456789"
-
-
-def redact(text: str) -> str:
-    return text.replace("sk-0123456789", "***")
+KEY = "sk-0123456789"
+NASTY = f"::error::no ##[endgroup] \x1b[31mred\x1b[0m \x1b]0;title\x07 {KEY}"
 
 
 def test_folded__in_a_job_it_is_one_group_and_nobody_elses_command(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with job_log.folded("setup", redact, in_actions=True) as write:
+    with redacting(Redactor([KEY])), job_log.folded("setup", in_actions=True) as write:
         write("npm install")
         write(NASTY)
         write("sk-01\x1b[0m23456789")
@@ -39,13 +37,13 @@ def test_folded__in_a_job_it_is_one_group_and_nobody_elses_command(
 def test_folded__elsewhere_it_is_plain_lines_on_standard_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with job_log.folded("setup", redact, in_actions=False) as write:
+    with job_log.folded("setup", in_actions=False) as write:
         write("npm install")
     assert capfd.readouterr() == ("", "setup:\nnpm install\n")
 
 
 def test_folded__ends_its_group_also_when_it_is_stopped(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), job_log.folded("setup", redact, in_actions=True):
+    with pytest.raises(KeyboardInterrupt), job_log.folded("setup", in_actions=True):
         raise KeyboardInterrupt
     assert capfd.readouterr().out.endswith("::endgroup::\n")
 
