@@ -90,10 +90,13 @@ class EvaluatorReader:
 
     def read_rubrics(self, data: dict[str, Any]) -> tuple[Evaluator, ...]:
         """The `rubrics` of a test as one evaluator of type `rubric`, if they are valid."""
+        before = self.reader.diagnostics.error_count
         entry = self.reader.only(data, ("rubrics",))
         valid = self.reader.validate(EVALUATORS_BY_NAME["rubric"], entry)
         location = self.reader.positions.value(data, "rubrics")
-        return (self._completed(valid, location=location, name="rubrics"),) if valid else ()
+        if valid is None or self.reader.diagnostics.error_count > before:
+            return ()
+        return (self._completed(valid, location=location, name="rubrics"),)
 
     def _read_one(self, written: Any, location: Location) -> Evaluator | None:
         reader = self.reader
@@ -106,17 +109,17 @@ class EvaluatorReader:
         if model is None:
             return None
         passed = _passed_fields(entry, model)
-        data = reader.without(entry, *passed, *_refused_value(entry, reader))
         before = reader.diagnostics.error_count
         children = self._read_children(entry, model)
         # Names in an aggregator cannot be checked where a child is invalid.
         skipped = model.children_field if reader.diagnostics.error_count > before else ""
+        data = reader.without(entry, *passed, *_refused_value(entry, reader))
         if lists := [key for key in data if model.children_field and key in EVALUATOR_LISTS]:
             data = reader.without(data, *lists)
             if not skipped:
                 data[lists[0]] = children
         evaluator = reader.validate(model, data, f"`{entry['type']}`", skipped)
-        if evaluator is None:
+        if evaluator is None or reader.diagnostics.error_count > before:
             return None
         names = spellings_of(model)
         keys = {names[key]: key for key in reversed(data) if key in names}
@@ -215,7 +218,9 @@ def _type_of(entry: dict[str, Any], reader: FileReader) -> type[Evaluator] | Non
         reader.error(reader.positions.key(entry, misspelled), problem, "did you mean `type`?")
     elif not key:
         problem = f"`type` is {describe_value(written)}" if "type" in entry else _NO_TYPE
-        reader.error(location, problem, known)
+        named = next((type_key(name) for name in entry if type_key(name) in EVALUATORS_BY_NAME), "")
+        meant = f"write `type: {EVALUATORS_BY_NAME[named].type}`" if named else known
+        reader.error(location, problem, meant)
     elif positive:
         problem = f"the evaluator type `{written}` of AgentV is not supported"
         reader.error(location, problem, f"write `type: {positive.type}` with `negate: true`")

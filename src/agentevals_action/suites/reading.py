@@ -97,14 +97,14 @@ class FileReader(FileContext):
 
     `looked_up` are the paths that were looked up for the suite: a change that deletes a file
     affects the suites that name it. `contents` are the files that were read: many tests name the
-    same. `misspelled` are the fields whose names were found misspelled: where the object is, and
-    the name that was meant."""
+    same. `misspelled` are the names that were meant by misspelled ones, by where the object
+    is."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     looked_up: dict[str, None] = field(default_factory=dict)
     contents: dict[Path, bytes] = field(default_factory=dict)
-    misspelled: set[tuple[Location, str]] = field(default_factory=set)
+    misspelled: dict[Location, set[str]] = field(default_factory=dict)
 
     def of(self, document: Document, folder: Path) -> "FileReader":
         """The reader of another file of the same suite, in a folder."""
@@ -173,7 +173,9 @@ class FileReader(FileContext):
             invalid.add(str(found.steps[0]) if found.steps else "")
             steps = found.steps[:-1] if found.is_missing else found.steps
             location = self.positions.locate(data, steps)
-            if not (found.is_missing and (location, found.steps[-1]) in self.misspelled):
+            meant = self.misspelled.get(location, ())
+            follows = found.steps[-1] in meant if found.is_missing else meant and found.is_object
+            if not follows:
                 self.error(location, *found.sentences(label))
         return invalid
 
@@ -227,7 +229,7 @@ class FileReader(FileContext):
             nearest(key, (*names, *unsupported, *owners), MISSPELLED),
         ):
             self.error(location, problem, f"did you mean `{meant}`?")
-            self.misspelled.add((self.positions.of(data), names.get(meant, meant)))
+            self.misspelled.setdefault(self.positions.of(data), set()).add(names.get(meant, meant))
         else:
             # Data of another program: its name resembles nothing that could have an effect.
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
