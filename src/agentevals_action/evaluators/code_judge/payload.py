@@ -15,6 +15,9 @@ from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 #: The keys that AgentV's `code-grader` must not get: they belong to other wire forms.
 _NOT_AGENTV = ("answer", "inputFiles", "traceSummary")
+_OF_MESSAGE = ("role", "content", "name")
+#: The keys of a tool call in AgentV's events, by our own.
+_OF_CALL = {"tool": "name", "id": "call_id", "input": "input", "output": "output"}
 _camel = cache(to_camel)  # the names are the same for each judge
 
 
@@ -106,9 +109,7 @@ def _agentv_trace(
         "event_count": len(trace.made_calls),
         "llm_call_count": trace.llm_call_count,
         "messages": transcript,
-        "events": [
-            {"ordinal": ordinal, **event} for ordinal, event in enumerate(_events(transcript))
-        ],
+        "events": [{"ordinal": index, **event} for index, event in enumerate(_events(transcript))],
         "token_usage": _token_usage(trace),
         "cost_usd": trace.usage.cost_usd,
         "duration_ms": trace.duration_ms,
@@ -119,35 +120,24 @@ def _agentv_trace(
 
 def _events(transcript: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The messages, the tool calls in them and their results, and the answer."""
-    answer: dict[str, Any] | None = None
+    answer: list[dict[str, Any]] = []
     for index, message in enumerate(transcript):
-        name, where = f"message-{index}", {"message_index": index}
-        shown = {key: message[key] for key in ("role", "content", "name") if key in message}
-        yield {"event_id": name, "type": "message", "message": shown, "metadata": where}
+        name, where = f"message-{index}", {"metadata": {"message_index": index}}
+        shown = {"message": {key: message[key] for key in _OF_MESSAGE if key in message}, **where}
+        yield {"event_id": name, "type": "message", **shown}
         for position, call in enumerate(message.get("tool_calls", ())):
-            tool = {"name": call["tool"], "status": "cancelled" if "refused" in call else "ok"}
-            fields = (("call_id", "id"), ("input", "input"), ("output", "output"))
-            tool |= {field: call[key] for field, key in fields if key in call}
-            event = {
-                "event_id": f"{name}-tool-{position}",
-                "parent_event_id": name,
-                "metadata": {**where, "tool_index": position},
-                "tool": tool,
-            }
+            inner = f"{name}-tool-{position}"
+            tool = {_OF_CALL[key]: call[key] for key in _OF_CALL if key in call}
+            tool["status"] = "cancelled" if "refused" in call else "ok"
+            event = {"event_id": inner, "parent_event_id": name, "tool": tool, **where}
             timing = {"duration_ms": call["duration_ms"]} if "duration_ms" in call else {}
             yield {**event, "type": "tool_call", **timing}
             if "output" in call:
-                names = {"event_id": f"{name}-tool-{position}-result"}
-                yield {
-                    **event,
-                    **names,
-                    "parent_event_id": event["event_id"],
-                    "type": "tool_result",
-                }
+                ids = {"event_id": f"{inner}-result", "parent_event_id": inner}
+                yield {**event, **ids, "type": "tool_result"}
         if message["role"] == "assistant":
-            answer = {"parent_event_id": name, "message": shown, "metadata": where}
-    if answer:
-        yield {"event_id": "final-response", "type": "final_response", **answer}
+            answer = [{"parent_event_id": name, "type": "final_response", **shown}]
+    yield from ({"event_id": "final-response", **event} for event in answer)
 
 
 def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:

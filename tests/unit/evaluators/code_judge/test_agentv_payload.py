@@ -178,7 +178,7 @@ def test_trace__has_the_question_the_calls_and_the_answer(tmp_path: Path) -> Non
         "type": "tool_call",
         "duration_ms": 7,
         "tool": {"name": "search", "input": {"q": 1}, "output": "found", "status": "ok"},
-        "metadata": {"message_index": 1, "tool_index": 0},
+        "metadata": {"message_index": 1},
     }
     assert trace["events"][4]["tool"] == {"name": "search", "status": "cancelled"}
 
