@@ -21,6 +21,7 @@ Pairs = list[int | None]
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
+_NOT_SHOWN = "the agent does not show calls of this tool"
 
 
 def check_argument_names(
@@ -123,15 +124,25 @@ def score_calls(
     plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
 ) -> Score:
     """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
-    calls are misses: all (None), or if calls are asked for whose tools are in `hidden`."""
+    calls are misses: all (None), or those of tools in `hidden`, if they are asked for, or if
+    `subset` may not allow them. They are part of the calls that are shown."""
     asked = {item.tool for item in plan.expected} | plan.minimums.keys()
-    if calls is not None and (plan.mode == "subset" or asked.isdisjoint(hidden)):
-        trajectory = _Trajectory(plan, calls)
-        _MODES[plan.mode](trajectory)
-        return trajectory.score()
-    reason = "the agent does not show calls of this tool"
     if calls is None:
-        reason, hidden = "the reply shows no tool calls", asked
+        return _unknown(plan, asked, "the reply shows no tool calls")
+    if plan.mode != "subset" and not asked.isdisjoint(hidden):
+        return _unknown(plan, hidden, _NOT_SHOWN)
+    trajectory = _Trajectory(plan, calls)
+    _MODES[plan.mode](trajectory)
+    score = trajectory.score()
+    allowed = {item.tool for item in plan.expected if item.args == "any"}
+    others = [quoted(tool) for tool in hidden if tool not in allowed]
+    if plan.mode != "subset" or not calls or score.misses or not others:
+        return score
+    text = f"unknown whether it was called, {_NOT_SHOWN}; allow it, too"
+    return Score(0.0, misses=tuple(f"{tool}: {text}" for tool in others), is_unknown=True)
+
+
+def _unknown(plan: ExpectedCalls, hidden: Collection[str], reason: str) -> Score:
     items = [item.describe() for item in plan.expected if item.tool in hidden]
     unknown = [f"{item}: unknown whether it was called" for item in items]
     counted = [quoted(tool) for tool in plan.minimums if tool in hidden]

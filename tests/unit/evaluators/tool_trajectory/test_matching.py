@@ -377,13 +377,28 @@ def test_hidden__an_expected_call_of_a_hidden_tool_is_unknown(mode: Any) -> None
     assert matching.score_calls(others, (call("Bash"),), ("Read",)).value == 1
 
 
-def test_hidden__minimums_are_unknown_and_what_is_allowed_is_not() -> None:
-    least = matching.score_calls(
-        matching.ExpectedCalls("any_order", minimums={"Read": 1}), (), ("Read",)
-    )
-    assert least.is_unknown
-    allowed = matching.ExpectedCalls("subset", (item("Bash"), item("Read")))
-    assert matching.score_calls(allowed, (call("Bash"),), ("Read",)).value == 1
+def test_hidden__minimums_are_unknown() -> None:
+    plan = matching.ExpectedCalls("any_order", minimums={"Read": 1})
+    assert matching.score_calls(plan, (), ("Read",)).is_unknown
+
+
+@pytest.mark.parametrize(
+    ("allowed", "calls", "value", "is_unknown"),
+    [
+        ((item("Bash"), item("Read"), item("Skill")), (call("Bash"),), 1, False),
+        ((item("Bash"), item("Read")), (call("Bash"),), 0, True),
+        ((item("Bash"), item("Skill"), item("Read", args={"a": 1})), (call("Bash"),), 0, True),
+        ((item("Bash"),), (call("Bash"), call("Edit")), 0.5, False),
+        ((item("Bash"),), (), 1, False),
+    ],
+)
+def test_hidden__a_tool_that_is_not_allowed_may_have_been_called(
+    allowed: tuple[matching.Expectation, ...], calls: Any, value: float, is_unknown: bool
+) -> None:
+    """An agent that reads skills through its shell must not pass a test that allows none."""
+    plan = matching.ExpectedCalls("subset", allowed)
+    scored = matching.score_calls(plan, calls, ("Read", "Skill"))
+    assert (scored.value, scored.is_unknown) == (value, is_unknown)
 
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "superset"])
