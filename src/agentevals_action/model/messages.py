@@ -41,8 +41,13 @@ ROLES: tuple[str, ...] = get_args(Role)
 BLOCK_TYPES: tuple[str, ...] = get_args(BlockType)
 
 _MAX_FILE = 40_000_000  # bytes
-#: First bytes of the image formats that models accept.
-_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
+#: The image formats that models accept, by their first bytes.
+_IMAGES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
 #: A dataclass that is read from a file: objects are read, and nothing else is converted.
 _RECORD = ConfigDict(extra="ignore", strict=False, arbitrary_types_allowed=True, defer_build=True)
 
@@ -113,7 +118,15 @@ def _is_inline_image(value: str) -> bool:
         base64.b64decode(compact, validate=True)
     except (binascii.Error, ValueError):
         return False
-    return head.startswith(_IMAGE_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+    return image_type(head) is not None
+
+
+def image_type(head: bytes) -> str | None:
+    """The media type of an image by its first 12 bytes; None if models do not accept it."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    types = (media_type for start, media_type in _IMAGES.items() if head.startswith(start))
+    return next(types, None)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,18 @@ def test_image__inline(root: Path, value: str) -> None:
     assert message.content == (Block("image", value),)
 
 
+def test_image__inline_of_a_format_that_no_model_accepts_is_refused_when_it_is_read(
+    root: Path,
+) -> None:
+    """A bitmap was loaded, and then refused at each call."""
+    bitmap = base64.b64encode(b"BM" + bytes(60)).decode()
+    block = f"{{type: image, value: '{bitmap}'}}"
+    text = f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"
+    suites.write(root, {"evals/EVAL.yaml": text})
+    (error, *_) = suites.errors(root, "evals/EVAL.yaml")
+    assert "write a path, or base64 data of an image" in error
+
+
 @pytest.mark.parametrize(
     "path",
     [

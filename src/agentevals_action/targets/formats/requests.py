@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
-from agentevals_action.model.messages import Block, Message, Role, ToolCall
+from agentevals_action.model.messages import Block, Message, Role, ToolCall, image_type
 from agentevals_action.targets.message_texts import content_text
 
 Side = Literal["user", "assistant"]
 #: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024
-_KNOWN = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 def link_calls(messages: Sequence[Message]) -> list[Message]:
@@ -149,9 +143,6 @@ def picture(block: Block) -> Picture:
             raise ValueError(f"{name} is neither a file nor base64 ({error})") from None
     if len(data) > SIZE_LIMIT:
         raise ValueError(f"{name} is over 20 MB")
-    known = (media_type for magic, media_type in _KNOWN if data.startswith(magic))
-    is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
-    found = "image/webp" if is_webp else next(known, None)
-    if found is None:
+    if (found := image_type(data)) is None:
         raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
     return Picture(found, base64.b64encode(data).decode())
