@@ -175,9 +175,15 @@ def ending(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"…{text[1 - limit :]}"
 
 
-def last_lines(text: str, lines: int, limit: int) -> list[str]:
-    """The last lines of a program's output, of at most `limit` characters."""
-    return ending("\n".join(text.strip().splitlines()[-lines:]), limit).splitlines()
+def ends_of(text: str, first: int, last: int, limit: int) -> str:
+    """The first and the last lines of a program's output, without empty ones, each of at most
+    `limit` characters together: a program of Node names the cause first, one of Python last."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    left = len(lines) - first - last
+    if left < 2:
+        return ending("\n".join(lines), 2 * limit)
+    head, tail = "\n".join(lines[:first]), "\n".join(lines[-last:])
+    return f"{cut(head, limit)}\n{CUT} {left:,} more lines {CUT}\n{ending(tail, limit)}"
 
 
 #: Characters of a text that a sentence quotes.

@@ -208,3 +208,27 @@ def test_quoted__is_one_line_and_shows_white_space_alone() -> None:
 
 def test_each_once__in_their_order_and_counted() -> None:
     assert formatting.each_once(("b", "a", "b", "b")) == ("b (3 times)", "a")
+
+
+def test_ends_of__a_cause_is_shown_where_node_and_where_python_write_it() -> None:
+    frames = [f"    at frame{number} (node:internal/modules/esm/loader:1)" for number in range(20)]
+    cause = "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'shop'"
+    node = ["node:internal/modules/esm/resolve:873", "  throw new ERR()", "        ^", "", cause]
+    text = "\n".join([*node, *frames, "  code: 'ERR_MODULE_NOT_FOUND'", "}", "", "Node.js v20"])
+    found = formatting.ends_of(text, 6, 8, 1_000)
+    assert cause in found
+    assert found.endswith("Node.js v20")
+    assert found.splitlines()[6] == "… 13 more lines …"
+    assert (
+        formatting.ends_of("Traceback\n\nValueError: no", 6, 8, 1_000)
+        == "Traceback\nValueError: no"
+    )
+
+
+def test_ends_of__long_lines_are_cut() -> None:
+    lines = [*["a" * 600] * 6, *["b"] * 10, *["c" * 600] * 8]
+    found = formatting.ends_of("\n".join(lines), 6, 8, 1_000)
+    assert len(found) < 2_050
+    assert found.startswith("a" * 600)
+    assert found.endswith("c" * 600)
+    assert len(formatting.ends_of("a" * 9_000, 6, 8, 1_000)) == 2_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import last_lines
+from agentevals_action.formatting import ends_of
 from agentevals_action.system.isolation import ChildUser
 
 _SCRIPT = re.compile(
@@ -17,8 +17,8 @@ _SCRIPT = re.compile(
 )
 #: Words after which an interpreter takes code, or a module by its name.
 _NO_SCRIPT = frozenset({"-c", "-e", "--eval", "-m"})
-#: The last lines of a child's output that its error quotes.
-_LAST_LINES, _LAST_CHARACTERS = 10, 2_000
+#: The lines of a child's output that its error quotes, and the characters of each part.
+_FIRST_LINES, _LAST_LINES, _CHARACTERS = 6, 8, 1_000
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,9 @@ class Program:
 
 
 def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError:
-    """The error of a child, with the last lines of its output."""
-    lines = last_lines(output, _LAST_LINES, _LAST_CHARACTERS)
-    if lines:
-        problem += ":\n" if len(lines) > 1 else ": "
-        problem += "\n".join(lines)
+    """The error of a child, with the first and the last lines of its output."""
+    if lines := ends_of(output, _FIRST_LINES, _LAST_LINES, _CHARACTERS):
+        problem += f":\n{lines}" if "\n" in lines else f": {lines}"
     return AttemptError(kind, problem, hint)
 
 

@@ -171,9 +171,9 @@ def test_complete__a_run_without_an_answer_is_an_error(
     assert problem in str(error)
 
 
-def test_complete__an_exit_code_is_an_error_with_the_last_lines(tmp_path: Path) -> None:
+def test_complete__an_exit_code_is_an_error_with_the_first_and_last_lines(tmp_path: Path) -> None:
     error = refused(tmp_path, "echo answer; seq 1 30 >&2; exit 3", withheld=("OPENAI_API_KEY",))
-    lines = "\n".join(map(str, range(21, 31)))
+    lines = "\n".join(map(str, [*range(1, 7), "… 16 more lines …", *range(23, 31)]))
     assert str(error) == f"the command ended with exit code 3:\n{lines}"
     assert "OPENAI_API_KEY" in error.hint
 
