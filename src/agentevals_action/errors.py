@@ -115,6 +115,17 @@ class TargetDead(AttemptError):
         super().__init__("target", message, hint)
 
 
+class NoCredit(TargetDead):
+    """A target whose account cannot pay further calls."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            "the account has no credit, or its limit is reached: raise it, or wait until it is "
+            "renewed",
+        )
+
+
 class NotStored(AttemptError):
     """A request that no stored reply answers in a replay. The test could not be scored, whatever a
     judge's program makes of it."""

@@ -198,8 +198,8 @@ class CommandRunner:
         return shutil.which(name, path=self._environment.get("PATH", os.defpath)) is not None
 
     def error(self, problem: str, output: str, kind: str = "target") -> AttemptError:
-        """The error of a command, with the first and last lines of its output and the variables that it may
-        need."""
+        """The error of a command, with the first and the last lines of its output and the
+        variables that it may need."""
         return child_error(kind, problem, output, self.hint)
 
 

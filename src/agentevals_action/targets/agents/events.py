@@ -14,7 +14,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import text_of
+from agentevals_action.model.trace import calls_of, text_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
@@ -200,6 +200,16 @@ def common_call(
         common = fields.get(name, {})
         arguments = {common.get(field, field): value for field, value in arguments.items()}
     return ToolCall(name, arguments, id=call_id or None)
+
+
+def known_calls(
+    messages: Sequence[Message], reported: int | None = None
+) -> tuple[ToolCall, ...] | None:
+    """The tool calls of an agent whose stream does not contain those of its sub-agents: None if it
+    called one, or if it `reported` more calls."""
+    calls = calls_of(messages)
+    has_more = (reported or 0) > len(calls) or any(call.name == "Agent" for call in calls)
+    return None if has_more else calls
 
 
 def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:

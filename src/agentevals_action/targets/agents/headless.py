@@ -30,6 +30,9 @@ from agentevals_action.targets.message_texts import content_text, prompt_text
 _CALL_SHOWN, _MESSAGE_SHOWN = 200, 500  # characters
 #: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024
+_MORE_CALLS = (
+    "its stream does not contain the calls of its sub-agents, so that the tool calls are unknown"
+)
 _SYSTEM_LIMIT = 100_000  # bytes; a word of a command line may have 128 KiB
 #: Parts of these programs' messages about a missing login, before the stream begins.
 _NO_LOGIN = (
@@ -160,6 +163,8 @@ class _Agent(Provider):
             raise failure
         refused = target.refusal.findall(done.stderr) if target.refusal else ()
         warnings = [f"the agent refused a call: {cut_line(call, _CALL_SHOWN)}" for call in refused]
+        if trace.tool_calls is None:
+            warnings.append(_MORE_CALLS)
         return replace(trace, warnings=tuple(dict.fromkeys(warnings)))
 
     async def _run(
@@ -214,7 +219,7 @@ class _Agent(Provider):
             message = cut_line(str(reported), _MESSAGE_SHOWN) or "it gave no reason"
             reported.args = (f"{self._title}: {message}",)
             is_dead = isinstance(reported, TargetDead)
-            reported.hint = self._login_hint() if is_dead else self._runner.hint
+            reported.hint = reported.hint or (self._login_hint() if is_dead else self._runner.hint)
             return reported
         output = "\n".join([*stream.text, done.stderr])
         if done.failure:

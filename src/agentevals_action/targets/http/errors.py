@@ -10,7 +10,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.formatting import cut
 from agentevals_action.model.validation.json_values import amount_in, decoded
 
@@ -75,9 +75,7 @@ def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptE
     if status in (401, 403) or "API_KEY_INVALID" in codes:
         return TargetDead(problem, service.key_hint)
     if codes & _NO_CREDIT:
-        return TargetDead(
-            problem, "the account has no credit or no billing; fix that, or use another key"
-        )
+        return NoCredit(problem)
     if (status == 404 and service.missing_hint) or codes & service.dead_codes:
         return TargetDead(problem, service.missing_hint or service.key_hint)
     if status in _TRANSIENT or status >= 500:

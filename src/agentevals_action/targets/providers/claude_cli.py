@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
@@ -26,21 +26,15 @@ from agentevals_action.targets.formats.base import WireMessage, read_usage
 _REFUSALS: Mapping[str, Callable[[str], AttemptError]] = {
     "authentication_failed": TargetDead,
     "oauth_org_not_allowed": TargetDead,
-    "billing_error": TargetDead,
+    "billing_error": NoCredit,
     "model_not_found": TargetDead,
     "rate_limit": agent_events.rate_limit,
     "overloaded": TransientError,
     "server_error": TransientError,
 }
 #: Parts of its messages about a missing or wrong login, and about an empty account.
-_DEAD = (
-    "please run /login",
-    "invalid api key",
-    "not logged in",
-    "failed to authenticate",
-    "exceeded your current quota",
-    "credit balance is too low",
-)
+_NO_LOGIN = ("please run /login", "invalid api key", "not logged in", "failed to authenticate")
+_NO_CREDIT = ("exceeded your current quota", "credit balance is too low")
 _SYNTHETIC = "<synthetic>"  # the model of messages that the CLI itself wrote
 _DURATIONS = ("durationMs", "totalDurationMs")
 _NAMES = {"Task": "Agent"}  # of earlier versions
@@ -97,7 +91,9 @@ class ClaudeCli(AgentTarget):
         listed = result.value("errors")
         errors = [item for item in listed if isinstance(item, str)] if listed else []
         message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
-        if any(words in message.lower() for words in _DEAD):
+        if any(words in message.lower() for words in _NO_CREDIT):
+            return NoCredit(message)
+        if any(words in message.lower() for words in _NO_LOGIN):
             return TargetDead(message)
         return refusal or agent_events.failure(message, result.count("api_error_status"))
 

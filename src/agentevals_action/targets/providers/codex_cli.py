@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
@@ -28,10 +28,11 @@ _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
 _CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _DEAD = re.compile(
-    r"usage limit|quota exceeded|insufficient_quota|invalid_api_key|not logged in|codex login"
-    r"|model_not_found|model\b.*(?:does not exist|is not supported|not found)",
+    r"invalid_api_key|not logged in|codex login|model_not_found"
+    r"|model\b.*(?:does not exist|is not supported|not found)",
     re.IGNORECASE,
 )
+_NO_CREDIT = re.compile(r"usage limit|quota exceeded|insufficient_quota", re.IGNORECASE)
 _LIMITED = re.compile(r"rate limit", re.IGNORECASE)
 _TRANSIENT = re.compile(
     r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
@@ -62,24 +63,18 @@ class CodexCli(AgentTarget):
         return (*own, *self.model_arguments(), *args, *instructions, "-")
 
     def read(self, events: Sequence[Event]) -> Trace:
-        """The trace of a run. Durations are the times between the lines of the stream."""
-        items = [(event, event.object("item")) for event in events]
-        started = {item.text("id"): event for event, item in items if event.type == "item.started"}
-        messages = tuple(
-            message
-            for event, item in items
-            if event.type == "item.completed"
-            for message in _messages(item, event, started.get(item.text("id"), Event()))
-        )
-        calls = calls_of(messages)
+        """The trace of a run, in whose stream calls have no durations: an item is reported as
+        started late."""
+        items = (event.object("item") for event in events if event.type == "item.completed")
+        messages = tuple(message for item in items for message in _messages(item))
+        calls = agent_events.known_calls(messages)
+        used_shell = any(call.name == "Bash" for call in calls_of(messages))
         usage = agent_events.last(events, "turn.completed").usage("usage")
-        if any(call.name == "Agent" for call in calls):  # it is that of the main agent alone
-            usage = Usage()
         return Trace(
             messages=messages,
             tool_calls=calls,
-            usage=usage,
-            hidden_tools=_HIDDEN_TOOLS,
+            usage=Usage() if calls is None else usage,  # it is that of the main agent alone
+            hidden_tools=_HIDDEN_TOOLS if used_shell else (),
         )
 
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
@@ -91,6 +86,8 @@ class CodexCli(AgentTarget):
         message = (end.object("error") if end.type == "turn.failed" else end).text("message")
         body = Event(decoded(message))
         message, status = body.object("error").text("message") or message, body.count("status")
+        if _NO_CREDIT.search(message):
+            return NoCredit(message)
         if _DEAD.search(message):
             return TargetDead(message)
         if _LIMITED.search(message):
@@ -105,13 +102,12 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _messages(item: Event, ended: Event, started: Event) -> Iterator[Message]:
+def _messages(item: Event) -> Iterator[Message]:
     if item.type == "agent_message":
         yield Message("assistant", item.text("text"))
     elif calls := tuple(_calls(item)):
         refused = item.text("status") == "declined"
-        duration = None if refused else agent_events.milliseconds_between(started, ended)
-        calls = tuple(replace(call, duration_ms=duration, refused=refused) for call in calls)
+        calls = tuple(replace(call, refused=refused) for call in calls)
         yield Message("assistant", "", tool_calls=calls)
 
 

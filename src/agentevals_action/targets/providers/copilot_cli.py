@@ -5,10 +5,12 @@ Its stream contains the events of a session, and at the end a `result` with the 
 https://docs.github.com/en/copilot/reference/copilot-cli-reference. The tokens are in the spans that
 it writes to a file."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
@@ -26,6 +28,7 @@ _NAMES: Mapping[str, str] = {
     "skill": "Skill",
     "glob": "Glob",
     "grep": "Grep",
+    "rg": "Grep",
     "web_fetch": "WebFetch",
     "web_search": "WebSearch",
     "task": "Agent",
@@ -35,12 +38,18 @@ _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "Read": _FILE,
     "Write": {**_FILE, "file_text": "content"},
     "Edit": {**_FILE, "old_str": "old_string", "new_str": "new_string"},
+    "Grep": {"paths": "path"},
     "Agent": {"agent_type": "subagent_type"},
 }
+#: The tool with which Codex models change files; its argument is a text.
+_PATCH = "apply_patch"
+_PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+#: The tools for the kinds of changes in a patch, and in the report of its files.
+_CHANGES = {"Add": "Write", "create": "Write", "Delete": "Delete", "delete": "Delete"}
 _ERRORS: Mapping[str, Callable[[str], AttemptError]] = {
     "authentication": TargetDead,
     "authorization": TargetDead,
-    "quota": TargetDead,
+    "quota": NoCredit,
     "rate_limit": agent_events.rate_limit,
 }
 _REFUSAL_CODES = ("denied", "rejected")
@@ -79,7 +88,9 @@ class CopilotCli(AgentTarget):
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run. It is paid for in requests, so that its cost is unknown."""
-        messages = agent_events.add_results(list(_messages(events)), _results(events))
+        found = agent_events.add_results(list(_messages(events)), _results(events))
+        edits = _file_edits(events)
+        messages = tuple(_with_file_calls(message, edits) for message in found)
         finished = _data(events, "model.call_finished")
         ended = agent_events.last(events, "result")
         answered = sum(call.text("outcome") == "success" for call in finished)
@@ -142,6 +153,32 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
     return agent_events.common_call(name, arguments, request.text("toolCallId"), _NAMES, _ARGUMENTS)
 
 
+def _file_edits(events: Sequence[Event]) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """The kind and the path of each change of a file, by the id of its call."""
+    return {
+        data.text("toolCallId"): [(each.text("kind"), each.text("path")) for each in edits]
+        for data in _data(events, "tool.execution_complete")
+        if (edits := data.objects("fileEdits"))
+    }
+
+
+def _with_file_calls(message: Message, edits: Mapping[str, Sequence[tuple[str, str]]]) -> Message:
+    """The message with one call for each file of a patch: those that were changed, else those that
+    the patch names."""
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        if call.name != _PATCH:
+            calls.append(call)
+            continue
+        changes = edits.get(call.id or "") or _PATCHED_FILE.findall(str(call.arguments))
+        for number, (kind, path) in enumerate(changes or [("", "")]):
+            arguments = {"file_path": path} if path else call.arguments
+            call_id = f"{call.id}.{number}" if number else call.id
+            name = _CHANGES.get(kind, "Edit")
+            calls.append(replace(call, name=name, arguments=arguments, id=call_id))
+    return replace(message, tool_calls=tuple(calls))
+
+
 def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
     started: dict[str, Any] = {}
     results: dict[str, ToolResult] = {}
@@ -162,7 +199,7 @@ def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
 
 
 def _is_refusal(error: Event) -> bool:
-    """Whether the agent may not make a call, or has no such tool."""
+    """Whether a call was not made: the agent may not make it, or has no such tool."""
     message = error.text("message")
     return (
         error.text("code") in _REFUSAL_CODES

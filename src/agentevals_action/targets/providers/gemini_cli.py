@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
@@ -69,7 +69,7 @@ class GeminiCli(AgentTarget):
         stats = agent_events.last(events, "result").object("stats")
         return Trace(
             messages=messages,
-            tool_calls=calls_of(messages),
+            tool_calls=agent_events.known_calls(messages, stats.count("tool_calls")),
             usage=reported(
                 Usage(stats.count("input_tokens"), _output_tokens(stats), stats.count("cached"))
             ),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, calls_of
 from tests.support.agent_programs import STREAMS, AgentRun, lines, recorded
 
 EVENTS = yaml.safe_load((STREAMS.parent / "agent_events.yaml").read_text())
@@ -36,7 +36,7 @@ def figures(trace: Trace) -> list[Any]:
 def tools(trace: Trace) -> list[list[Any]]:
     return [
         [call.name, call.arguments, *(["refused"] if call.refused else [])]
-        for call in trace.tool_calls or ()
+        for call in calls_of(trace.messages)
     ]
 
 
@@ -47,6 +47,7 @@ def test_answered__the_figures_counted_by_hand(name: str, tmp_path: Path) -> Non
     assert found[:2] == expected["figures"][:2]
     assert found[2] == pytest.approx(expected["figures"][2])
     assert tools(trace) == expected.get("tools", [])
+    assert (trace.tool_calls is None) == expected.get("has_hidden_calls", False)
     assert trace.output == expected["answer"]
 
 
@@ -58,6 +59,13 @@ def test_failed__each_error_is_what_it_is(name: str, tmp_path: Path) -> None:
     assert type(error).__name__ + (" (rate limit)" if is_limit else "") == kind
     assert error.kind == "target"
     assert words in str(error)
+
+
+@pytest.mark.parametrize("name", ["raw-claude-E429Q", "raw-codex-H429U", "raw-codex-QUOTA"])
+def test_failed__a_spent_quota_is_no_problem_of_the_key(name: str, tmp_path: Path) -> None:
+    hint = printing(tmp_path, name, 1).refused().hint
+    assert hint.startswith("the account has no credit, or its limit is reached")
+    assert "KEY" not in hint
 
 
 @pytest.mark.parametrize(
@@ -92,13 +100,20 @@ def test_answered__durations_of_the_stream(name: str, duration: float, tmp_path:
     assert call.duration_ms == duration
 
 
-@pytest.mark.parametrize("name", ["claude-SHELL", "raw-claude-MCP", "codex-SHELL"])
+@pytest.mark.parametrize("name", ["claude-SHELL", "raw-claude-MCP"])
 def test_answered__durations_by_arrival_where_the_stream_has_none(
     name: str, tmp_path: Path
 ) -> None:
     (call,) = printing(tmp_path, name).answer().tool_calls or ()
     assert call.duration_ms is not None
     assert call.duration_ms >= 0
+
+
+@pytest.mark.parametrize("name", ["codex-SHELL", "raw-codex-MULTI"])
+def test_answered__codex_reports_the_start_of_a_call_late(name: str, tmp_path: Path) -> None:
+    """A command of 200 ms would take 66 ms by the arrival of its events."""
+    calls = printing(tmp_path, name).answer().tool_calls or ()
+    assert {call.duration_ms for call in calls} == {None}
 
 
 def test_answered__a_refused_call_has_no_duration(tmp_path: Path) -> None:
@@ -130,7 +145,7 @@ def test_events_file__the_workflow_may_want_it_elsewhere(tmp_path: Path) -> None
 
 def test_codex__reads_are_hidden(tmp_path: Path) -> None:
     assert "Read" in printing(tmp_path, "codex-SHELL").answer().hidden_tools
-    for name in ("claude-SHELL", "copilot-SHELL"):
+    for name in ("claude-SHELL", "copilot-SHELL", "codex-PONG"):
         assert printing(tmp_path, name).answer().hidden_tools == ()
 
 
@@ -149,14 +164,16 @@ def test_codex__refused_calls_on_standard_error_are_warnings(tmp_path: Path) -> 
 
 
 def described(trace: Trace) -> dict[str, Any]:
-    usage = trace.usage
+    usage, calls = trace.usage, calls_of(trace.messages)
     return {
         "output": trace.output,
         "calls": [
             [call.name, call.arguments, call.output, *(["refused"] if call.refused else [])]
-            for call in trace.tool_calls or ()
+            for call in calls
         ],
-        "durations": [call.duration_ms for call in trace.tool_calls or ()],
+        "has_hidden_calls": trace.tool_calls is None,
+        "warnings": list(trace.warnings),
+        "durations": [call.duration_ms for call in calls],
         "tokens": [usage.input_tokens, usage.output_tokens, usage.cached_tokens],
         "cost": usage.cost_usd,
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.providers import PROVIDERS
 from tests.support import targets
@@ -194,15 +194,15 @@ FILTERED = {"innererror": {"code": "ResponsibleAIPolicyViolation"}, "param": "pr
 ERRORS: list[tuple[str, Sent, type[AttemptError], str]] = [
     ("openai", openai(401, "Incorrect key", "invalid_api_key"), TargetDead, "OPENAI_API_KEY"),
     ("openai", openai(400, "invalid model", "model_not_found"), TargetDead, "knows the model m"),
-    ("openai", openai(429, "over your quota", "insufficient_quota"), TargetDead, "no credit"),
+    ("openai", openai(429, "over your quota", "insufficient_quota"), NoCredit, "no credit"),
     ("openai", openai(400, "context length\nexceeded"), AttemptError, "context length exceeded"),
     ("azure", azure(401, "invalid key", "401"), TargetDead, "AZURE_OPENAI_API_KEY"),
     ("azure", azure(404, "gone", "DeploymentNotFound"), TargetDead, "a deployment named my gpt"),
     ("azure", azure(400, "policy", "content_filter", **FILTERED), AttemptError, "policy"),
     ("anthropic", anthropic(403, "no", "permission_error"), TargetDead, "ANTHROPIC_API_KEY"),
     ("anthropic", anthropic(404, "model: m", "not_found_error"), TargetDead, "knows the model m"),
-    ("anthropic", anthropic(402, "billing", "billing_error"), TargetDead, "no credit"),
-    ("anthropic", anthropic(429, "spent", "rate_limit_error", details=SPENT), TargetDead, "credit"),
+    ("anthropic", anthropic(402, "billing", "billing_error"), NoCredit, "no credit"),
+    ("anthropic", anthropic(429, "spent", "rate_limit_error", details=SPENT), NoCredit, "credit"),
     ("anthropic", anthropic(529, "Overloaded", "overloaded_error"), TransientError, "Overloaded"),
     ("gemini", google(400, "bad", "X", reason="API_KEY_INVALID"), TargetDead, "GEMINI_API_KEY"),
     ("gemini", google(404, "models/m", "NOT_FOUND"), TargetDead, "knows the model m"),
