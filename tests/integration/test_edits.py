@@ -156,6 +156,25 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
 
 
+def test_review__what_the_program_of_a_judge_imports_is_an_edit(repository: Repository) -> None:
+    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
+        "  - {name: judge, provider: cli, command: [python3, judge.py], cwd: /}\n"
+    )
+    score = "import json\nfrom scores import SCORE\nprint(json.dumps({'score': SCORE}))\n"
+    suite = SUITE.replace("type: code_judge, script: [python3, check.py]", "type: llm_judge")
+    files: Files = {"judge.py": score, "scores.py": "SCORE = 0.1\n"}
+    repository.git("checkout", "--quiet", "main")
+    repository.commit(
+        "a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged, **files}
+    )
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("kind", {"scores.py": "SCORE = 1.0\n"})
+    out, suite_ = review(repository)
+    assert "target `judge` of `greets` changed at `.agentv/targets.yaml:6`" in out
+    assert "changed: scores.py (judge.py imports scores.py)" in out
+    assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
+
+
 def test_review__base_s_evaluators_need_base_prepared(repository: Repository) -> None:
     """A baseline from a file does not prepare base; the programs of base's judges need it."""
     rules = repository.path / "evals/lib/rules.py"
@@ -185,7 +204,7 @@ def test_review__a_helper_that_a_judge_imports_selects_the_suite_alone(
 ) -> None:
     repository.commit("lax", {"evals/lib/rules.py": LAX})
     out, _ = review(repository)
-    assert "changed: evals/lib/rules.py (imported by a judge)" in out
+    assert "changed: evals/lib/rules.py (evals/check.py imports evals/lib/rules.py)" in out
     repository.git("checkout", "--quiet", "main")
     repository.commit("none", {"evals/lib/other.py": "x = 1\n"})
     done = command.run(repository.path, "list", "--base", "HEAD~1")

@@ -7,30 +7,14 @@ edit is found by name, so that a report can list it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
-from agentevals_action.execution.fingerprint import Fingerprints, SuiteDescription, imported_by
+from agentevals_action.execution.fingerprint import Fingerprints, SuiteDescription
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
-from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.targets.calls.description import digest
 
 #: Parts of an evaluator's description that are edits of their own.
 _OF_THEIR_OWN = ("judge", "evaluators")
-
-
-def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
-    """The files of the repository that the suite's judges import, besides those that the
-    suite names."""
-    # A judge that several tests share is read once.
-    judges = {
-        (judge.location.path, judge.script, judge.cwd): judge
-        for test in suite.tests
-        for judge in _walk(test.evaluators).values()
-        if isinstance(judge, CodeJudge)
-    }
-    paths = (path for judge in judges.values() for path in imported_by(judge, suite.root))
-    return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
 
 
 @dataclass(frozen=True)
@@ -54,9 +38,11 @@ class _Side:
         kept = {name: part for name, part in described.items() if name not in _OF_THEIR_OWN}
         return digest(kept, is_ordered=False)
 
-    def target(self, target: Target) -> str:
-        """The digest of a target's name and definition."""
-        return digest([target.name, self.described.target(target)], is_ordered=False)
+    def target(self, target: Target, *, is_judge: bool) -> str:
+        """The digest of a target's name and definition, and of its files if it judges: those of the
+        agent are what is under test."""
+        files = self.described.target_digest(target) if is_judge else ""
+        return digest([target.name, self.described.target(target), files], is_ordered=False)
 
     def references(self) -> str:
         """The digest of what the evaluators compare an answer with."""
@@ -114,23 +100,25 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
                 side.suite.judge_of(each, side.agent)
                 for side, each in ((head, evaluator), (base, before))
             ]
-            yield from _edits_of_target(head, judges[0], base, judges[1])
+            yield from _edits_of_target(head, judges[0], base, judges[1], is_judge=True)
         elif above and (above in evaluators) != (above in on_base):
             continue  # the evaluator around it is listed
         elif path in evaluators:
             yield Edit(kind, path, "added", evaluator.location)
         elif kind is EditKind.EVALUATOR:  # a removed gate is listed as such
             yield Edit(kind, path, "removed", evaluator.location)
-    yield from _edits_of_target(head, head.agent, base, base.agent)
+    yield from _edits_of_target(head, head.agent, base, base.agent, is_judge=False)
     if head.references() != base.references():
         yield Edit(EditKind.TEST, head.test.id, "changed", head.test.location)
 
 
 def _edits_of_target(
-    head: _Side, now: Target | None, base: _Side, before: Target | None
+    head: _Side, now: Target | None, base: _Side, before: Target | None, *, is_judge: bool
 ) -> Iterator[Edit]:
     # One side may need none, or its tests end in that error.
-    if now and before and head.target(now) != base.target(before):
+    if now is None or before is None:
+        return
+    if head.target(now, is_judge=is_judge) != base.target(before, is_judge=is_judge):
         yield Edit(EditKind.TARGET, now.name, "changed", now.location)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
@@ -99,7 +99,6 @@ class SuiteDescription:
         self._targets: dict[str, str] = {}
         #: Those that the suite declares for all its tests.
         self._evaluators: dict[tuple[object, ...], Mapping[str, Any]] = {}
-        self._imports: dict[tuple[object, ...], Sequence[str]] = {}
 
     def read(self) -> None:
         """Reads all files of the suite, before a program can change them."""
@@ -138,7 +137,7 @@ class SuiteDescription:
         return {
             "system": [self._message(message) for message in system],
             "watched": self._watched_files,
-            "target": self._target_digest(self._suite.agent_of(test)),
+            "target": self.target_digest(self._suite.agent_of(test)),
         }
 
     def question_files(self, test: Test) -> tuple[str, ...]:
@@ -160,8 +159,8 @@ class SuiteDescription:
     def evaluator(self, evaluator: Evaluator, agent: Target | None) -> dict[str, Any]:
         """An evaluator. The name counts, because it identifies gates. Of a file that its fields
         name the content counts and not the path; of files next to it the name counts too."""
-        files = self._named_contents(file.path for file in evaluator.files)
-        imported = (path for path in self._imports_of(evaluator) if not self._is_watched(path))
+        files = self._named_contents(file for file in evaluator.files if not file.importers)
+        imported = [file for file in self._of_program(evaluator.files) if file.importers]
         named: set[str] = set()
         return {
             "name": evaluator.name,
@@ -173,7 +172,7 @@ class SuiteDescription:
             "options": _with_contents(evaluator.own_fields(), dict(files), named),
             "beside": [file for file in files if file[0] not in named],
             "imports": self._named_contents(imported),
-            "judge": self._target_digest(self._suite.judge_of(evaluator, agent)),
+            "judge": self.target_digest(self._suite.judge_of(evaluator, agent)),
             "evaluators": [self.evaluator(inner, agent) for inner in evaluator.children()],
         }
 
@@ -183,13 +182,14 @@ class SuiteDescription:
         fields = {name: value for name, value in target.definition.items() if name not in _NAMING}
         return {"definition": fields, "variables": variable_values(fields, self._variables)}
 
-    def _target_digest(self, target: Target | None) -> str | None:
+    def target_digest(self, target: Target | None) -> str | None:
         """The digest of a target with its files, None if there is none."""
         if target is None:
             return None
         # Once: the answers of a mock may be as long as the suite.
         if target.name not in self._targets:
-            files = [self._content(path) for path in sorted(target.files)]
+            paths = sorted(file.path for file in self._of_program(target.files))
+            files = [self._content(path) for path in paths]
             self._targets[target.name] = _digest([self.target(target), files])
         return self._targets[target.name]
 
@@ -201,16 +201,9 @@ class SuiteDescription:
             self._evaluators[key] = self.evaluator(evaluator, agent)
         return self._evaluators[key]
 
-    def _imports_of(self, evaluator: Evaluator) -> Sequence[str]:
-        """The paths of the files that the evaluator's program imports or names."""
-        if not isinstance(evaluator, CodeJudge):
-            return ()
-        key = evaluator.location.path, evaluator.script, evaluator.cwd
-        if key not in self._imports:
-            self._imports[key] = imported_by(evaluator, self._suite.root)
-            for path in self._imports[key]:
-                self._content(path)
-        return self._imports[key]
+    def _of_program(self, files: Sequence[NamedFile]) -> Sequence[NamedFile]:
+        """The files of a program without imported ones that are the agent's own."""
+        return [file for file in files if not (file.importers and self._is_watched(file.path))]
 
     def _workspace(self, workspace: Workspace) -> dict[str, Any]:
         hooks = [workspace.hook("before_all"), workspace.hook("before_each")]
@@ -268,9 +261,9 @@ class SuiteDescription:
     def _content(self, path: str) -> str:
         return self._files.first(self._suite.root / path)
 
-    def _named_contents(self, paths: Iterable[str]) -> list[tuple[str, str]]:
+    def _named_contents(self, files: Iterable[NamedFile]) -> list[tuple[str, str]]:
         """The names of files with their contents, sorted."""
-        return sorted((PurePosixPath(path).name, self._content(path)) for path in paths)
+        return sorted((PurePosixPath(file.path).name, self._content(file.path)) for file in files)
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._suite.root).as_posix()
@@ -278,13 +271,6 @@ class SuiteDescription:
     def _from_suite(self, path: str | Path) -> str:
         """A path from the suite's folder, so that the suite may move with it; a URL as it is."""
         return os.path.relpath(path, self._suite.folder) if isinstance(path, Path) else path
-
-
-def imported_by(judge: CodeJudge, root: Path) -> Sequence[str]:
-    """The paths of the files of the repository that a program which judges imports, besides those
-    that the suite names."""
-    files = [root / file.path for file in judge.files]
-    return [path.relative_to(root).as_posix() for path in judge.imported_files(files, root)]
 
 
 def _digest(data: Any) -> str:

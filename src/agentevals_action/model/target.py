@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from pydantic import AfterValidator, Field
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
@@ -125,7 +126,7 @@ class Target(TargetModel):
     target sets none; `retries` counts repetitions after the first call. `cache_key` are globs
     (relative to the repository root) of the files that what is behind the target is made of.
     `definition` is the whole entry as written, for fingerprints. `variables` are the names it
-    needs, `files` those of its command."""
+    needs, `files` those of its command and what they import."""
 
     noun = "target"
 
@@ -154,7 +155,7 @@ class Target(TargetModel):
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
     location: Computed[Location] = Location("")
     variables: Computed[tuple[str, ...]] = ()
-    files: Computed[tuple[str, ...]] = ()
+    files: Computed[tuple[NamedFile, ...]] = ()
 
     def __repr__(self) -> str:
         """The class alone: a field may hold a key."""
@@ -201,8 +202,8 @@ class Target(TargetModel):
         provider. `${{ NAME }}` is resolved."""
         return self.provider
 
-    def named_files(self, folder: Folder) -> Sequence[str]:  # noqa: ARG002  # of the interface
-        """Files of the repository that the definition names (relative, POSIX)."""
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:  # noqa: ARG002  # of the interface
+        """Files of the repository that the definition names."""
         return ()
 
 

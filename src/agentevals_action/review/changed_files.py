@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from agentevals_action.execution.edits import imported_files
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.base_tree import Base
@@ -25,17 +24,17 @@ def describe_change(
     everything: bool,
 ) -> Change:
     """The change of these files, with what base knows about them: a file that only base's suites
-    reference affects them, too. `root` and `suites` are those of head. Blocks: the imports of
-    judges are read from the disk."""
+    reference affects them, too. `root` and `suites` are those of head. Blocks: links are looked
+    up."""
     paths = [path for file in files or () for path in file.paths]
     renamed = {old: file.path for file in files or () for old in file.paths[1:]}
     replies = [NamedFile(path, "stored reply") for path in edited_replies(paths, settings)]
     named: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for suite in suites if files else ():
-        named[suite.path] += [*replies, *imported_by_judges(suite)]
+        named[suite.path] += replies
     for suite in base.suites if files else ():
         path = renamed.get(suite.path, suite.path)
-        named[path] += [*imported_by_judges(suite), *suite.files]
+        named[path] += suite.files
     return Change(
         files,
         everything=everything,
@@ -56,11 +55,6 @@ def linked_files(paths: Iterable[str], roots: Sequence[Path]) -> Mapping[str, Se
                 if target.is_relative_to(root):
                     found[path].append(target.relative_to(root).as_posix())
     return found
-
-
-def imported_by_judges(suite: Suite | BrokenSuite) -> Sequence[NamedFile]:
-    """The files that the judges of a suite import: a change of one affects the suite."""
-    return imported_files(suite) if isinstance(suite, Suite) else ()
 
 
 def edited_replies(paths: Iterable[str], settings: Settings) -> Sequence[str]:

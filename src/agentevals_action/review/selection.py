@@ -14,6 +14,8 @@ from agentevals_action.system.git import ChangedFile
 
 #: Reasons for one suite that are listed; the others are counted.
 _MAX_REASONS = 20
+#: Files of a chain of imports that a reason names.
+_MAX_CHAIN = 5
 #: Files that no agent runs, so that no suite needs to cover them.
 _DOCUMENTATION = re.compile(
     r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
@@ -26,8 +28,8 @@ class Change:
     """A change: `files` is None if they are unknown, `everything` if all suites run anyway.
 
     `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
-    suite besides those that it names itself, by its path on head: those that it names on base, and
-    those that its judges import on either side. `watch` are the rules of head and those of base,
+    suite besides those that it names itself, by its path on head: stored replies, and those that it
+    names on base. `watch` are the rules of head and those of base,
     because a change cannot uncover its own files. `links` are the changed paths that are symbolic
     links on either side, with the files that they lead to: suites reference these."""
 
@@ -90,7 +92,7 @@ def _selection(
 def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
     """Why each changed file affects the suite, by the file's path."""
     named = (*change.named.get(suite.path, ()), *suite.files)
-    roles = {file.path: file.role for file in named}
+    roles = {file.path: _describe_role(file) for file in named}
     if isinstance(suite, BrokenSuite):  # a new file may have broken it
         roles = {error.location.path: "error" for error in suite.errors} | roles
     reasons = {}
@@ -124,6 +126,16 @@ def _watched(suite: Suite | BrokenSuite, file: ChangedFile, change: Change) -> s
         if any(rule_for(rules, path, suite.path) for rules in change.watch):
             return f"watch: {printable_path(file.path)}"
     return None
+
+
+def _describe_role(file: NamedFile) -> str:
+    """The role of a file, or the files by whose imports the suite depends on it."""
+    if not file.importers:
+        return file.role
+    names = [printable_path(path) for path in (*file.importers, file.path)]
+    if len(names) > _MAX_CHAIN:
+        names = [*names[: _MAX_CHAIN - 2], "…", names[-1]]
+    return f"{names[0]} imports {', which imports '.join(names[1:])}"
 
 
 def _describe(file: ChangedFile) -> str:

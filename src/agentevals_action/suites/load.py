@@ -49,7 +49,13 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
         diagnostics.unreadable(error)
         name = folder.relative(file)
         return BrokenSuite(name, diagnostics.errors, (NamedFile(name, "suite"),))
-    reader = FileReader(root, folder.path, suite.document.positions, diagnostics)
+    reader = FileReader(
+        root,
+        folder.path,
+        suite.document.positions,
+        diagnostics,
+        known_imports=catalog.imports,
+    )
     return _Loader(suite, reader, catalog).load()
 
 

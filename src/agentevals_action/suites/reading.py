@@ -29,6 +29,8 @@ from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.targets.providers import PROVIDERS
 
 AModel = TypeVar("AModel", bound=FileModel)
+#: What programs import, by their files, the words of their commands, and the folder they run in.
+Imports = dict[tuple[object, ...], Mapping[Path, Sequence[Path]]]
 
 
 def words(text: str) -> frozenset[str]:
@@ -97,13 +99,14 @@ class FileReader(FileContext):
 
     `looked_up` are the paths that were looked up for the suite: a change that deletes a file
     affects the suites that name it. `contents` are the files that were read: many tests name the
-    same. `misspelled` are the names that were meant by misspelled ones, by where the object
-    is."""
+    same; `known_imports` are those of the programs. `misspelled` are the names that were meant by
+    misspelled ones, by where the object is."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     looked_up: dict[str, None] = field(default_factory=dict)
     contents: dict[Path, bytes] = field(default_factory=dict)
+    known_imports: Imports = field(default_factory=dict)
     misspelled: dict[Location, set[str]] = field(default_factory=dict)
 
     def of(self, document: Document, folder: Path) -> "FileReader":
@@ -115,6 +118,15 @@ class FileReader(FileContext):
         if path not in self.contents:
             self.contents[path] = super().read(path, name, limit)
         return self.contents[path]
+
+    def imports(
+        self, files: Sequence[Path], words: Sequence[str], start: Path
+    ) -> Mapping[Path, Sequence[Path]]:
+        """The imports of a program, searched once: many suites name the same."""
+        key = (tuple(files), tuple(words), start)
+        if key not in self.known_imports:
+            self.known_imports[key] = super().imports(files, words, start)
+        return self.known_imports[key]
 
     def resolve(self, text: str) -> Path:
         """The path, recorded."""

@@ -12,7 +12,7 @@ from agentevals_action.model.target import TargetTable
 from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
-from agentevals_action.suites.reading import FileReader
+from agentevals_action.suites.reading import FileReader, Imports
 from agentevals_action.suites.targets_file import (
     NAME,
     TargetEntry,
@@ -30,7 +30,7 @@ class Catalog:
     """`targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
     names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
-    those that were read: all suites of a checkout share them."""
+    those that were read, `imports` those of programs: all suites of a checkout share them."""
 
     targets_file: Path | None = None
     target: str | None = None
@@ -39,6 +39,7 @@ class Catalog:
     allowed: frozenset[str] = frozenset()
     strict: bool = False
     targets_files: dict[Path, TargetsFile] = field(default_factory=dict)
+    imports: Imports = field(default_factory=dict)
 
 
 class TargetUse:
@@ -156,16 +157,16 @@ class TargetUse:
         return one_of(known) if known else "the name of a target, once there is one"
 
     def files(self) -> Iterable[NamedFile]:
-        """The targets files, whose targets may extend each other, and the files in the commands of
+        """The targets files, whose targets may extend each other, and the files of the programs of
         the used targets and the suite's own: a program that judges is no part of the agent."""
         for path in self._paths:
             yield NamedFile(path, "targets file")
         own = (self._own,) if self._own else ()
         for name in dict.fromkeys((*self._judges, *own, *self.used)):
             target = self.table.targets[name]
-            role = "judge's command" if name in self._judges else "target's command"
-            for path in target.files:
-                yield NamedFile(path, role)
+            owner = "judge" if name in self._judges else "target"
+            for file in target.files:
+                yield replace(file, role=f"{owner}'s {file.role}")
 
 
 def _with_files(entry: TargetEntry, folder: Folder) -> TargetEntry:

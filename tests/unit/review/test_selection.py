@@ -74,12 +74,25 @@ CASES: dict[str, tuple[list[Suite], Change, dict[str, tuple[str, ...]]]] = {
         Change([REMOVED_PROMPT], named={A.path: [NamedFile("prompts/old.md", "prompt")]}),
         {A.path: ("removed: prompts/old.md (prompt)",)},
     ),
-    "imported by a judge": (
+    "imported": (
         [A, B],
-        Change(
-            modified("lib/x.py"), named={A.path: [NamedFile("lib/x.py", "imported by a judge")]}
-        ),
-        {A.path: ("changed: lib/x.py (imported by a judge)",)},
+        Change(modified("lib/x.py"), named={A.path: [NamedFile("lib/x.py", "", ("agent.py",))]}),
+        {A.path: ("changed: lib/x.py (agent.py imports lib/x.py)",)},
+    ),
+    "imported by imported files": (
+        [A],
+        Change(modified("d.py"), named={A.path: [NamedFile("d.py", "", ("a.py", "b.py", "c.py"))]}),
+        {A.path: ("changed: d.py (a.py imports b.py, which imports c.py, which imports d.py)",)},
+    ),
+    "a long chain of imports": (
+        [A],
+        Change(modified("z.js"), named={A.path: [NamedFile("z.js", "", ("a.js",) * 100)]}),
+        {
+            A.path: (
+                "changed: z.js (a.js imports a.js, which imports a.js, which imports …, "
+                "which imports z.js)",
+            )
+        },
     ),
     "all": (
         [A, B],

@@ -86,7 +86,7 @@ def test_target__has_the_fields_of_those_that_it_extends(tmp_path: Path) -> None
     assert (target.name, target.provider, target.judge_target) == ("default", "cli", "judge")
     assert (target.max_concurrency, target.retries, target.timeout_seconds) == (5, 0, 1.5)
     assert target.price == Price(input=1, output=2.5, cached_input=0.1, cache_write=1.5)
-    assert (target.variables, target.files) == (("KEY",), ("agent.py",))
+    assert (target.variables, target.files) == (("KEY",), (NamedFile("agent.py", "command"),))
     assert (target.is_model, suite.targets.targets["judge"].is_model) == (False, True)
     assert target.definition["command"] == ["python3", "agent.py", "${{ KEY }}"]
     assert str(target.location) == f"{TARGETS}:9:3"

@@ -38,6 +38,8 @@ _JUDGE_REASONS = {
 }
 #: Fields that only the loader reads, as others of the test contain what they lead to.
 _READ = {"execution", "rubrics", "input_files", "vars"}
+#: Of a file, the path and the role are printed.
+_PART_OF_FILES: Mapping[str, Any] = {"files": {"__all__": {"importers"}}}
 #: Fields of a workspace that repeat others: its location and files, and those of its hooks.
 _REPEATED = {"location", "files", "home"}
 
@@ -101,13 +103,14 @@ def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
     if test.workspace:
         workspace = test.workspace.model_dump(exclude_defaults=True)
         effective["workspace"] = _relative(workspace, suite.root)
-    others = {*effective, "expected_output", *_READ}
+    others = {**dict.fromkeys((*effective, "expected_output", *_READ), True), **_PART_OF_FILES}
     return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
 
 
 def _evaluator(evaluator: Evaluator, suite: Suite, agent: Target | None) -> dict[str, Any]:
     named = {"name": evaluator.name, "type": evaluator.type, "location": str(evaluator.location)}
-    computed = {*named, "written_type", "target_location", "gates"}
+    others = (*named, "written_type", "target_location", "gates")
+    computed = {**dict.fromkeys(others, True), **_PART_OF_FILES}
     data = named | evaluator.model_dump(mode="json", exclude_defaults=True, exclude=computed)
     if evaluator.gates:
         data["gates"] = {gate.name: str(gate.location) for gate in evaluator.gates}

@@ -65,7 +65,7 @@ from agentevals_action.system.git import GitRepository
     "--resume",
     is_flag=True,
     help="Keep results in the output whose test, evaluators and target are unchanged. Changes of "
-    "the agent's other code are not noticed.",
+    "code that the agent's program does not import are not noticed.",
 )
 @click.option(
     "--record",

@@ -19,13 +19,12 @@ from pydantic import (
 )
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.json_objects import UnreadableReply, find_objects
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.validation.file_model import (
@@ -154,8 +153,8 @@ class CodeJudge(Evaluator):
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
-        """The words that are files of the repository, and all files next to one in a folder named
-        `judges`, which it may import."""
+        """The words that are files of the repository, all files next to one in a folder named
+        `judges`, and what they import."""
         found: dict[Path, None] = {}
         for word in self.script:
             path = Path(os.path.normpath(self._folder / word))
@@ -168,21 +167,15 @@ class CodeJudge(Evaluator):
             # Both a link and the file that it leads to are part of the judge.
             for each in (path, *neighbours):
                 found |= {each: None, each.resolve(): None}
-        return tuple(
-            NamedFile(folder.relative(path), "judge script")
-            for path in found
-            if path.is_file() and path.resolve().is_relative_to(folder.root)
+        own = (
+            path for path in found if path.is_file() and path.resolve().is_relative_to(folder.root)
         )
+        return files_of_program(own, "judge script", self.script, self._folder, folder)
 
     def missing_script(self) -> Path | None:
         """The file that its command runs, if there is no such file."""
         name = missing_script(self.script, self._folder)
         return None if name is None else self._folder / name
-
-    def imported_files(self, files: Sequence[Path], root: Path) -> Sequence[Path]:
-        """The files of the repository that the program imports, besides its `files`; all
-        paths are absolute."""
-        return find_imports(files, self.script, self._folder, root)
 
     def needs_judge(self) -> bool:
         """Whether its program may call targets."""

@@ -1,10 +1,12 @@
 """Resolution of the paths in suites: relative to the declaring file, inside the repository."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.formatting import cut
+from agentevals_action.system.files.imports import find_imports
 from agentevals_action.system.files.regular_files import read_regular
 
 #: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
@@ -78,6 +80,13 @@ class Folder:
         if len(data) > limit:
             raise ValueError(f"{name} is longer than {limit:,} bytes")
         return data
+
+    def imports(
+        self, files: Sequence[Path], words: Sequence[str], start: Path
+    ) -> Mapping[Path, Sequence[Path]]:
+        """The files of the repository that a program with these `files` imports, as
+        `find_imports` returns them; its command has these words and runs in `start`."""
+        return find_imports(files, words, start, self.root)
 
     def relative(self, path: Path) -> str:
         """`path` relative to the repository root, with forward slashes."""

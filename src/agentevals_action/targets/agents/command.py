@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
@@ -52,9 +53,9 @@ class CommandTarget(Target):
         """The names of `env`: the agent expects them."""
         return self.env or ()
 
-    def files_among(self, command: str | Sequence[str], folder: Folder) -> tuple[str, ...]:
-        """The words of a command, or their parts after `=`, that are files of the repository:
-        relative to its root."""
+    def files_among(self, command: str | Sequence[str], folder: Folder) -> tuple[NamedFile, ...]:
+        """The words of a command, or their parts after `=`, that are files of the repository, and
+        what these import."""
         try:
             words = shlex.split(command, comments=True) if isinstance(command, str) else command
             start = folder.resolve(self.cwd) if self.cwd else folder.path
@@ -65,10 +66,10 @@ class CommandTarget(Target):
             try:
                 path = (start / name).resolve()
                 if path.is_relative_to(folder.root) and path.is_file():
-                    found.append(path.relative_to(folder.root).as_posix())
+                    found.append(path)
             except (OSError, RuntimeError, ValueError):  # not a path: a script, a long text
                 continue
-        return tuple(dict.fromkeys(found))
+        return files_of_program(found, "command", words, start, folder)
 
 
 class CommandRunner:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.formatting import cut_line
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
@@ -128,7 +129,7 @@ class AgentTarget(CommandTarget):
         does not pass on."""
         return _Agent(self, context)
 
-    def named_files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command that are files of the repository."""
         with suppress(ValueError):  # quotes with `${{ }}` in it
             return self.files_among((*_split(self.command), *self.args), folder)

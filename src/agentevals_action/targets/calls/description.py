@@ -140,7 +140,9 @@ class RequestDescriptions:
         """What is behind an agent: its code, and what it is told of the test."""
         return {
             "files": self._files.matching(request.root, target.cache_key),
-            "command": {path: self._files.first(request.root / path) for path in target.files},
+            "command": {
+                file.path: self._files.first(request.root / file.path) for file in target.files
+            },
             "folder": request.suite_folder.relative_to(request.root).as_posix(),
             "test": request.eval_id,
             "metadata": request.metadata,

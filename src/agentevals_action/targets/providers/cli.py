@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import FileModel, spelled
@@ -100,7 +101,7 @@ class Cli(CommandTarget):
         does not pass on."""
         return _Connected(self, context)
 
-    def named_files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command, or their part after `=`, that are files of the repository."""
         return self.files_among(self.command, folder)
 

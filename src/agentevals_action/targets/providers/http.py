@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
@@ -185,7 +186,7 @@ class Http(CommandTarget):
         """The origin of the service."""
         return origin_of(self.url)
 
-    def named_files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command that starts the service that are files of the repository."""
         return self.files_among(self.start or (), folder)
 

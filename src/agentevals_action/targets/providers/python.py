@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty
@@ -58,7 +59,7 @@ class Python(CommandTarget):
         does not pass on."""
         return _Connected(self, context)
 
-    def named_files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The module and the packages around it that are in the folder to run in."""
         steps = self.target.partition(":")[0].split(".")
         paths = [Path(*steps[:end]) for end in range(1, len(steps) + 1)]

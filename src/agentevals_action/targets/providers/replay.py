@@ -9,6 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
@@ -41,12 +42,12 @@ class Replay(Target):
         """The results, not yet opened."""
         return _Connected(self)
 
-    def named_files(self, folder: Folder) -> Sequence[str]:
+    def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The results file, if it exists; ValueError if it leads out of the repository."""
         if "${{" in self.path:
             return ()
         path = folder.resolve(self.path)
-        return (folder.relative(path),) if path.is_file() else ()
+        return (NamedFile(folder.relative(path), "results"),) if path.is_file() else ()
 
 
 class _Connected(Provider):

@@ -431,4 +431,4 @@ def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
         path.touch()
     options = targets.target({"provider": "python", "target": "app.agent:answer", "cwd": "/src"})
     found = options.named_files(Folder(tmp_path, tmp_path))
-    assert found == ("src/app/__init__.py", "src/app/agent.py")
+    assert [file.path for file in found] == ["src/app/__init__.py", "src/app/agent.py"]

@@ -175,9 +175,8 @@ def test_complete__the_incomplete_last_row_of_a_killed_run_is_left_out(tmp_path:
 def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
     write(tmp_path, row(), name="evals/results.jsonl")
     options = targets.target({"provider": "replay", "path": "results.jsonl"})
-    assert list(options.named_files(Folder(tmp_path, tmp_path / "evals"))) == [
-        "evals/results.jsonl"
-    ]
+    (file,) = options.named_files(Folder(tmp_path, tmp_path / "evals"))
+    assert (file.path, file.role) == ("evals/results.jsonl", "results")
     assert list(options.named_files(Folder(tmp_path, tmp_path))) == []
     outside = targets.target({"provider": "replay", "path": "../../results.jsonl"})
     with pytest.raises(ValueError, match="leaves the repository"):

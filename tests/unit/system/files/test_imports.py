@@ -1,10 +1,10 @@
-"""The files that a judge's program is made of."""
+"""The files that a program is made of."""
 
 from pathlib import Path
 
 import pytest
 
-from agentevals_action.evaluators.code_judge.imports import find_imports
+from agentevals_action.system.files.imports import find_imports
 from tests.support import suites
 
 FILES = {
@@ -62,4 +62,4 @@ def test_find_imports__nothing_outside_of_the_repository(tmp_path: Path) -> None
     (tmp_path / "outside.py").write_text("")
     root = suites.write(tmp_path.resolve() / "root", {"check.py": "import link\n"})
     (root / "link.py").symlink_to(tmp_path / "outside.py")
-    assert find_imports([root / "check.py"], [], root, root) == ()
+    assert find_imports([root / "check.py"], [], root, root) == {}

@@ -4,7 +4,8 @@ import ast
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _MAX_BYTES = 1024 * 1024  # of a file that is searched
@@ -17,27 +18,28 @@ _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 def find_imports(
     files: Sequence[Path], words: Sequence[str], folder: Path, root: Path
-) -> tuple[Path, ...]:
-    """The files below `root` that a program imports, without its own `files`.
+) -> Mapping[Path, Sequence[Path]]:
+    """The files below `root` that a program imports, without its own `files`: for each the files
+    that lead to it, the program's first. It is empty for a module that the command itself names.
 
-    `words` are those of its command, which runs in `folder`; all paths are absolute. Names that are
-    computed are not found.
-    """
+    `words` are those of the command, which runs in `folder`; all paths are absolute. Names that are
+    computed are not found."""
     # Python searches the folder of the script, and with `-m` or `-c` the current one.
-    folders = tuple(dict.fromkeys((*(file.parent for file in files), folder, root, root / "src")))
-    waiting = [*files]
+    starts = (*(file.parent for file in files), folder, folder / "src", root, root / "src")
+    folders = tuple(dict.fromkeys(starts))
+    waiting: deque[tuple[Path, tuple[Path, ...]]] = deque((file, ()) for file in files)
     for option, word in itertools.pairwise(words):
         if option == "-m":
-            waiting += _modules(word, folders)
+            waiting += ((path, ()) for path in _modules(word, folders))
         elif option == "-c":
-            waiting += _python_imports(word, folder, folders)
-    found: dict[Path, None] = {}
+            waiting += ((path, ()) for path in _python_imports(word, folder, folders))
+    found: dict[Path, Sequence[Path]] = {}
     while waiting and len(found) < _MAX_FILES:
-        path = waiting.pop()
+        path, importers = waiting.popleft()
         if path not in found and _is_below(path, root):
-            found[path] = None
-            waiting += _imported_by(path, folders)
-    return tuple(sorted(found.keys() - set(files)))
+            found[path] = importers
+            waiting += ((each, (*importers, path)) for each in _imported_by(path, folders))
+    return {path: found[path] for path in sorted(found.keys() - set(files))}
 
 
 def _is_below(path: Path, root: Path) -> bool:
@@ -50,7 +52,7 @@ def _imported_by(path: Path, folders: Sequence[Path]) -> Iterable[Path]:
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES).decode("utf-8", "replace")
-    except OSError:  # the judge reports it when it runs
+    except OSError:  # the program reports it when it runs
         return ()
     if path.suffix == ".py":
         return _python_imports(text, path.parent, folders)
