@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentevals_action.cli.options import as_environment
 from agentevals_action.errors import GitError
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
@@ -20,7 +21,8 @@ from agentevals_action.system.git import GitRepository
 @dataclass(frozen=True)
 class LoadedSuites:
     """Suites with the settings that they were loaded by; `folder` is the root of the repository, or
-    the current folder where there is none."""
+    the current folder where there is none. `errors` are those of the configurations that name
+    suites."""
 
     folder: Path
     repository: GitRepository | None
@@ -29,6 +31,7 @@ class LoadedSuites:
     settings: Settings
     checkout: Checkout
     suites: tuple[Suite | BrokenSuite, ...]
+    errors: tuple[Diagnostic, ...]
 
     @property
     def valid(self) -> list[Suite]:
@@ -55,6 +58,15 @@ async def open_repository() -> tuple[Path, GitRepository | None]:
 
 
 async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
+    """Loads the suites as `find_and_load`; InvalidInput also if a configuration has errors."""
+    loaded = await find_and_load(inputs, paths)
+    checkouts.require_valid((), loaded.errors)
+    return loaded
+
+
+async def find_and_load(
+    inputs: Mapping[str, str | None], paths: Sequence[Path] = ()
+) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
     environ = dict(os.environ)
     folder, repository = await open_repository()
@@ -62,8 +74,12 @@ async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = 
     configuration = await asyncio.to_thread(read_configuration, folder)
     settings = configuration.complete(given)
     checkout = await Checkout.at(folder, settings, repository)
-    names = await asyncio.to_thread(checkouts.suite_paths, checkout, settings, paths)
-    suites = await asyncio.to_thread(checkouts.load_all, checkout, settings, names, folder, environ)
-    if not suites:
+    found = await asyncio.to_thread(checkouts.suites_in, checkout, settings, paths)
+    suites = await asyncio.to_thread(
+        checkouts.load_all, checkout, settings, found.paths, folder, environ
+    )
+    if not suites and not found.errors:
         raise checkouts.no_suite(settings)
-    return LoadedSuites(folder, repository, environ, configuration, settings, checkout, suites)
+    return LoadedSuites(
+        folder, repository, environ, configuration, settings, checkout, suites, found.errors
+    )

@@ -15,7 +15,7 @@ from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import Checkout, load_all, suite_paths
+from agentevals_action.suites.checkout import Checkout, load_all, require_valid, suites_in
 from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
@@ -183,8 +183,9 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> 
     if not (root / settings.working_directory).is_dir():
         return replace(base, tracked=(await repository.listing()).tracked)
     checkout = await Checkout.at(root, settings, repository, is_commit=True)
-    paths = await asyncio.to_thread(suite_paths, checkout, settings)
-    suites = await asyncio.to_thread(load_all, checkout, settings, paths, root, environ)
+    found = await asyncio.to_thread(suites_in, checkout, settings)
+    require_valid((), found.errors)
+    suites = await asyncio.to_thread(load_all, checkout, settings, found.paths, root, environ)
     return replace(base, suites=suites, tracked=checkout.tracked, watch=settings.watch_rules)
 
 

@@ -14,6 +14,7 @@ from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import list_paths, plural
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
@@ -43,7 +44,7 @@ from agentevals_action.suites.checkout import (
     load_all,
     no_suite,
     require_valid,
-    suite_paths,
+    suites_in,
 )
 from agentevals_action.suites.configuration_file import (
     ConfigurationFile,
@@ -59,12 +60,14 @@ from agentevals_action.targets.variables import read_variables
 
 @dataclass(frozen=True)
 class Head:
-    """The tree under test; `commit` is empty without one."""
+    """The tree under test; `commit` is empty without one. `errors` are those of the configurations
+    that name suites."""
 
     commit: str
     checkout: Checkout
     configuration: ConfigurationFile
     suites: Suites
+    errors: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -107,12 +110,12 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     await check_cache(settings, workspace.folder, workspace.environ)
     with suppress(OutputError):  # reported when the results are written
         await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(run))
-    paths = await asyncio.to_thread(suite_paths, checkout, settings, run.paths if run else ())
+    found = await asyncio.to_thread(suites_in, checkout, settings, run.paths if run else ())
     suites: Suites = await asyncio.to_thread(
-        load_all, checkout, settings, paths, workspace.folder, workspace.environ
+        load_all, checkout, settings, found.paths, workspace.folder, workspace.environ
     )
-    if run and suites:
-        suites = require_valid(suites)
+    if run or not suites:
+        suites = require_valid(suites, found.errors)
     environ, valid = workspace.environ, [suite for suite in suites if isinstance(suite, Suite)]
     variables = cache(partial(read_variables, environ))
     with keeping_secrets(valid, variables, environ, settings.env):
@@ -120,7 +123,7 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
-            head = Head(commit, checkout, configuration, suites)
+            head = Head(commit, checkout, configuration, suites, found.errors)
             yield await _read_inputs(request, head, base, variables, started)
 
 
@@ -162,7 +165,12 @@ async def _read_inputs(
         policy=request.policy,
         samples=settings.samples,
         suites=await asyncio.to_thread(_run_suites, plan, edits, change, fingerprints),
-        invalid=(*distinct_errors(selected.broken), *plan.missing, *quarantines.errors),
+        invalid=(
+            *head.errors,
+            *distinct_errors(selected.broken),
+            *plan.missing,
+            *quarantines.errors,
+        ),
         warnings=(
             *distinct_errors(selected.unaffected),
             *(warning for suite in plan.head.values() for warning in suite.warnings),

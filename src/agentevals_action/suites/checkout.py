@@ -10,7 +10,7 @@ from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.find import find_suites, hidden_configurations
+from agentevals_action.suites.find import FoundSuites, find_suites, hidden_configurations
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
@@ -55,23 +55,24 @@ class Checkout:
         return cls(root, below, listing.files, listing.tracked, missing)
 
 
-def suite_paths(
-    checkout: Checkout, settings: Settings, paths: Sequence[Path] = ()
-) -> tuple[str, ...]:
-    """The suites of a checkout, relative to its root; only those that are named, or lie below a
-    named folder, when paths are given."""
+def suites_in(checkout: Checkout, settings: Settings, paths: Sequence[Path] = ()) -> FoundSuites:
+    """The suites of a checkout; only those that are named, or lie below a named folder, when paths
+    are given."""
     if not paths:
         return _search(checkout, checkout.below, settings)
-    named = (name for path in paths for name in _named(checkout, settings, path))
-    return tuple(dict.fromkeys(named))
+    named = [_named(checkout, settings, path) for path in paths]
+    return FoundSuites(
+        tuple(dict.fromkeys(path for found in named for path in found.paths)),
+        tuple(dict.fromkeys(error for found in named for error in found.errors)),
+    )
 
 
-def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, ...]:
+def _search(checkout: Checkout, below: Path, settings: Settings) -> FoundSuites:
     """The suites below a folder. One that a sparse checkout lacks on both sides must not be taken
     for no suite."""
     patterns, missing = settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
-    hidden = [path for path in found if path in missing]
+    hidden = [path for path in found.paths if path in missing]
     hidden += hidden_configurations(missing)
     if hidden:
         verb = plural(len(hidden), "is", "are")
@@ -83,7 +84,7 @@ def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, .
     return found
 
 
-def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
+def _named(checkout: Checkout, settings: Settings, path: Path) -> FoundSuites:
     absolute = path.resolve()
     if not absolute.is_relative_to(checkout.root):
         raise InvalidInput(
@@ -91,13 +92,13 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
             "name a suite or a folder of this repository",
         )
     if absolute.is_file():
-        return [absolute.relative_to(checkout.root).as_posix()]
+        return FoundSuites((absolute.relative_to(checkout.root).as_posix(),))
     if not absolute.is_dir():
         raise InvalidInput(
             f"there is no file or folder {path}", "name a suite, or a folder that contains some"
         )
     found = _search(checkout, absolute, settings)
-    if not found:
+    if found == FoundSuites():
         raise InvalidInput(
             f"there is no suite below {path}",
             "name a folder with EVAL.yaml files, or correct `suites`",
@@ -139,9 +140,12 @@ def distinct(errors: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
     )
 
 
-def require_valid(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
-    """The suites when all are valid; InvalidInput with all errors of all suites otherwise."""
-    errors = [str(error) for error in distinct_errors(suites)]
+def require_valid(
+    suites: Sequence[Suite | BrokenSuite], others: Sequence[Diagnostic] = ()
+) -> tuple[Suite, ...]:
+    """The suites when all are valid; InvalidInput with all errors of all suites, and `others`,
+    otherwise."""
+    errors = [str(error) for error in (*others, *distinct_errors(suites))]
     if errors:
         raise InvalidInput(f"{counted(len(errors), 'error')}, nothing was run", errors=errors)
     return tuple(suite for suite in suites if isinstance(suite, Suite))

@@ -4,11 +4,12 @@ search."""
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
@@ -44,36 +45,46 @@ class _Configuration(FileModel):
     eval_patterns: ListOf[NonEmpty] = ()
 
 
+@dataclass(frozen=True)
+class FoundSuites:
+    """The paths of suites, relative to the root, and the errors of the configurations that name
+    more of them."""
+
+    paths: tuple[str, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
+
+
 def find_suites(
     root: Path,
     below: Path,
     patterns: Sequence[str],
     files: Sequence[str] | None,
     missing: Collection[str] = (),
-) -> tuple[str, ...]:
-    """The suite files below a folder, relative to the root, in alphabetical order.
+) -> FoundSuites:
+    """The suite files below a folder in alphabetical order.
 
     `files` are the paths that git knows (tracked, and untracked ones that are not ignored); None
     walks the tree. Tracked files that are `missing` from the disk are found by their names.
     Patterns are matched against a path from the root and from `below`; the last match decides, and
     `!pattern` excludes. If no pattern includes, the default ones and those of `.agentv/config.yaml`
-    precede. InvalidInput when such a configuration cannot be read."""
+    precede."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
     paths = sorted(path for path in {*known, *missing} if _is_searched(path))
-    chosen = list(patterns)
+    chosen, diagnostics = list(patterns), DiagnosticCollector()
     if all(pattern.startswith("!") for pattern in chosen):
-        chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
+        chosen = [*DEFAULT_PATTERNS, *_configured(root, paths, diagnostics), *chosen]
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
     inside = (
         path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
     )
-    return tuple(
+    found = (
         path
         for path in inside
         if _is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
     )
+    return FoundSuites(tuple(found), diagnostics.errors)
 
 
 def unnamed_suites(root: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -122,12 +133,14 @@ def _is_searched(path: str) -> bool:
     )
 
 
-def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
+def _configured(
+    root: Path, paths: Sequence[str], diagnostics: DiagnosticCollector
+) -> Iterator[str]:
     suffix = f"{FOLDER}/{CONFIG}"
     for path in paths:
         # git still knows a file that was deleted
         if f"/{path}".endswith(f"/{suffix}") and is_present(root / path):
-            patterns = _read_patterns(root / path, root, path)
+            patterns = _read_patterns(root / path, root, path, diagnostics)
             start = path.removesuffix(suffix)
             for pattern in patterns:
                 is_excluded = pattern.startswith("!")
@@ -135,9 +148,10 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
                 yield f"{'!' if is_excluded else ''}{start}{bare}"
 
 
-def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
-    """The `eval_patterns` of one configuration; InvalidInput if it has an error."""
-    diagnostics = DiagnosticCollector()
+def _read_patterns(
+    file: Path, root: Path, path: str, diagnostics: DiagnosticCollector
+) -> Sequence[str]:
+    """The `eval_patterns` of one configuration; none, with the errors, if they are invalid."""
     patterns: Sequence[str] = ()
     try:
         document = read_settings_file(file, root, path)
@@ -153,9 +167,6 @@ def _read_patterns(file: Path, root: Path, path: str) -> Sequence[str]:
             diagnostics.error(document.location, problem, "write an object with `eval_patterns`")
     except Unreadable as error:
         diagnostics.unreadable(error)
-    if diagnostics.errors:
-        problem = f"{path} cannot be used to find suites"
-        raise InvalidInput(problem, "correct it", [str(error) for error in diagnostics.errors])
     return patterns
 
 

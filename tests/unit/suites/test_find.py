@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.suites.find import find_suites
 from tests.support import suites
 
@@ -43,7 +42,7 @@ def walked(root: Path) -> list[str]:
 
 @pytest.mark.parametrize("from_git", [True, False])
 def test_default__names_and_folders(root: Path, from_git: bool) -> None:
-    assert find_suites(root, root, (), walked(root) if from_git else None) == DEFAULT
+    assert find_suites(root, root, (), walked(root) if from_git else None).paths == DEFAULT
 
 
 @pytest.mark.parametrize("from_git", [True, False])
@@ -53,16 +52,18 @@ def test_default__names_and_folders(root: Path, from_git: bool) -> None:
 def test_default__names_in_upper_and_lower_case(tmp_path: Path, name: str, from_git: bool) -> None:
     suites.write(tmp_path, {name: TESTS})
 
-    assert find_suites(tmp_path, tmp_path, (), walked(tmp_path) if from_git else None) == (name,)
+    assert find_suites(tmp_path, tmp_path, (), walked(tmp_path) if from_git else None).paths == (
+        name,
+    )
 
 
 def test_files__what_git_does_not_know_is_no_suite(root: Path) -> None:
-    assert find_suites(root, root, (), ["a/EVAL.yml", "gone/EVAL.yaml"]) == ("a/EVAL.yml",)
+    assert find_suites(root, root, (), ["a/EVAL.yml", "gone/EVAL.yaml"]).paths == ("a/EVAL.yml",)
 
 
 @pytest.mark.parametrize("from_git", [True, False])
 def test_below__searches_one_folder(root: Path, from_git: bool) -> None:
-    assert find_suites(root, root / "a", (), walked(root) if from_git else None) == (
+    assert find_suites(root, root / "a", (), walked(root) if from_git else None).paths == (
         "a/EVAL.yml",
         "a/b.eval.yaml",
         "a/c.eval.yml",
@@ -84,12 +85,12 @@ def test_below__searches_one_folder(root: Path, from_git: bool) -> None:
 def test_patterns__of_the_user_replace_the_default(
     root: Path, patterns: tuple[str, ...], found: tuple[str, ...]
 ) -> None:
-    assert find_suites(root, root, patterns, walked(root)) == found
+    assert find_suites(root, root, patterns, walked(root)).paths == found
 
 
 def test_patterns__are_seen_from_the_root_and_from_the_folder(root: Path) -> None:
-    assert find_suites(root, root / "a", ("b.*",), None) == ("a/b.eval.yaml",)
-    assert find_suites(root, root / "a", ("a/b.*",), None) == ("a/b.eval.yaml",)
+    assert find_suites(root, root / "a", ("b.*",), None).paths == ("a/b.eval.yaml",)
+    assert find_suites(root, root / "a", ("a/b.*",), None).paths == ("a/b.eval.yaml",)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,9 @@ def test_dataset__only_with_tests_or_rows(
 ) -> None:
     suites.write(tmp_path, files)
 
-    assert find_suites(tmp_path, tmp_path, (), None) == (("dataset.yaml",) if is_suite else ())
+    assert find_suites(tmp_path, tmp_path, (), None).paths == (
+        ("dataset.yaml",) if is_suite else ()
+    )
 
 
 @pytest.mark.parametrize("from_git", [True, False])
@@ -123,7 +126,7 @@ def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
     )
     suites.write(root, {"a/x/y.yaml": TESTS})
 
-    found = find_suites(root, root, (), walked(root) if from_git else None)
+    found = find_suites(root, root, (), walked(root) if from_git else None).paths
 
     assert set(found) == {*DEFAULT, "evals/extra.yaml", "a/x/y.yaml"} - {"a/c.eval.yml"}
 
@@ -131,7 +134,7 @@ def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
 def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
     suites.write(root, {".agentv/config.yaml": "eval_patterns: ['evals/*.yaml']"})
 
-    assert find_suites(root, root / "evals", (), None) == ("evals/extra.yaml",)
+    assert find_suites(root, root / "evals", (), None).paths == ("evals/extra.yaml",)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +145,23 @@ def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
             "defaults: {target: x}",
             "1:1: `defaults` of AgentV is not supported; see https://github.com/org/agentevals-action#suites",
         ),
+        ("- other: content", "1:1: this file is a list; write an object with `eval_patterns`"),
     ],
 )
 def test_configuration__that_is_broken_is_an_error(root: Path, text: str, error: str) -> None:
     suites.write(root, {".agentv/config.yaml": text})
 
-    with pytest.raises(InvalidInput) as caught:
-        find_suites(root, root, (), None)
+    found = find_suites(root, root, (), None)
 
-    assert caught.value.errors == (f".agentv/config.yaml:{error}",)
+    assert list(map(str, found.errors)) == [f".agentv/config.yaml:{error}"]
+    assert found.paths == DEFAULT
 
 
 def test_links__of_folders_are_not_followed(root: Path, tmp_path: Path) -> None:
     suites.write(tmp_path, {"outside/EVAL.yaml": TESTS})
     (root / "linked").symlink_to(tmp_path / "outside")
 
-    assert find_suites(root, root, (), None) == DEFAULT
+    assert find_suites(root, root, (), None).paths == DEFAULT
 
 
 def test_find__copies_of_suites_in_agentvs_results_are_none(tmp_path: Path) -> None:
@@ -173,4 +177,4 @@ def test_find__copies_of_suites_in_agentvs_results_are_none(tmp_path: Path) -> N
         },
     )
     expected = (".agentv/evals/d.eval.yaml", "EVAL.yaml", "results/EVAL.yaml")
-    assert find_suites(root, root, (), None) == expected
+    assert find_suites(root, root, (), None).paths == expected

@@ -51,7 +51,7 @@ def test_find__a_named_pipe_is_not_taken_for_no_suite(tmp_path: Path, name: str)
     suites.write(tmp_path, {"dataset.yaml": "name: a", ".agentv/targets.yaml": suites.TARGETS})
     pipe(tmp_path / name)
     path = "dataset.yaml" if name == "dataset.jsonl" else name
-    assert path in find_suites(tmp_path, tmp_path, (), None)
+    assert path in find_suites(tmp_path, tmp_path, (), None).paths
     assert isinstance(suites.load(tmp_path, path), BrokenSuite)
 
 

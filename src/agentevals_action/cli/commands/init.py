@@ -106,7 +106,7 @@ async def command(**given: str | None) -> int:
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
     agent = _agent({name: value for name, value in given.items() if value}, root, files)
-    suites = find_suites(root, root, (), files) or unnamed_suites(root, files) or (_SUITE,)
+    suites = find_suites(root, root, (), files).paths or unnamed_suites(root, files) or (_SUITE,)
     texts = dict(_texts(agent, suites[0], root, files))
     for path in texts:
         if not (root / path).parent.resolve().is_relative_to(root):
@@ -237,7 +237,7 @@ async def _next_steps(
         if not await repository.ignores(repository.root / path):
             steps.append(f"echo {pattern} >> {_RULES}")
     added = [path for path, created in is_new.items() if created]
-    if not find_suites(repository.root, repository.root, (), [suite]):
+    if not find_suites(repository.root, repository.root, (), [suite]).paths:
         named = str(PurePosixPath(suite).with_suffix(".eval.yaml"))
         steps.append(f"mv {shlex.join([suite, named])}  # a suite is found by its name")
         added.append(named)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.loaded_suites import LoadedSuites, find_and_load
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
@@ -26,10 +26,10 @@ _ADVICE = "correct the path, or `cwd`, where it starts (`/` is the repository's 
 @input_options(*READ_INPUTS)
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
-    loaded = await load_suites(inputs, paths)
+    loaded = await find_and_load(inputs, paths)
     quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
-    errors = distinct([quarantine.errors, *(found for _, found in checked)])
+    errors = distinct([quarantine.errors, loaded.errors, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
     warnings = dict.fromkeys((*quarantine.warnings, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
