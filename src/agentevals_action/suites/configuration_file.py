@@ -93,8 +93,9 @@ class ConfigurationFile:
         location of each error of the file."""
         if self.errors:
             number = counted(len(self.errors), "error")
-            errors = list(map(str, sorted(self.errors)))
-            raise InvalidInput(f"{number} in {FILE}, nothing was run", errors=errors)
+            raise InvalidInput(
+                f"{number} in {FILE}, nothing was run", errors=list(map(str, self.errors))
+            )
         return settings.with_texts(self.content.inputs())
 
     def entries(self, today: date) -> tuple[tuple[Quarantine, ...], tuple[Quarantine, ...]]:

@@ -17,7 +17,8 @@ class Unreadable(Exception):
 
 
 class DiagnosticCollector:
-    """Errors, each once, and warnings: one that a file repeats is kept for the first location."""
+    """Errors, each once, and warnings: one that a file repeats is kept for the first location. Both
+    are in the order of their locations."""
 
     def __init__(self) -> None:
         self._errors: dict[Diagnostic, None] = {}
@@ -26,12 +27,12 @@ class DiagnosticCollector:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The diagnostics that make the file unusable."""
-        return tuple(self._errors)
+        return tuple(sorted(self._errors, key=_location))
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Probable mistakes."""
-        return tuple(self._warnings.values())
+        return tuple(sorted(self._warnings.values(), key=_location))
 
     @property
     def error_count(self) -> int:
@@ -69,6 +70,10 @@ class DiagnosticCollector:
         known = self._warnings.get(key)
         if known is None or warning.location < known.location:
             self._warnings[key] = warning
+
+
+def _location(diagnostic: Diagnostic) -> Location:
+    return diagnostic.location
 
 
 def _line(text: str) -> str:

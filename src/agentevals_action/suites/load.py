@@ -91,8 +91,6 @@ def _read_root(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> 
         return _Root(path, document, None, (own,))
     if is_present(rows) and rows.resolve().is_relative_to(folder.root):
         return _Root(path, document, rows, (own,))
-    advice = f"write a list of tests, or put them into {rows.name} next to this file"
-    diagnostics.error(document.location, "`tests` is missing", advice)
     return _Root(path, document, None, (own,))
 
 
@@ -167,8 +165,8 @@ class _Loader:
             for path in reader.looked_up:
                 if not os.path.isdir(reader.root / path):  # noqa: PTH112  # no error for a long path
                     self._add_files([NamedFile(path, "file")])
-            errors, files = tuple(sorted(diagnostics.errors)), tuple(self._files.values())
-            return BrokenSuite(self._root.path, errors, files, targets.table)
+            files = tuple(self._files.values())
+            return BrokenSuite(self._root.path, diagnostics.errors, files, targets.table)
         return suite.model_copy(
             update={
                 "path": self._root.path,
@@ -201,7 +199,7 @@ class _Loader:
             suite = Suite.model_validate(data, context=reader)
         except ValidationError as error:
             invalid = reader.report(error, data, Suite.noun)
-            return Suite.model_validate(reader.without(data, *invalid), context=reader)
+            return Suite.model_validate(reader.without_values(data, invalid), context=reader)
         if "--" in suite.name:
             problem = f"the name `{suite.name}` has a doubled hyphen"
             reader.warn(reader.positions.value(data, "name"), problem, "write single hyphens")
@@ -241,6 +239,10 @@ class _Loader:
             entries = sources.file(self._root.rows, own, own.positions.of(data))
         elif key is not None:
             entries = sources.entries(data[key], own.positions.value(data, key), own, key)
+        elif "tests" not in own.misspelled.get(own.positions.of(data), ()):
+            rows = Path(self._root.path).with_suffix(".jsonl").name
+            advice = f"write a list of tests, or put them into {rows} next to this file"
+            own.error(own.positions.of(data), "`tests` is missing", advice)
         tests: list[Test] = []
         for entry in entries:
             if own.diagnostics.error_limit_reached(entry.location):

@@ -20,10 +20,12 @@ from agentevals_action.model.validation.field_errors import did_you_mean, field_
 from agentevals_action.model.validation.file_model import (
     FileContext,
     FileModel,
+    Steps,
     fields_of,
     spellings_of,
 )
 from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
+from agentevals_action.settings import INPUTS
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.targets.providers import PROVIDERS
@@ -157,6 +159,16 @@ class FileReader(FileContext):
         self.positions.copy(data, copy)
         return copy
 
+    def without_values(self, data: dict[str, Any], invalid: Collection[Steps]) -> dict[str, Any]:
+        """A copy without the values of these steps; of one deeper than two steps, without the
+        second."""
+        kept = self.without(data, *(str(steps[0]) for steps in invalid if steps))
+        for name, value in data.items():
+            names = [str(steps[1]) for steps in invalid if steps[:1] == (name,) and steps[1:]]
+            if isinstance(value, dict) and names and (name,) not in invalid:
+                kept[name] = self.without(value, *names)
+        return kept
+
     def only(self, data: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
         """A copy with some of the keys, with the same positions."""
         return self.without(data, *(key for key in data if key not in keys))
@@ -175,14 +187,14 @@ class FileReader(FileContext):
 
     def report(
         self, error: ValidationError, data: dict[str, Any], label: str, skipped: str = ""
-    ) -> set[str]:
+    ) -> set[Steps]:
         """Adds the errors of a model, which a sentence calls by its label, about the data; the
-        invalid fields."""
+        steps of the invalid values. A field that is misspelled is not missing."""
         invalid = set()
         for found in field_errors(error, data):
             if skipped and found.steps[:1] == (skipped,):
                 continue
-            invalid.add(str(found.steps[0]) if found.steps else "")
+            invalid.add(found.steps)
             steps = found.steps[:-1] if found.is_missing else found.steps
             location = self.positions.locate(data, steps)
             meant = self.misspelled.get(location, ())
@@ -223,7 +235,10 @@ class FileReader(FileContext):
         location = self.positions.key(data, key)
         problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
         unsupported, owners = UNSUPPORTED.get(label, ()), _owners(label)
-        if label in STRICT:
+        if label == "configuration" and key.replace("_", "-") in INPUTS:
+            advice = "write it in the workflow, under `with:`, or as an option of the command"
+            self.error(location, f"`{key}` is an input, and this file cannot set it", advice)
+        elif label in STRICT:
             if key != "$schema":
                 advice = did_you_mean(key, names, "remove it")
                 self.error(location, f"the field `{key}` is unknown", advice)

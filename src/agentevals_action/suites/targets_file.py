@@ -10,7 +10,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Target
-from agentevals_action.model.validation.field_errors import describe_value, did_you_mean
+from agentevals_action.model.validation.field_errors import describe_value, did_you_mean, nearest
 from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.find import FOLDER
@@ -89,12 +89,14 @@ def read_targets(
     diagnostics = DiagnosticCollector()
     if above is not None:
         diagnostics.add(above.diagnostics)
+    before = diagnostics.error_count
     own = _read_entries(file, path, root, diagnostics)
+    has_errors = diagnostics.error_count > before  # a target that a suite names may be in them
     written = {**(above.written if above else {}), **(own or {})}
     return TargetsFile(
         (path, *(above.paths if above else ())),
         {name: _read_entry(name, written, environ) for name in written},
-        own is not None and (above is None or above.is_complete),
+        not has_errors and (above is None or above.is_complete),
         diagnostics,
         written,
     )
@@ -118,8 +120,11 @@ def _read_entries(
     if not isinstance(listed, list):
         in_object = isinstance(data, dict)
         location = positions.value(data, "targets") if in_object else Location(path)
-        advice = "write a list of targets, or an object with `targets`"
-        diagnostics.error(location, f"the targets are {describe_value(listed)}", advice)
+        problem = f"the targets are {describe_value(listed)}"
+        if in_object and "targets" not in data:
+            problem = "`targets` is missing"
+        advice = "write a list of targets, each with `name` and `provider`"
+        diagnostics.error(location, problem, advice)
         return None
     reader = FileReader(root, file.parent.resolve(), positions, diagnostics)
     entries: dict[str, tuple[dict[str, Any], FileReader]] = {}
@@ -202,18 +207,16 @@ def _ancestry(
 def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
     """The target of an entry; `own` are the fields that are not inherited."""
     provider = data.get("provider")
-    model: type[Target] | None = None
-    if isinstance(provider, str) and provider:
-        key = type_key(provider)
-        model = PROVIDERS.get(ALIASES.get(key, key))
-        if model is None:
-            _report_provider(provider, reader.positions.value(data, "provider"), reader)
-            return None
-    names = spellings_of(model or Target)
-    reader.check_fields(model or Target, own)
+    key = type_key(provider) if isinstance(provider, str) else ""
+    model = PROVIDERS.get(ALIASES.get(key, key))
+    if model is None:  # which other fields it has is not known
+        _report_provider(data, reader)
+        return None
+    names = spellings_of(model)
+    reader.check_fields(model, own)
     overridden = {names[key] for key in own if key in names}
     read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
-    target = reader.validate(model or Target, reader.only(data, read))
+    target = reader.validate(model, reader.only(data, read))
     for key in data:
         _check_references(data, key, reader)
     if target is None:
@@ -230,11 +233,27 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
     )
 
 
-def _report_provider(provider: str, location: Location, reader: FileReader) -> None:
+def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
+    """Reports that the provider of a target is missing, or none that is known."""
+    provider, location = data.get("provider"), reader.positions.value(data, "provider")
+    advice = f"write one of {one_of(sorted(name.replace('_', '-') for name in PROVIDERS))}"
+    misspelled = next((key for key in data if nearest(key, ("provider",))), None)
+    if parent := next((key for key in _PARENTS if key in data), None):
+        problem = f"`{parent}` is {describe_value(data[parent])}"
+        reader.error(reader.positions.value(data, parent), problem, "write the name of a target")
+        return
+    if "provider" not in data and misspelled:
+        problem = f"the field `{misspelled}` of this target is unknown"
+        reader.error(reader.positions.key(data, misspelled), problem, "did you mean `provider`?")
+        return
+    if not isinstance(provider, str) or not provider:
+        problem = f"`provider` is {describe_value(provider)}"
+        problem = problem if "provider" in data else "`provider` is missing"
+        reader.error(location, problem, advice)
+        return
     key = type_key(provider)
-    known = one_of(sorted(name.replace("_", "-") for name in PROVIDERS))
     problem = f"the provider `{provider}` is unknown"
-    advice = did_you_mean(key, (*PROVIDERS, *ALIASES), f"write one of {known}")
+    advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
     if key in UNSUPPORTED_PROVIDERS:
         reader.refuse_feature(location, f"the provider `{provider}`")
         return

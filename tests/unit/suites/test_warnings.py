@@ -73,10 +73,10 @@ def test_judge__fields_that_have_no_effect_on_it(tmp_path: Path) -> None:
     found = [str(warning) for warning in suites.load_valid(tmp_path).warnings]
 
     assert found == [
-        "EVAL.yaml:3:76: `max_steps` limits the steps of AgentV's own judge; here a judge is one "
-        "call; remove it",
         "EVAL.yaml:3:32: `temperature` has no effect: the judge `default` is not a model; remove "
         "it, or name a model",
+        "EVAL.yaml:3:76: `max_steps` limits the steps of AgentV's own judge; here a judge is one "
+        "call; remove it",
     ]
 
 
