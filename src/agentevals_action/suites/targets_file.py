@@ -216,7 +216,7 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
     reader.check_fields(model, own)
     overridden = {names[key] for key in own if key in names}
     read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
-    target = reader.validate(model, reader.only(data, read))
+    target = reader.validate(model, reader.only(data, read), f"`{provider}`")
     for key in data:
         _check_references(data, key, reader)
     if target is None:
