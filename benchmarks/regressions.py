@@ -25,7 +25,7 @@ from agentevals_action.model.result import GateRecord, SampleResult
 from agentevals_action.results.rates import interval
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
 
-IMAGES = Path(__file__).resolve().parents[1] / "images"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 HOLDS, SLIPS = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
 GATE = GateRecord(name="gate", path="suite", line=1)
 GATE_FAILS = replace(SLIPS, gates_failed=(GATE.name,))

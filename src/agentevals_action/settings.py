@@ -1,7 +1,7 @@
 """The inputs of the action: one field of `Settings` for each.
 
-The options of the command line follow from it; tests compare `action.yml` and the README's tables
-with it."""
+The options of the command line follow from it; tests compare `action.yml` and the
+documentation with it."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -466,8 +466,8 @@ def _one_of(text: str, known: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Input:
-    """One input as `action.yml`, the README and the command line describe it; `default` is the text
-    that a workflow would write."""
+    """One input as `action.yml`, the documentation and the command line describe it; `default` is
+    the text that a workflow would write."""
 
     name: str
     description: str

@@ -312,8 +312,8 @@ _WORKSPACE = Annotated[
 
 
 class Test(FileModel):
-    """One test, effective: the suite's messages and evaluators are already in it, in the order of
-    the README's section "Suites"."""
+    """One test, effective: the suite's messages and evaluators are already in it, in the order
+    of docs/reference/suites.md."""
 
     __test__ = False  # pytest: not a test case
     noun = "test"

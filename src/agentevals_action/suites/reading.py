@@ -61,7 +61,7 @@ HARMLESS = words(
 EXEMPT = HARMLESS | {"metadata", "config"}
 
 #: Where the documentation lists what is not supported.
-DOCUMENTATION = "https://github.com/org/agentevals-action#suites"
+DOCUMENTATION = "https://github.com/org/agentevals-action/blob/main/docs/compatibility.md"
 _OF_TESTS = words(
     "threshold repeat trials turns mode aggregation on_turn_failure window_size imports "
     "include depends_on on_dependency_failure default_test preprocessors environment "

@@ -143,7 +143,7 @@ def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
         ("eval_patterns: 3", "1:16: `eval_patterns` is the number 3; write a list"),
         (
             "defaults: {target: x}",
-            "1:1: `defaults` of AgentV is not supported; see https://github.com/org/agentevals-action#suites",
+            "1:1: `defaults` of AgentV is not supported; see https://github.com/org/agentevals-action/blob/main/docs/compatibility.md",
         ),
         ("- other: content", "1:1: this file is a list; write an object with `eval_patterns`"),
     ],

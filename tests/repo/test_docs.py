@@ -1,5 +1,5 @@
-"""The README agrees with the code: its tables are the code's, its examples are valid, its
-commands run."""
+"""README and docs agree with the code: the reference is what the code generates, the examples are
+valid, the commands run, the links lead somewhere."""
 
 import json
 import os
@@ -24,14 +24,41 @@ from agentevals_action.suites.configuration_file import read_configuration, read
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS
 from agentevals_action.suites.target_use import Catalog
-from agentevals_action.targets import providers
+from docs import generate
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Repository
 from tests.support.trends import store
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+}
+COMPATIBILITY = PAGES["docs/compatibility.md"]
+#: The longest pages, in words.
+MOST_WORDS = {"README.md": 1_500, "docs/reference/": 2_500, "docs/": 1_500}
+MOST_README_LINES = 250
+MOST_CHARACTERS = 120  # of a line that is no row of a table and no code
+#: Words that the glossary replaces.
+FORBIDDEN = re.compile(
+    r"\b(evalcase|scorer|flakey|flakiness|datapoint|untold|faults)\b", re.IGNORECASE
+)
+
+
+def blocks(*languages: str) -> list[Any]:
+    """The code blocks of all pages in one of the languages, as parameters with readable ids."""
+    found: dict[str, str] = {}
+    for page, text in PAGES.items():
+        for language, block in re.findall(r"^ *```(\w+)\n(.*?)^ *```", text, re.M | re.S):
+            if language in languages:
+                found.setdefault(textwrap.dedent(block), page)
+    return [
+        pytest.param(block, id=f"{page}-{block.partition(chr(10))[0][:30]}")
+        for block, page in found.items()
+    ]
+
+
 TARGETS = """\
 - {name: default, provider: cli, command: [cat], judge_target: judge}
 - {name: judge, provider: mock, responses: [{pattern: '.*', response: x}]}
@@ -44,78 +71,91 @@ INSTALLING = ("python3 -m pip install",)
 def commands() -> list[str]:
     lines = [
         line.split("#")[0].strip()
-        for language, block in BLOCKS
-        if language == "sh" and not block.startswith(("git init", "eval"))
+        for parameter in blocks("sh")
+        for block in parameter.values
+        if not block.startswith(("git init", "eval"))
         for line in block.splitlines()
     ]
-    return [line for line in lines if line and not line.startswith(INSTALLING)]
+    return [line for line in dict.fromkeys(lines) if line and not line.startswith(INSTALLING)]
 
 
-def rows(table: str) -> dict[str, list[str]]:
-    """First cell to the others, of the table whose header begins so."""
-    lines = README[README.index(table) :].split("\n\n")[0].splitlines()[2:]
-    cells = [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines
-    ]
-    return {row[0].strip("`"): row[1:] for row in cells}
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    prose = re.sub(r"^ *```.*?^ *```", "", PAGES[page], flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", prose, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_inputs__the_table_is_the_code_s() -> None:
-    listed = rows("| input | default |")
-    assert list(listed) == list(settings.INPUTS)
-    for name, described in settings.INPUTS.items():
-        assert listed[name] == [
-            f"`{described.default}`" if described.default else "–",
-            described.description.replace("|", "\\|"),
-        ]
+@pytest.mark.parametrize("page", PAGES)
+def test_links__lead_to_a_page_and_an_anchor(page: str) -> None:
+    prose = re.sub(r"^ *```.*?^ *```", "", PAGES[page], flags=re.M | re.S)
+    ours = "https://github.com/org/agentevals-action/blob/main/"
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        path, _, anchor = link.partition("#")
+        if path.startswith(ours):
+            target = ROOT / path.removeprefix(ours)
+        elif "://" in path:
+            continue
+        else:
+            target = (ROOT / page).parent / path if path else ROOT / page
+        name = os.path.relpath(target, ROOT)
+        if not target.is_file() or (anchor and anchor not in anchors(name)):
+            broken.append(link)
+    assert broken == []
 
 
-def test_outputs__the_table_is_that_of_the_action() -> None:
-    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    assert rows("| output | meaning |") == {
-        name: [output["description"]] for name, output in action["outputs"].items()
-    }
+@pytest.mark.parametrize("page", PAGES)
+def test_pages__are_short_and_in_the_words_of_the_glossary(page: str) -> None:
+    limit = next(most for start, most in MOST_WORDS.items() if page.startswith(start))
+    assert len(PAGES[page].split()) <= limit
+    code = re.compile(r"^ *```.*?^ *```", re.M | re.S)
+    prose = code.sub("", PAGES[page])
+    lines = [line for line in prose.splitlines() if not line.startswith(("|", "!["))]
+    assert [line for line in lines if len(line) > MOST_CHARACTERS] == []
+    assert FORBIDDEN.findall(prose) == []
 
 
-def test_evaluators__each_has_a_row_in_the_registry_s_order() -> None:
-    assert list(rows("| evaluator | passes when |")) == [
-        options.type for options in evaluators.EVALUATORS.values()
-    ]
+def test_readme__is_short() -> None:
+    assert len(PAGES["README.md"].splitlines()) <= MOST_README_LINES
 
 
-@pytest.mark.parametrize("name", [options.type for options in evaluators.EVALUATORS.values()])
-def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_path: Path) -> None:
-    example = rows("| evaluator | passes when |")[name][-1]
-    lines = example.removeprefix("<pre>").removesuffix("</pre>").split("<br>")
-    assert len(lines) == 3
-    assert "|" not in example
-    entry = yaml.safe_load("\n".join(lines))
-    assert entry["type"] == name
+@pytest.mark.parametrize("page", [page for page in PAGES if "<!-- generated" in PAGES[page]])
+def test_reference__is_as_generated(page: str) -> None:
+    """`python docs/generate.py` writes it."""
+    assert generate.complete(PAGES[page]) == PAGES[page]
+
+
+def test_reference__every_generated_part_is_on_a_page() -> None:
+    parts = re.findall("<!-- generated: (.+?) -->", "".join(PAGES.values()))
+    assert sorted(parts) == sorted(generate.PARTS)
+
+
+def test_navigation__has_every_page() -> None:
+    content = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), yaml.BaseLoader)
+    listed = re.findall(r"[\w/-]+\.md", str(content["nav"]))
+    assert {f"docs/{name}" for name in listed} == set(PAGES) - {"README.md"}
+
+
+@pytest.mark.parametrize("block", blocks("json"))
+def test_json__each_block_is_valid(block: str) -> None:
+    json.loads(block)
+
+
+def test_evaluators__each_has_an_example() -> None:
+    assert list(generate.examples()) == list(evaluators.EVALUATORS)
+
+
+@pytest.mark.parametrize("name", evaluators.EVALUATORS)
+def test_evaluators__each_example_is_valid(name: str, tmp_path: Path) -> None:
     test = {
         "id": "a",
         "input": "q",
         "expected_output": {"order": "2077", "total": 3.5},
-        "assert": [entry],
+        "assert": [{"type": name, **generate.examples()[name]}],
     }
     (tmp_path / "EVAL.yaml").write_text(yaml.safe_dump({"name": "suite", "tests": [test]}))
-    (tmp_path / ".agentv").mkdir()
-    (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
-    suite = load_suite(
-        tmp_path / "EVAL.yaml",
-        tmp_path,
-        Catalog(),
-    )
-    assert not getattr(suite, "errors", ())
-    assert not getattr(suite, "warnings", ())
-
-
-def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
-    text = re.sub(r"^\|.*$", "", README, flags=re.MULTILINE)
-    for name in (options.type for options in evaluators.EVALUATORS.values()):
-        assert (
-            f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text
-        ), name
-    assert all(f"`{name.replace('_', '-')}`" in README for name in providers.PROVIDERS)
+    check_suite(tmp_path)
 
 
 def spellings() -> set[tuple[str, str]]:
@@ -143,7 +183,7 @@ def spellings() -> set[tuple[str, str]]:
 def dialect_lines() -> list[set[str]]:
     """The names in each row of the table of dialects, and in each clause of the sentence after it,
     with `_` for `-`."""
-    section = README[README.index("| | AgentEvals today |") :].split("</details>")[0]
+    section = COMPATIBILITY[COMPATIBILITY.index("| | AgentEvals today |") :]
     table, _, after = section.partition("\n\n")
     parts = [*table.splitlines()[2:], after.replace("\n", " ").split(" A feature")[0]]
     return [{name.replace("-", "_") for name in re.findall(r"`([^`]+)`", part)} for part in parts]
@@ -156,9 +196,8 @@ def test_dialects__every_spelling_is_listed_with_its_name() -> None:
     ] == []
 
 
-YAML = [
-    textwrap.dedent(block) for block in re.findall(r"^ *```yaml\n(.*?)^ *```", README, re.M | re.S)
-]
+#: Files of other systems, and parts of ours.
+OF_OTHERS = ("# .gitlab-ci.yml", "# azure-pipelines.yml", "# .buildkite/pipeline.yml")
 
 
 def check_steps(steps: list[dict[str, Any]]) -> None:
@@ -196,13 +235,17 @@ def check_suite(root: Path) -> None:
     assert not getattr(suite, "warnings", ())
 
 
-@pytest.mark.parametrize("block", YAML, ids=[block.partition("\n")[0][:40] for block in YAML])
+@pytest.mark.parametrize("block", blocks("yaml"))
 def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) -> None:
     data = yaml.safe_load(block)
-    if isinstance(data, list):
+    if block.startswith(OF_OTHERS):
+        assert "agentevals-action review --base" in block
+    elif isinstance(data, list):
         check_steps(data)
     elif data is None:
         assert block.startswith("# yaml-language-server: $schema=")
+    elif "type" in data:
+        assert generate.examples()[data.pop("type")] == data
     elif "jobs" in data:
         (job,) = data["jobs"].values()
         if "uses" in job:
@@ -217,7 +260,12 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
     elif "targets" in data:
         (tmp_path / ".agentv").mkdir()
         (tmp_path / ".agentv/targets.yaml").write_text(block)
-        (tmp_path / "EVAL.yaml").write_text("name: one\ntests: [{id: a, input: q, criteria: c}]\n")
+        tests = [
+            {"id": f"t{number}", "input": "q", "execution": {"target": target["name"]}}
+            for number, target in enumerate(data["targets"])
+        ]
+        suite = {"name": "suite", "assert": [{"type": "equals", "value": "x"}], "tests": tests}
+        (tmp_path / "EVAL.yaml").write_text(yaml.safe_dump(suite))
         check_suite(tmp_path)
     else:
         (tmp_path / ".agentevals.yaml").write_text(block)
@@ -231,7 +279,8 @@ def workflows() -> dict[str, str]:
     """The workflows of the README that are complete, by their file names."""
     found = {
         block.partition("\n")[0].partition(".github/workflows/")[2].split(":")[0]: block
-        for block in YAML
+        for parameter in blocks("yaml")
+        for block in parameter.values
         if "\njobs:\n" in block and "steps as above" not in block
     }
     return {name or "sharded-evals.yml": block for name, block in found.items()}
@@ -280,7 +329,7 @@ def test_requested_run__no_stranger_is_in_the_group_of_a_maintainer(
 
 @pytest.mark.slow
 def test_first_minutes__the_commands_lead_to_a_red_review(tmp_path: Path) -> None:
-    script = next(block for language, block in BLOCKS if block.startswith("git init"))
+    (script,) = (value for block in blocks("sh") for value in block.values if "git init" in value)
     environment = {
         **ENVIRONMENT,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

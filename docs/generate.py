@@ -1,0 +1,212 @@
+"""Writes the generated parts of the documentation: `python docs/generate.py`.
+
+A page has them between `<!-- generated: NAME -->` and `<!-- end -->`; `PARTS` has a function for
+each name. The tests compare the pages with what this module generates."""
+
+import re
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import yaml
+
+from agentevals_action import settings
+from agentevals_action.cli.app import app
+from agentevals_action.evaluators import EVALUATORS
+from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.target import Target
+from agentevals_action.model.validation.file_model import fields_of
+from agentevals_action.suites.configuration_file import Configuration
+from agentevals_action.suites.json_schema import configuration_schema, suite_schema
+from agentevals_action.targets.providers import ALIASES, PROVIDERS
+
+DOCS = Path(__file__).parent
+_ROOT = DOCS.parent
+_SOURCE = _ROOT / "src" / "agentevals_action"
+_PART = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_IMPORT = re.compile(r"^from agentevals_action\.(\w+)", re.MULTILINE)
+_WIDTH = 116
+_SHORT_NAMES = {"string": "text", "boolean": "true or false", "array": "list"}
+_EVALUATORS = {
+    "evaluators": "The evaluators: objects, or plain strings, which together make one rubric."
+}
+
+
+def complete(page: str) -> str:
+    """The page with its generated parts as they are now."""
+    return _PART.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", page)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    lines = textwrap.wrap(
+        text, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent
+    )
+    return "\n".join(lines)
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(_wrapped(f"- {item}", "  ") for item in items) + "\n"
+
+
+def _inputs() -> str:
+    def items() -> Iterator[str]:
+        for name, described in settings.INPUTS.items():
+            default = f" Default: `{described.default}`." if described.default else ""
+            yield f"`{name}`: {described.description}{default}"
+
+    return _list(items())
+
+
+def _outputs() -> str:
+    action = yaml.safe_load((_ROOT / "action.yml").read_text(encoding="utf-8"))
+    return _list(f"`{name}`: {output['description']}" for name, output in action["outputs"].items())
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """What a value is, in words."""
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " or ".join(f"`{value}`" for value in values)
+    if "$ref" in schema:
+        return "object"
+    choices = [
+        _kind(choice) for key in ("anyOf", "oneOf", "allOf") for choice in schema.get(key, ())
+    ]
+    if choices:
+        return " or ".join(dict.fromkeys(filter(None, choices)))
+    types = schema.get("type", "")
+    names = [types] if isinstance(types, str) else types
+    return " or ".join(_SHORT_NAMES.get(name, name) for name in names if name != "null")
+
+
+def _fields(model: Any, schema: Mapping[str, Any], without: Collection[str] = ()) -> str:
+    """The fields of an object, each with its other spellings."""
+
+    def items() -> Iterator[str]:
+        for name, spellings in fields_of(model).items():
+            if name not in schema["properties"] or name in without:
+                continue
+            field = schema["properties"][name]
+            facts = [_kind(field)] if name not in _EVALUATORS else []
+            if name in schema.get("required", ()):
+                facts.append("required")
+            if others := [f"`{other}`" for other in spellings if other != name]:
+                facts.append(f"also {', '.join(others)}")
+            if field.get("default") not in (None, "", False, []):
+                facts.append(f"default `{field['default']}`")
+            about = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
+            yield f"`{name}`{about}: {field.get('description') or _EVALUATORS[name]}"
+
+    return _list(items())
+
+
+def _also(names: Iterable[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f" Also written {listed}." if listed else ""
+
+
+def _first_paragraph(model: type[object]) -> str:
+    return " ".join((model.__doc__ or "").partition("\n\n")[0].split())
+
+
+def examples() -> Mapping[str, Mapping[str, Any]]:
+    """The fields of an example of each type of evaluator, without the type."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load(
+        (DOCS / "evaluators.yaml").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def _evaluators() -> str:
+    definitions = suite_schema()["definitions"]
+    sections = []
+    for name, model in EVALUATORS.items():
+        text = _wrapped(f"{_first_paragraph(model)}{_also(model.aliases)}")
+        example = yaml.safe_dump({"type": name, **examples()[name]}, sort_keys=False, width=100)
+        fields = _fields(model, definitions[name])
+        sections.append(f"### {name}\n\n{text}\n\n```yaml\n{example}```\n\n{fields}")
+    return "\n".join(sections)
+
+
+def _targets() -> str:
+    sections = []
+    for name, model in PROVIDERS.items():
+        aliases = [alias.replace("_", "-") for alias, meant in ALIASES.items() if meant == name]
+        text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
+        fields = _fields(model, model.model_json_schema(), fields_of(Target))
+        sections.append(f"### {model.provider}\n\n{text}\n\n{fields}")
+    return "\n".join(sections)
+
+
+def _commands() -> str:
+    with click.Context(app) as context:
+        names = app.list_commands(context)
+        commands = [(name, cast(click.Command, app.get_command(context, name))) for name in names]
+    sections = []
+    for name, command in commands:
+        own, inputs = [], []
+        for parameter in command.params:
+            if not isinstance(parameter, click.Option):
+                continue
+            flag = parameter.opts[-1]
+            if flag.removeprefix("--") in settings.INPUTS:
+                inputs.append(f"`{flag}`")
+            else:
+                own.append(f"`{flag}`: {parameter.help}")
+        text = _wrapped(" ".join((command.help or "").split()))
+        section = f"### {name}\n\n{text}\n"
+        if own:
+            section += f"\n{_list(own)}"
+        if inputs:
+            given = _wrapped(f"Inputs as options: {', '.join(inputs)}.")
+            section += f"\n{given}\n"
+        sections.append(section)
+    return "\n".join(sections)
+
+
+def _architecture() -> str:
+    """The packages, each with those that it imports and that no other one of these imports."""
+    packages = {path.parent.name for path in _SOURCE.glob("*/__init__.py")}
+    imports: dict[str, set[str]] = {}
+    for package in packages:
+        texts = (path.read_text(encoding="utf-8") for path in (_SOURCE / package).rglob("*.py"))
+        named = {name for text in texts for name in _IMPORT.findall(text)}
+        imports[package] = (named & packages) - {package}
+
+    def reached(package: str) -> set[str]:
+        return imports[package].union(*map(reached, imports[package]))
+
+    lines = ["```mermaid", "flowchart TD"]
+    for package in sorted(packages):
+        indirect = {name for other in imports[package] for name in reached(other)}
+        lines += [f"  {package} --> {name}" for name in sorted(imports[package] - indirect)]
+    return "\n".join([*lines, "```", ""])
+
+
+#: The generated parts by name.
+PARTS: Mapping[str, Callable[[], str]] = {
+    "architecture": _architecture,
+    "inputs": _inputs,
+    "outputs": _outputs,
+    "suite": lambda: _fields(Suite, suite_schema()),
+    "test": lambda: _fields(Test, suite_schema()["definitions"]["Test"]),
+    "evaluator": lambda: _fields(Evaluator, suite_schema()["definitions"]["Evaluator"], ["type"]),
+    "evaluators": _evaluators,
+    "targets": _targets,
+    "commands": _commands,
+    "configuration": lambda: _fields(Configuration, configuration_schema()),
+}
+
+
+def main() -> None:
+    """Rewrites the pages whose generated parts are old."""
+    for path in sorted(DOCS.rglob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if (made := complete(page)) != page:
+            path.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
