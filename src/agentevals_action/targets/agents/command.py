@@ -214,6 +214,6 @@ def _select_variables(names: Sequence[str] | None, children: ChildContext) -> Ma
             "configuration",
             f"the target's `env` names {', '.join(refused)}, which the workflow does not let "
             "through",
-            "name it in the workflow's input `env`, and set it in its `env:`",
+            "name it in the input `env` (`--env`), and set it in the environment",
         )
     return {**common, **{name: allowed[name] for name in names if name in allowed}}

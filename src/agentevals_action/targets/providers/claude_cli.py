@@ -48,7 +48,7 @@ class ClaudeCli(AgentTarget):
     title: ClassVar[str] = "Claude Code"
     package: ClassVar[str] = "npm install -g @anthropic-ai/claude-code"
     key_hint: ClassVar[str] = (
-        "name ANTHROPIC_API_KEY (or CLAUDE_CODE_OAUTH_TOKEN) in the workflow's input `env`, and "
+        "name ANTHROPIC_API_KEY (or CLAUDE_CODE_OAUTH_TOKEN) in the input `env` (`--env`), and "
         "check `model`"
     )
     system_option: ClassVar[str] = "--append-system-prompt"

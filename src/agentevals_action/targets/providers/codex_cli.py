@@ -45,7 +45,7 @@ class CodexCli(AgentTarget):
     provider: ClassVar[str] = "codex-cli"
     title: ClassVar[str] = "Codex"
     package: ClassVar[str] = "npm install -g @openai/codex"
-    key_hint: ClassVar[str] = "name CODEX_API_KEY in the workflow's input `env`, and check `model`"
+    key_hint: ClassVar[str] = "name CODEX_API_KEY in the input `env` (`--env`), and check `model`"
     last_events: ClassVar[tuple[str, ...]] = ("turn.completed",)
     system_option: ClassVar[str] = "developer_instructions"
     refusal: ClassVar[re.Pattern[str]] = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')

@@ -69,7 +69,7 @@ class CopilotCli(AgentTarget):
     title: ClassVar[str] = "Copilot"
     package: ClassVar[str] = "npm install -g @github/copilot"
     key_hint: ClassVar[str] = (
-        "name COPILOT_GITHUB_TOKEN in the workflow's input `env` (GITHUB_TOKEN is never passed "
+        "name COPILOT_GITHUB_TOKEN in the input `env` (`--env`) (GITHUB_TOKEN is never passed "
         "on), and check `model`"
     )
     last_events: ClassVar[tuple[str, ...]] = ("result", "session.shutdown")

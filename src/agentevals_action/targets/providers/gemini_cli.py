@@ -53,7 +53,7 @@ class GeminiCli(AgentTarget):
     provider: ClassVar[str] = "gemini-cli"
     title: ClassVar[str] = "Gemini CLI"
     package: ClassVar[str] = "npm install -g @google/gemini-cli"
-    key_hint: ClassVar[str] = "name GEMINI_API_KEY in the workflow's input `env`, and check `model`"
+    key_hint: ClassVar[str] = "name GEMINI_API_KEY in the input `env` (`--env`), and check `model`"
 
     command: Command = "gemini"
 

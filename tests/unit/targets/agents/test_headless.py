@@ -133,7 +133,7 @@ def test_complete__no_login_ends_the_target(name: str, tmp_path: Path) -> None:
         run.printing("", code=1, says="Not logged in\n").refused(),
     ):
         assert isinstance(error, TargetDead)
-        assert "in the workflow's input `env`" in error.hint
+        assert "in the input `env` (`--env`)" in error.hint
         assert "variables withheld from it: ANTHROPIC_API_KEY" in error.hint
 
 
