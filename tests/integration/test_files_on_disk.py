@@ -82,3 +82,15 @@ def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) 
     expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
     assert expected in done.summary
     assert expected in comment
+    assert "orking tree of" in comment
+
+
+def test_uncommitted_change__files_that_earlier_steps_made_are_none(tmp_path: Path) -> None:
+    change = {"agent.py": "print('good!')\n"}
+    with opened(tmp_path, FILES, change, inputs={"baseline": "rerun"}) as gate:
+        job = gate.job(depth=1)
+        (job.workspace / "coverage.xml").write_text("<xml/>\n")
+        done = job.finish()
+        (comment,) = gate.comments()
+    assert done.code == 0, done.log
+    assert "orking tree of" not in comment

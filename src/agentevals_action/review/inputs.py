@@ -134,7 +134,7 @@ async def _read_inputs(
     job, run, settings, suites = request.job, request.run, request.settings, head.suites
     if not suites:
         raise no_suite(settings, [suite.path for suite in base.suites])
-    uncommitted = await _uncommitted(request)
+    uncommitted = await _uncommitted(request, head.checkout)
     tracked = await _tracked_files(request, uncommitted, base)
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     template, template_notices = await choose_template(request, base)
@@ -196,17 +196,19 @@ async def _read_inputs(
     )
 
 
-async def _uncommitted(request: ReviewRequest) -> tuple[str, ...]:
-    """The paths that differ from the commit, without the files that the program writes."""
+async def _uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str, ...]:
+    """The paths that differ from the commit, without the files that the program writes. In a job,
+    the untracked ones are what its steps before this one made: they are left out."""
     repository = request.repository
     if repository is None or not request.job.head_sha:
         return ()
-    own = request.results_file.resolve()
+    own, is_local = request.results_file.resolve(), request.job.event == "local"
     return tuple(
         path
         for path in await repository.uncommitted()
         for file in [repository.root / path]
         if not request.workspace.writes(file) and file != own
+        if is_local or path in checkout.tracked
     )
 
 
