@@ -653,7 +653,29 @@ print(json.dumps({"score": float(found == [os.getgid(), 60803, 60803]), "misses"
 """
 
 
-def test_users__of_agents_and_of_targets_that_judge(image: str, tmp_path: Path) -> None:
+#: A service that answers with the number of its user.
+SERVICE = """\
+import http.server, os, sys
+class Users(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(str(os.getuid()).encode())
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Users).serve_forever()
+"""
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        "cli, command: [id, -u]",
+        'http, url: "http://127.0.0.1:{PORT}/", start: "exec python3 service.py {PORT}"',
+    ],
+)
+def test_users__of_agents_and_of_targets_that_judge(
+    image: str, tmp_path: Path, provider: str
+) -> None:
     files = {
         "EVAL.yaml": """\
 name: users
@@ -665,12 +687,13 @@ tests:
       - {type: regex, value: "^6080[12]$", required: true}
       - {type: code_judge, name: asks, script: [python3, ask.py], target: true, required: true}
 """,
-        ".agentv/targets.yaml": """\
+        ".agentv/targets.yaml": f"""\
 targets:
-  - {name: agent, provider: cli, command: [id, -u], judge_target: judge}
-  - {name: judge, provider: cli, command: [id, -u]}
+  - {{name: agent, provider: {provider}, judge_target: judge}}
+  - {{name: judge, provider: {provider}}}
 """,
         "ask.py": ASKING,
+        "service.py": SERVICE,
     }
     done, _, _ = step_of(image, tmp_path, files, {})
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]

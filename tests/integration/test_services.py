@@ -162,3 +162,25 @@ def test_review__another_definition_or_system_message_is_run_on_base(
     assert done.code == 0, done.out + done.err
     on_base = [row["evalId"] for row in rows(change, "base.jsonl")]
     assert on_base == (["greets", "names"] if what == "definition" else ["greets"])
+
+
+def test_review__stored_results_are_the_base_of_a_service_that_runs_already(
+    tmp_path: Path,
+) -> None:
+    greeting = {"word": "Hello"}
+    with AgentServer(lambda asked: f"{greeting['word']} {asked.body['prompt']}") as service:
+        change = repository(tmp_path, targets(url=service.url))
+        change.git("checkout", "--quiet", "main")
+        change.commit("rules", {".agentevals.yaml": "watch: [service.py => evals/**]\n"})
+        assert command.run(change.path, "run", "--output", "evals/base.jsonl").code == 0
+        change.commit("results")
+        change.git("checkout", "--quiet", "-B", "change")
+        change.commit("code", {"service.py": "# changed\n"})
+        options = ("--baseline-file", "evals/base.jsonl")
+        same = review(change, *options)
+        greeting["word"] = "Yo"
+        rude = review(change, *options)
+    assert same.code == 0, same.out + same.err
+    assert "none regressed" in same.out
+    assert rude.code == 1, rude.out + rude.err
+    assert "base could not be sampled again: both sides would ask the same service" in rude.out
