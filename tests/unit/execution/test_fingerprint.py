@@ -188,6 +188,32 @@ def test_of__what_does_not_matter_moves_nothing(tmp_path: Path, change: Changes)
     assert moved(tmp_path / "r", change) == set()
 
 
+STARTED = {
+    ".agentv/targets.yaml": """\
+targets:
+  - name: default
+    provider: http
+    url: http://127.0.0.1:{PORT}/
+    start: python3 service.py {PORT}
+    cwd: /
+""",
+    "service.py": "1\n",
+    "evals/EVAL.yaml": "name: suite\ntests: [{id: a, input: q, assert: [{type: contains, value: x}]}]\n",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"service.py": "2\n"},
+        edited("cwd: /", "cwd: /\n    ready: /health", ".agentv/targets.yaml", STARTED),
+        edited("python3 service", "python3 -u service", ".agentv/targets.yaml", STARTED),
+    ],
+)
+def test_of__another_start_of_a_service_is_another_agent(tmp_path: Path, change: Changes) -> None:
+    assert moved(tmp_path / "r", change, files=STARTED) == {"agent"}
+
+
 def of_workspace(old: str, new: str) -> dict[str, str | None]:
     return edited(old, new, files=WORKSPACE)
 

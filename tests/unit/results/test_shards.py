@@ -194,6 +194,16 @@ def test_merge__a_suite_is_new_if_one_shard_knows_it() -> None:
     assert all(each.is_new for each in shards.merge([first, new], HEAD, ()).run.suites)
 
 
+def test_merge__tests_of_the_same_service_are_those_of_all_shards() -> None:
+    parts = [
+        replace(part, run=part.run.model_copy(update={"suites": suites}))
+        for part, names in zip(halves(), (("a", "b"), ("c",)), strict=True)
+        for suites in [tuple(replace(each, same_service=names) for each in part.run.suites)]
+    ]
+    merged = shards.merge(parts, HEAD, ())
+    assert {each.same_service for each in merged.run.suites} == {("a", "b", "c")}
+
+
 def test_exit_code__is_about_errors_not_about_failures() -> None:
     failed, broken = row("e", "t", "fail"), results.result("t", None)
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (failed,))) is ExitCode.PASSED

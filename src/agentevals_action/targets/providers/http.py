@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
@@ -105,6 +105,12 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _check_quotes(command: Any) -> Any:
+    if isinstance(command, list) and {"PORT": None} in command:
+        raise ValueError('in a list, write "{PORT}" in quotes; without them it is an object')
+    return command
+
+
 def _check_start(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     words = placeholders.words_of(command)
     if used := sorted(placeholders.used_in(command)):
@@ -143,7 +149,10 @@ class Http(CommandTarget):
         "it the reply is the answer.",
     )
 
-    start: Annotated[placeholders.Command, AfterValidator(_check_start)] | None = Field(
+    start: Annotated[
+        Annotated[placeholders.Command, AfterValidator(_check_start)] | None,
+        BeforeValidator(_check_quotes),
+    ] = Field(
         None,
         description="The command that starts the service, once for head and once for base, in the "
         "files of that side: a list of words, or a script of `sh`. {PORT} in it and in `url` "

@@ -222,6 +222,7 @@ def test_connect__a_key_that_it_does_not_see_is_not_sent_to_it(
         ({"start": "PORT=${PORT} serve"}, "it gets no port; write `{PORT}`"),
         ({"start": ["serve", "{PORT}", "{PROMPT}"]}, "`{PROMPT}` has no meaning here"),
         ({"start": []}, "the command is empty"),
+        ({"start": ["serve", {"PORT": None}]}, 'in a list, write "{PORT}" in quotes'),
         ({"url": "http://127.0.0.1:8000/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
         ({"url": "http://agent.test:{PORT}/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
         ({"url": "http://127.0.0.1:{PORT}0/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
