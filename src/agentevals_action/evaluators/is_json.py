@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validat
 from pydantic import WithJsonSchema as Schema
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
+from referencing.jsonschema import specification_with
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import is_given, require
@@ -169,11 +169,10 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         problems.setdefault(tuple(leaf.absolute_path), problem)
     if not problems:
         # The registry has no retriever: nothing outside the document is read.
-        resource = Resource.from_contents(schema, default_specification=DRAFT202012)
+        resource = _as_resource(schema, draft)
         resolver = Registry[Any]().resolver_with_root(resource)
-        known = draft.VALIDATORS.keys() | _ANNOTATIONS
         places = dict(_places(schema, ()))
-        for owner, keyword, problem in _keyword_problems(resource, resolver, known):
+        for owner, keyword, problem in _keyword_problems(resource, resolver, draft, set()):
             problems.setdefault((*places[id(owner)], keyword), problem)
     return problems
 
@@ -189,34 +188,41 @@ def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
 
 
 def _keyword_problems(
-    resource: Resource[Any], resolver: Any, known: Collection[str]
+    resource: Resource[Any], resolver: Any, draft: type[Validator], seen: set[int]
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """The keywords with a problem, each with the object that has it."""
-    owner = resource.contents if isinstance(resource.contents, dict) else {}
+    """The keywords with a problem, each with the object that has it: unknown ones that resemble a
+    known one, references that lead nowhere, and patterns that cannot be used. `seen` are the
+    identities of the objects that were searched, because references may lead back."""
+    owner = resource.contents
+    if not isinstance(owner, dict) or id(owner) in seen:
+        return
+    seen.add(id(owner))
+    known = draft.VALIDATORS.keys() | _ANNOTATIONS
+    inside = [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     for keyword, value in owner.items():
-        if problem := _keyword_problem(keyword, value, resolver, known):
-            yield owner, keyword, problem
-    for inner in resource.subresources():
-        yield from _keyword_problems(inner, resolver.in_subresource(inner), known)
-
-
-def _keyword_problem(keyword: str, value: Any, resolver: Any, known: Collection[str]) -> str | None:
-    """The problem of an unknown keyword that resembles a known one, of a reference that leads
-    nowhere, and of a pattern that cannot be used."""
-    if keyword not in known:
-        meant = _meant_keyword(keyword, known)
-        return f"the keyword is unknown; did you mean `{meant}`?" if meant else None
-    try:
-        if keyword in _REFERENCES and isinstance(value, str):
-            resolver.lookup(value)
-        if keyword in ("pattern", "patternProperties"):
-            for pattern in (value,) if isinstance(value, str) else value:
+        meant = None if keyword in known else _meant_keyword(keyword, known)
+        problem = f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
+        try:
+            if keyword in _REFERENCES and isinstance(value, str):
+                found = resolver.lookup(value)
+                inside.append((_as_resource(found.contents, draft), found.resolver))
+            patterns = {"pattern": (value,), "patternProperties": value}
+            for pattern in patterns.get(keyword, ()):
                 compile_pattern(pattern)
-    except Unresolvable:
-        return f"{shown(value)} leads to nothing in the schema; put the definition into its `$defs`"
-    except ValueError as error:
-        return str(error)
-    return None
+        except Unresolvable:
+            advice = "put the definition into its `$defs`"
+            problem = f"{shown(value)} leads to nothing in the schema; {advice}"
+        except ValueError as error:
+            problem = str(error)
+        if problem:
+            yield owner, keyword, problem
+    for inner, its_resolver in inside:
+        yield from _keyword_problems(inner, its_resolver, draft, seen)
+
+
+def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
+    specification = specification_with(str(draft.META_SCHEMA["$schema"]))
+    return Resource.from_contents(contents, default_specification=specification)
 
 
 def _meant_keyword(word: str, known: Collection[str]) -> str | None:

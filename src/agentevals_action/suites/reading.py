@@ -198,8 +198,8 @@ class FileReader(FileContext):
             steps = found.steps[:-1] if found.is_missing else found.steps
             location = self.positions.locate(data, steps)
             meant = self.misspelled.get(location, ())
-            follows = found.steps[-1] in meant if found.is_missing else meant and found.is_object
-            if not follows:
+            is_about_all = bool(meant) and isinstance(found.value, dict)
+            if not (found.steps[-1] in meant if found.is_missing else is_about_all):
                 self.error(location, *found.sentences(label))
         return invalid
 

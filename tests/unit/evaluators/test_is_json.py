@@ -101,6 +101,8 @@ def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> N
         ({"properties": {"requird": {"minLenght": 1}}}, ("schema", "properties", "requird", "minLenght"), "did you mean `minLength`?"),
         ({"pattern": r"\p{Nothing}", **DRAFT_4}, ("schema", "pattern"), "is not a valid regular expression"),
         ({"patternProperties": {"(": {}}, **DRAFT_4}, ("schema", "patternProperties"), '"(" is not a valid regular expression'),
+        ({"$ref": "#/components/a", "components": {"a": {"requird": ["a"], "not": {"$ref": "#"}}}}, ("schema", "components", "a", "requird"), "did you mean `required`?"),
+        ({"$ref": "#/components/a", "components": {"a": {"pattern": "("}}, **DRAFT_4}, ("schema", "components", "a", "pattern"), "is not a valid regular expression"),
         ({"anyOf": [{"pattern": "a" * 50_001}]}, ("schema", "anyOf", 0, "pattern"), "is longer than 50,000 characters"),
         ({"$schema": "https://example.com/own"}, ("schema", "$schema"), "is unknown; write https"),
         ({"$ref": "https://example.com/other.json"}, ("schema", "$ref"), '"https://example.com/other.json" leads to nothing in the schema'),

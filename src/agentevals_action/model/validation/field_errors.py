@@ -38,11 +38,6 @@ class FieldError:
         problem = problem or f"write {' or '.join(self.expected) or 'something else'}"
         return f"`{dotted(self.steps)}`: {problem}" if self.steps else problem
 
-    @property
-    def is_object(self) -> bool:
-        """Whether it is about the fields of an object together."""
-        return isinstance(self.value, Mapping)
-
     def sentences(self, label: str) -> tuple[str, str]:
         """Problem and advice for the author of a file; `label` is the noun of the object (`test`),
         or its own name in backticks."""
