@@ -120,6 +120,7 @@ class Target(TargetModel):
     `is_model` can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `stores_answers`: they are in a file, which is read before the first program starts.
+    `runs_programs`: a call may run a program of the repository.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -137,6 +138,7 @@ class Target(TargetModel):
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     stores_answers: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
 
     name: NonEmpty
     written_provider: NonEmpty = spelled("provider")
@@ -166,11 +168,6 @@ class Target(TargetModel):
     @abstractmethod
     def connect(self, context: ProviderContext) -> Provider:
         """The connected target; opens no connection yet."""
-
-    @property
-    def runs_programs(self) -> bool:
-        """Whether a call runs a program of the repository."""
-        return False
 
     @property
     def is_shared(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from random import SystemRandom
 
-from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.system import process
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import redact
@@ -67,14 +67,11 @@ class StartedService:
         dead, because the other side has its own service."""
         if isinstance(error, TransientError) and self._child:
             await self._child.wait(process.DRAIN)  # its connections are lost before it ends
-        if ended := await self._ended():
-            return ended
-        explained = self.error(str(error), error.kind)
-        explained.hint = error.hint or explained.hint
-        if isinstance(error, TransientError):
-            wait, limited = error.retry_after, error.limited
-            return TransientError(str(explained), wait, limited=limited, hint=explained.hint)
-        return explained
+        if isinstance(error, TargetDead):
+            error = error.copy()
+        explained = self.error(str(error))
+        error.args, error.hint = explained.args, error.hint or explained.hint
+        return await self._ended() or error
 
     async def end(self) -> None:
         """Ends the service with all processes of its group, also while it starts."""

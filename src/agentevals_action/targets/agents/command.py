@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -33,6 +34,8 @@ SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
 class CommandTarget(Target):
     """The common fields of targets that are programs."""
 
+    runs_programs: ClassVar[bool] = True
+
     cwd: str | None = Field(
         None,
         description="Folder to run in, relative to the suite's; a leading / is the repository's "
@@ -43,11 +46,6 @@ class CommandTarget(Target):
         description="Names of the variables to pass on, of those that the workflow's input `env` "
         "lets through; by default all.",
     )
-
-    @property
-    def runs_programs(self) -> bool:
-        """It does."""
-        return True
 
     def other_variables(self) -> Sequence[str]:
         """The names of `env`: the agent expects them."""
@@ -188,10 +186,6 @@ class CommandRunner:
         if request.is_judge:
             own[CHECKOUT_VARIABLE] = str(request.root)
         return {**self._environment, **own}
-
-    def sees(self, name: str) -> bool:
-        """Whether the programs of the target see a variable."""
-        return name in self._environment
 
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""

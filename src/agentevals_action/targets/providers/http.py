@@ -182,11 +182,6 @@ class Http(CommandTarget):
         return self
 
     @property
-    def runs_programs(self) -> bool:
-        """If it starts the service."""
-        return self.start is not None
-
-    @property
     def is_shared(self) -> bool:
         """If it does not start the service."""
         return self.start is None
@@ -200,8 +195,8 @@ class Http(CommandTarget):
         return self.files_among(self.start or (), folder)
 
     def connect(self, context: ProviderContext) -> Provider:
-        """The service; AttemptError if it names a variable that the workflow does not pass on to
-        the program that is started."""
+        """The service; AttemptError if its `env` names a variable that the workflow does not pass
+        on."""
         return _Started(self, context) if self.start else _Connected(self)
 
 
@@ -265,14 +260,6 @@ class _Started(_Connected):
     def __init__(self, target: Http, context: ProviderContext) -> None:
         super().__init__(target)
         self._runner, self._services = CommandRunner(target, context), context.services
-        # Attack: a pull request starts a program that keeps the key which base sends to its own.
-        named = variables.names_in(target.definition)
-        if unseen := [name for name in named if not self._runner.sees(name)]:
-            raise AttemptError(
-                "configuration",
-                f"the service that `start` runs does not see {joined(unseen)}",
-                "name it in the input `env` (and in the target's `env`, if it has one)",
-            )
 
     async def complete(self, request: Request) -> Trace:
         """The answer with the time that it took, without that until the service was ready."""
@@ -282,7 +269,7 @@ class _Started(_Connected):
             async with asyncio.timeout(request.timeout):
                 await service.wait()
                 started = loop.time()
-                trace = await self._ask(self._url(service.port), request)
+                trace = await self._ask(PORT.sub(f"{service.port}", self._target.url), request)
                 seconds = loop.time() - started
         except TimeoutError:
             while_starting = "" if started else ": its service was still starting"
@@ -302,20 +289,24 @@ class _Started(_Connected):
         await self._services.close()
 
     def _service_of(self, request: Request) -> StartedService:
-        """The service of the side of a request, in its tree, or in that of the judges."""
+        """The service of the side of a request, in its tree, or in that of the judges.
+
+        Attack: a pull request starts a program that keeps the key which base sends to its own."""
         folder = self._runner.judge_path(self._runner.declared_folder(request), request)
         words = placeholders.words_of(self._target.start or ())
         program = self._runner.program(words, request, folder, workspace=None)
+        named = variables.names_in(self._target.definition)
+        if unseen := [name for name in named if name not in program.environment]:
+            problem = f"the service that `start` runs does not see {joined(unseen)}"
+            advice = "name it in the input `env` (and in the target's `env`, if it has one)"
+            raise AttemptError("configuration", problem, advice)
         ready = self._target.ready
         delay = ready if isinstance(ready, float | int) else 0.0
         return self._services.of(self._target.name, program, self._is_ready, delay)
 
-    def _url(self, port: int) -> str:
-        return PORT.sub(str(port), self._target.url)
-
     async def _is_ready(self, port: int) -> bool:
         """Whether the service at a port answers at the path `ready`, or listens."""
-        url, ready = self._url(port), self._target.ready
+        url, ready = PORT.sub(f"{port}", self._target.url), self._target.ready
         try:
             if isinstance(ready, str):
                 client = self._client(origin_of(url).removesuffix("/") + ready)

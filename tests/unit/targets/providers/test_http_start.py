@@ -197,22 +197,14 @@ def test_complete__it_sees_the_variables_in_env(tmp_path: Path) -> None:
     assert ask(tmp_path, *prompts, within=within, env=["TOKEN"], headers=headers) == ["t-1", "None"]
 
 
-@pytest.mark.parametrize(
-    ("names", "allowed"), [(None, {}), (["OTHER"], {"TOKEN": "", "OTHER": ""})]
-)
-def test_connect__a_key_that_it_does_not_see_is_not_sent_to_it(
-    names: list[str] | None, allowed: dict[str, str]
+@pytest.mark.parametrize("fields", [{}, {"env": ["OTHER"]}])
+def test_complete__a_key_that_it_does_not_see_is_not_sent_to_it(
+    tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    definition = {
-        "provider": "http",
-        "url": URL,
-        "start": START,
-        "headers": {"Authorization": "Bearer ${{ TOKEN }}"},
-        **({} if names is None else {"env": names}),
-    }
-    with pytest.raises(AttemptError, match="that `start` runs does not see TOKEN") as caught:
-        targets.target(definition).connect(context(allowed))
-    assert caught.value.kind == "configuration"
+    within = context({"TOKEN": "t-1", "OTHER": "o-1"} if fields else {})
+    error = fail(tmp_path, within=within, headers={"X-Key": "${{ TOKEN }}"}, **fields)
+    assert str(error) == "the service that `start` runs does not see TOKEN"
+    assert error.kind == "configuration"
 
 
 @pytest.mark.parametrize(
