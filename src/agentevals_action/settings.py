@@ -444,8 +444,9 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 
 def _advice(field: FieldInfo, value: str) -> str:
-    if get_origin(field.annotation) is Literal:
-        return _one_of(value, get_args(field.annotation))
+    for choice in (field.annotation, *get_args(field.annotation)):  # also one that may be missing
+        if get_origin(choice) is Literal:
+            return _one_of(value, get_args(choice))
     if (kind := _kind(field)) == "boolean":
         return "write `true` or `false`"
     low, high, over, under = (

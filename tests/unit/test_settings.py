@@ -112,6 +112,7 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("min_pass_rate", "80%", "write a number from 0 to 1"),
         ("on_inconclusive", "failure", "write `fail`, or one of `fail`, `neutral`, `pass`"),
         ("comment", "never", "write one of `always`, `changes`, `failures`, `off`"),
+        ("isolation", "root", "write one of `user`, `none`"),
         ("select", "change", "write `changed`, or one of `changed`, `all`"),
         (
             "fail_on",
