@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.github.first_phase import ARTIFACT
 from agentevals_action.review.request import SHARDS
 from agentevals_action.settings import INPUTS, Settings
@@ -73,3 +74,24 @@ def test_sharded_workflow__uses_one_version_and_known_inputs() -> None:
     assert all(step["with"].keys() <= INPUTS.keys() for step in steps)
     assert len({step["uses"] for step in steps}) == 1
     assert "env" not in steps[1]  # no key where nothing needs one
+
+
+@pytest.mark.parametrize("folder", [".", "composite"])
+def test_action_types__name_every_input_and_output(folder: str) -> None:
+    types = yaml.safe_load((ROOT / folder / "action-types.yml").read_text(encoding="utf-8"))
+    assert list(types["inputs"]) == list(INPUTS)
+    assert list(types["outputs"]) == list(ACTION["outputs"])
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_action_types__an_input_has_the_values_of_its_type(name: str) -> None:
+    types = yaml.safe_load((ROOT / "action-types.yml").read_text(encoding="utf-8"))
+    typing = types["inputs"][name]
+    item = typing.get("list-item", typing)
+    examples = {"boolean": ["true"], "integer": ["3"], "float": ["0.5" if name == "alpha" else "1"]}
+    for value in item.get("allowed-values", examples.get(item["type"], [])):
+        needed = {"INPUT_CACHE-DIR": "replies", "INPUT_BASELINE-FILE": "evals/base.jsonl"}
+        Settings.from_environ({**needed, f"INPUT_{name.upper()}": value})
+    if item["type"] != "string":
+        with pytest.raises(InvalidInput):
+            Settings.from_environ({f"INPUT_{name.upper()}": "no-such-value"})
