@@ -42,6 +42,8 @@ def fitting_lines(texts: Sequence[Text], console: Console, rows: int) -> Sequenc
     width = console.width - len(_INDENT)
     for text in shown:
         wrapped = text.wrap(console, width)
+        for line in wrapped:
+            line.rstrip()
         last = min(spare, len(wrapped) - 1)
         rest = Text(" ").join(wrapped[last:])
         rest.truncate(width, overflow="ellipsis")

@@ -15,6 +15,7 @@ LONG, SHORT = "one two three four five six eight", "seven"
     ("texts", "rows", "lines"),
     [
         ([], 3, []),
+        (["one two sevenseven", SHORT], 2, ["one two seve…", "seven"]),
         ([LONG, SHORT], 2, ["one two thre…", "seven"]),
         ([LONG, SHORT], 3, ["one two three", "  four five si…", "seven"]),
         ([LONG, SHORT], 9, ["one two three", "  four five six", "  eight", "seven"]),
