@@ -65,3 +65,27 @@ def test_reply__unknown_fields_of_an_envelope_are_named(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "the target `default`: its reply is read as an envelope" in done.err
     assert '"trace_id" are not read' in done.err
+
+
+NO_CALL = """\
+name: no-calls
+tests:
+  - {id: count, input: hi, assert: [{type: execution_metrics, max_tool_calls: 0}]}
+  - {id: none, input: hi, assert: [{type: tool_trajectory, mode: subset, expected: []}]}
+  - {id: not, input: hi, assert: [{type: tool_trajectory, expected: [{tool: refund}], negate: true}]}
+"""
+
+
+def test_reply__a_call_in_an_unknown_dialect_fails_tests_that_permit_none(tmp_path: Path) -> None:
+    call = {"type": "action", "action": "refund", "arguments": {"amount": 9999}}
+    messages = [
+        {"role": "assistant", "content": [call]},
+        {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+    ]
+    target = {"provider": "cli", "command": f"echo '{json.dumps(messages)}'"}
+    folder = repository(tmp_path, target, NO_CALL)
+    done = command.run(folder, "run")
+    assert done.code == 1, done.err
+    verdicts = {result.eval_id: result.verdict for result in read_results(folder / RESULTS)}
+    assert verdicts == dict.fromkeys(("count", "none", "not"), "fail")
+    assert 'parts of an unknown kind ("action"), which may be tool calls' in done.err

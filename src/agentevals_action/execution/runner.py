@@ -357,7 +357,7 @@ def _about_reply(trace: Trace) -> Iterator[str]:
         reason = output if isinstance(output, str) and output.strip() else _NO_REASON
         yield (
             f"the call of {quoted(name)} was not made ({cut_line(reason, _REASON_SHOWN)}); permit "
-            "it in the target's `args`, or expect no such call"
+            "it (command-line agents: in the target's `args`), or expect no such call"
         )
 
 

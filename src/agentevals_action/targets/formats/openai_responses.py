@@ -66,7 +66,7 @@ def matches(items: Sequence[Item]) -> bool:
     """Whether one of the items is of a type, or has a part, that only this API has."""
     for item in items:
         kind, parts = str(item.get("type")), item.get("content")
-        if kind == "reasoning" or is_call(kind) or is_result(kind):
+        if kind == "reasoning" or kind.endswith(("_call", "_call_output")):
             return True
         if isinstance(parts, list) and any(members(part).get("type") in _PARTS for part in parts):
             return True

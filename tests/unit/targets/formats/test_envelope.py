@@ -334,7 +334,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"text": "a", "token_usage": {"input": "5"}}, r"`token_usage\.input` is not a whole number"),
     (
         {"text": "a", "token_usage": {"input": 10**400}},
-        r"`token_usage\.input` is not a number under",
+        r"`token_usage\.input` is not a number less than",
     ),
     ({"text": "a", "token_usage": {"output": 1.5}}, r"`token_usage\.output` is not a whole number"),
     (
@@ -343,7 +343,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"text": "a", "cost_usd": "0.1"}, "`cost_usd` is not a number"),
     ({"text": "a", "cost_usd": True}, "`cost_usd` is not a number"),
-    ({"text": "a", "cost_usd": 1e308}, "`cost_usd` is not a number under"),
+    ({"text": "a", "cost_usd": 1e308}, "`cost_usd` is not a number less than"),
     ({"text": "a", "duration_ms": -5}, "`duration_ms` is not a number that is 0"),
     ({"text": "a", "llm_call_count": 1.5}, "`llm_call_count` is not a whole number"),
 ]
