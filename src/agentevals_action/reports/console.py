@@ -21,7 +21,7 @@ from agentevals_action.reports.terminal import (
     print_table,
     rich_console,
 )
-from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.groups import GROUPS, NOT_COMPARED
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change, headline
 from agentevals_action.reports.view.suite_table import suite_table
@@ -108,6 +108,8 @@ def describe_test(view: ReportView, listed: ListedTest, *, has_place: bool = Fal
     change, *notes = describe_change(test)
     # Without a base, every test is new.
     is_quiet = test.change is ChangeKind.UNCHANGED or not view.review.run.baseline.wanted
+    if test.change in NOT_COMPARED and test.reason:
+        change = f"{change}: {test.reason}"
     facts = [] if is_quiet else [change]
     facts += [_reason(test.head)] if test.head and test.head.verdict != "pass" else []
     facts += notes

@@ -79,6 +79,11 @@ def test_tests__state_the_change_and_why_it_does_not_count() -> None:
     assert "in quarantine until 2026-03-01, owner grace" in by["german"]
 
 
+def test_tests__state_why_they_were_not_compared() -> None:
+    (line,) = lines_of(reviews.compared((reviews.result("a"),), (), same_service=("a",)))
+    assert line.endswith("a  not comparable: both sides would ask the same service")
+
+
 def test_screen__has_at_most_twenty_lines(tmp_path: Path) -> None:
     view = viewed(*reviews.many_regressions().suites)
     lines = printed(lambda stream: console.print_review(view, tmp_path / "report.html", stream))
