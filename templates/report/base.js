@@ -20,15 +20,14 @@ const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 // --- figures, in the words of the comment: unknown is a dash
 
 const unknown = (value) => value === undefined || value === null;
-/** A score of 0-1 in hundredths; one below `threshold`, or below a multiple of 0.05, never shows as
- *  that. */
-function score(value, threshold = 0) {
-  if (unknown(value)) return "–";
-  const hundredths = Number((value * 100).toFixed(6));
-  const nearest = Math.round(hundredths);
-  const seems = nearest > hundredths && (nearest % 5 === 0 || (value < threshold && nearest >= threshold * 100));
-  return ((nearest - (seems ? 1 : 0)) / 100).toFixed(2);
+/** The nearest whole number; nothing is rounded up to a multiple of 5, which may be a threshold, or
+ *  to `threshold`. */
+function nearest(value, threshold = 0) {
+  const exact = Number(value.toFixed(6));
+  const whole = Math.round(exact);
+  return whole > exact && (whole % 5 === 0 || (exact < threshold && whole >= threshold)) ? whole - 1 : whole;
 }
+const score = (value, threshold = 0) => (unknown(value) ? "–" : (nearest(value * 100, threshold * 100) / 100).toFixed(2));
 function cost(usd) {
   if (unknown(usd)) return "–";
   if (usd > 0 && usd < 0.0001) return "<$0.0001";

@@ -7,7 +7,7 @@ const { suites } = data;
 
 // --- figures
 
-const percent = (share) => { const tenths = Math.floor(Number((share * 1000).toFixed(6))); return `${tenths % 10 ? (tenths / 10).toFixed(1) : tenths / 10}%`; };
+const percent = (share) => { const tenths = nearest(share * 1000); return `${tenths % 10 ? (tenths / 10).toFixed(1) : tenths / 10}%`; };
 const rateOf = (point) => (point.scored ? point.passed / point.scored : null);
 const day = (point) => point.time.slice(0, 10);
 const minute = (point) => `${day(point)} ${point.time.slice(11, 16)} UTC`;

@@ -431,6 +431,14 @@ def test_run__shows_verdicts_and_nothing_of_a_base(browser: Window, tmp_path: Pa
     assert "12.3 s" in browser.texts("header p")[-1]
 
 
+def test_scores__are_rounded_and_never_show_a_threshold_that_they_missed(
+    browser: Window, tmp_path: Path
+) -> None:
+    browser.open(_written(tmp_path, _review()))
+    values = "[score(2 / 3), score(2 / 3, 0.67), score(0.7999), score(0.125), score(0.1 + 0.2)]"
+    assert browser.run(values) == ["0.67", "0.66", "0.79", "0.13", "0.30"]
+
+
 def test_long_words__do_not_widen_the_page(chromium: Chromium, tmp_path: Path) -> None:
     word = "W" * 3_000
     safe = EvaluatorResult(

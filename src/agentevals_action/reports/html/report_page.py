@@ -1,7 +1,7 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentevals_action.escaping import plain, visible
@@ -97,27 +97,20 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
                 groups[side.target, test.suite][index].append(side)
     for (target, suite), sides in sorted(groups.items()):
         base, head = (_traces(side) for side in sides)
+        base = base or head
+
+        def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
+            known = [value for trace in traces if (value := getattr(trace, name)) is not None]
+            return sum(known) / len(known) if known else None
+
         yield {
             "target": visible(target) or UNKNOWN,
             "suite": visible(suite),
             "samples": len(head) or len(base),
-            "cost": _means(cost, "cost_usd", base, head),
-            "tokens": _means(tokens, "total_tokens", base, head),
-            "time": _means(time, "duration_ms", base, head),
+            "cost": moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
+            "tokens": moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
+            "time": moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
         }
-
-
-def _means(
-    words: Callable[[float | None], str],
-    name: str,
-    base: Sequence[TraceSummary],
-    head: Sequence[TraceSummary],
-) -> str:
-    def mean(traces: Sequence[TraceSummary]) -> float | None:
-        known = [value for trace in traces if (value := getattr(trace, name)) is not None]
-        return sum(known) / len(known) if known else None
-
-    return moved(words, mean(base), mean(head)) if base else words(mean(head))
 
 
 def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:

@@ -268,13 +268,10 @@ def origin(view: ReportView) -> str:
     """Repository, pull request, branch, time and uncommitted changes of the run, for the report
     page."""
     links, run = view.links, view.review.run
-    parts = []
-    if links.repository:
-        parts.append(linked(code(links.repository), links.home()))
+    parts = [code(links.repository)] if links.repository else []
     if links.pull_request:
         parts.append(linked(f"pull request #{links.pull_request}", links.pull()))
-    if links.branch:
-        parts.append(f"branch {code(links.branch)}")
+    parts += [f"branch {code(links.branch)}"] if links.branch else []
     parts += [date(run.time)] if run.time else []
     parts += [counted(len(run.uncommitted), "uncommitted file")] if run.uncommitted else []
     return _SEPARATOR.join(parts)

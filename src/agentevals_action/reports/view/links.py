@@ -29,10 +29,6 @@ class Links:
         """The URL of a file (and line, from 1) at base's commit."""
         return self._file(self.base_sha, path, line)
 
-    def home(self) -> str | None:
-        """The URL of the repository."""
-        return self._url()
-
     def pull(self) -> str | None:
         """The URL of the pull request."""
         return self._url("pull", str(self.pull_request))

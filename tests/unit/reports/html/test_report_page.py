@@ -47,7 +47,7 @@ def test_page__has_every_test_and_no_address_to_load(name: str) -> None:
             assert attributes["href"] == "data:,"
         if tag == "a":
             href = attributes["href"] or ""
-            assert href.startswith(("#", "https://github.com/acme/support-agent")), href
+            assert href.startswith(("#", "https://github.com/acme/support-agent/")), href
 
 
 def test_policy__allows_the_two_elements_of_the_page_and_nothing_else() -> None:
@@ -104,7 +104,7 @@ def test_header__states_where_and_when_the_run_was() -> None:
     page = report_page(build_view(review, links))
     address = "https://github.com/acme/support-agent"
     assert (
-        f'<p class="small"><a href="{address}"><code>acme/support-agent</code></a> · '
+        '<p class="small"><code>acme/support-agent</code> · '
         f'<a href="{address}/pull/12">pull request #12</a> · branch <code>fix/refund</code> · '
         "2026-01-03 12:04 UTC · 2 uncommitted files</p>"
     ) in page
