@@ -1,4 +1,4 @@
-# The action's image. A release may pin the base: --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:…
+# The action's image. A release takes the base of .ci/base/Dockerfile, by digest.
 ARG PYTHON_IMAGE=python:3.13-slim
 
 FROM ${PYTHON_IMAGE} AS build
