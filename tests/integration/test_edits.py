@@ -191,8 +191,17 @@ def test_review__base_s_evaluators_need_base_prepared(repository: Repository) ->
     assert "required gate `check` would fail" in out
 
 
-def test_review__a_changed_agent_is_no_edit(repository: Repository) -> None:
-    repository.commit("other words", {"agent.sh": 'read name; echo "Good day to you, $name."\n'})
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(
+            {"agent.sh": 'read name; echo "Good day to you, $name."\n'}, id="the agent's program"
+        ),
+        pytest.param(edited("    input", "    note:\n    input"), id="an empty field"),
+    ],
+)
+def test_review__what_is_no_edit(repository: Repository, files: Files) -> None:
+    repository.commit("other words", files)
     done = command.run(repository.path, "review", "--base", "main")
     summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
     assert summary["suites"][0]["edits"] == []

@@ -76,6 +76,14 @@ def test_review__code_that_no_suite_covers_is_named(repository: Repository) -> N
     assert "src/kb.py" not in review(repository, "--watch", "src/**").out.partition("Why")[0]
 
 
+def test_review__a_suite_that_is_excluded_is_not_called_uncovered(repository: Repository) -> None:
+    repository.commit("another", {"wip/EVAL.yaml": SUITE, "src/kb.py": "x = 1\n"})
+    done = review(repository, "--suites", "!wip/**")
+    assert done.code == 0, done.err
+    assert "covers `src/kb.py`: if it belongs" in done.out
+    assert "wip/" not in done.out
+
+
 def test_review__untouched_all_runs_every_suite(repository: Repository) -> None:
     repository.commit("code", {"src/kb.py": "x = 1\n"})
     done = review(repository, "--untouched", "all")

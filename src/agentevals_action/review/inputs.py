@@ -51,6 +51,7 @@ from agentevals_action.suites.configuration_file import (
     read_configuration,
     read_quarantines,
 )
+from agentevals_action.suites.find import has_name_of_suite
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.permissions import Permissions
@@ -293,9 +294,13 @@ def _notices_about_change(
     changed = [path for file in change.files or () for path in file.paths]
     uncovered = ""
     if selected.is_empty:
-        files = change.files or ()
-        own = (file for file in files if not workspace.writes(checkout.root / file.path))
-        uncovered = describe_uncovered(own, selected)
+        files = (
+            file
+            for file in change.files or ()
+            if not workspace.writes(checkout.root / file.path)
+            and not has_name_of_suite(file.path, settings.suites)  # `suites` excludes it
+        )
+        uncovered = describe_uncovered(files, selected)
     replies = ""
     if edited := edited_replies(changed, settings):
         what = "the change edits stored replies, which decide about the outcome"

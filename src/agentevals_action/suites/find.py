@@ -87,6 +87,14 @@ def find_suites(
     return FoundSuites(tuple(found), diagnostics.errors)
 
 
+def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a file has the name of a suite, which the user's patterns may exclude. A
+    `dataset.yaml` may be another file."""
+    known = (*DEFAULT_PATTERNS, *patterns)
+    names = [name for name in known if not name.startswith("!") and not name.endswith(_DATASET)]
+    return _is_chosen(path, path, names)
+
+
 def unnamed_suites(root: Path, files: Sequence[str]) -> tuple[str, ...]:
     """The YAML files with tests that no default pattern names."""
     return tuple(

@@ -111,6 +111,13 @@ quarantine:
         ("quarantine: refund-*\n", "1:13: `quarantine` is the text 'refund-*'; write a list"),
         ("quarantine: [\n", "this is not valid YAML"),
         (f"quarantin:\n{ENTRY}", "1:1: the field `quarantin` is unknown; did you mean"),
+        *(
+            (
+                f"watch: src/**\n{name}: 1\n",
+                f"2:1: `{name}` is an input, and this file cannot set it; write it in the workflow",
+            )
+            for name in ("fail-on", "fail_on", "samples")
+        ),
         (f"quarantine:\n{ENTRY}  - {{tests: a, owner: a, reason: b}}\n", "is missing"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from agentevals_action.cli.commands.explain import effective_test
 from agentevals_action.model.suite import Suite
+from agentevals_action.settings import Settings
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.suites.yaml_writer import write_yaml
@@ -29,7 +30,7 @@ def effective_suite(path: Path, root: Path) -> str:
     suite = load_suite(path, root, Catalog())
     assert isinstance(suite, Suite), suite
     warnings = [str(warning) for warning in suite.warnings]
-    tests = [effective_test(suite, test, 300) for test in suite.tests]
+    tests = [effective_test(suite, test, Settings()) for test in suite.tests]
     files = [f"{file.path} ({file.role})" for file in suite.files]
     return write_yaml({"name": suite.name, "files": files, "warnings": warnings, "tests": tests})
 

@@ -15,6 +15,7 @@ from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.validation.field_errors import did_you_mean
+from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
 
 _ORIGINS = {
@@ -59,7 +60,7 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
     settings = loaded.settings
     redactor = Redactor.from_environ(loaded.environ, settings.env)
     explained = [
-        redact_record(effective_test(suite, found_test, settings.timeout), redactor)
+        redact_record(effective_test(suite, found_test, settings), redactor)
         for suite, found_test in found
     ]
     output.print_yaml(explained)
@@ -84,17 +85,17 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
 
 
-def effective_test(suite: Suite, test: Test, timeout: float) -> dict[str, Any]:
+def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, Any]:
     """The effective test as JSON data, without fields that have their defaults. Paths are relative
-    to the repository; `timeout` (seconds) applies if neither the test nor the suite sets one."""
+    to the repository."""
     agent = suite.targets.agent_choice(test.target or suite.default_target)
     effective = {
         "suite": suite.path,
         "id": test.id,
         "location": str(test.location),
-        "reasons": _reasons(suite, test, agent),
+        "reasons": _reasons(suite, test, agent, settings),
         "target": agent.name,
-        "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or timeout,
+        "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or settings.timeout,
         "input": wire_messages(test.input),
         "evaluators": [_evaluator(each, suite, suite.agent_of(test)) for each in test.evaluators],
     }
@@ -134,7 +135,7 @@ def _relative(value: Any, root: Path) -> Any:
     return value
 
 
-def _reasons(suite: Suite, test: Test, agent: Choice) -> dict[str, str]:
+def _reasons(suite: Suite, test: Test, agent: Choice, settings: Settings) -> dict[str, str]:
     origins: dict[str, list[str]] = {}
     judges: dict[Choice, list[str]] = {}
     for evaluator in test.evaluators:
@@ -146,7 +147,13 @@ def _reasons(suite: Suite, test: Test, agent: Choice) -> dict[str, str]:
     reasons = {
         "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
         "evaluators": "; ".join(f"{why}: {', '.join(names)}" for why, names in origins.items()),
+        "timeout_seconds": "the input `timeout`"
+        if "timeout" in settings.model_fields_set
+        else "default",
     }
+    for owner in (suite, test):
+        if owner.timeout_seconds is not None:
+            reasons["timeout_seconds"] = f"`execution.timeout_seconds` of the {owner.noun}"
     if judges:
         reasons["judges"] = "; ".join(
             f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}: {', '.join(names)}"
