@@ -103,7 +103,7 @@ def test_suites__a_pattern_that_matches_nothing_is_named(tmp_path: Path) -> None
     done = command.run(repository.path, "review", "--base", "HEAD")
 
     assert done.code == 2
-    assert "`nothing/*` in `suites` matches no suite" in done.err
+    assert "`nothing/*` in `suites` matches none" in done.err
     assert "write globs from the root of the repository, as `evals/**/*.yaml`" in done.err
 
 

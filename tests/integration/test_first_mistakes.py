@@ -4,6 +4,8 @@ commands say about them."""
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support import command
 from tests.support.repositories import Files, Repository
 
@@ -32,3 +34,48 @@ def test_configuration__with_other_content_is_one_error_and_the_rest_is_read(
     done = command.run(tmp_path, "review", "--base", "main")
     assert done.code == 2
     assert "this file is a list" in done.out
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "words"),
+    [
+        (
+            {},
+            (),
+            "there is no suite in this repository; looked for `**/EVAL.yaml`, `**/EVAL.yml`, "
+            "`**/*.eval.yaml`, `**/*.eval.yml` and `**/dataset.yaml`",
+        ),
+        ({}, (), "write an EVAL.yaml (`agentevals-action init` writes a first one)"),
+        (
+            {"evals/support.yaml": SUITE},
+            (),
+            "`evals/support.yaml` has tests: write `support.eval.yaml` as name, or name it in "
+            "`suites`",
+        ),
+        ({"evals.yaml": SUITE}, (), "`evals.yaml` has tests: write `evals.eval.yaml` as name"),
+        (
+            {"eval/EVAL.yaml": SUITE, ".gitignore": "eval*/\n"},
+            (),
+            "git ignores `eval/EVAL.yaml`: correct `.gitignore`",
+        ),
+        (
+            {"eval/EVAL.yaml": SUITE},
+            ("--suites", "evals/**"),
+            "there is no suite in this repository: `evals/**` in `suites` matches none\n"
+            "`suites` leaves out `eval/EVAL.yaml`",
+        ),
+        ({"EVAL.yaml": SUITE, "sub/x": ""}, ("sub",), "there is no suite in sub; looked for"),
+    ],
+)
+def test_no_suite__the_error_names_what_may_be_meant(
+    tmp_path: Path, files: Files, arguments: tuple[str, ...], words: str
+) -> None:
+    Repository.create(tmp_path).write(files)
+    done = command.run(tmp_path, "validate", *arguments)
+    assert (done.code, words in done.err) == (2, True), done.err
+
+
+def test_no_suite__outside_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "support.yaml").write_text(SUITE)
+    done = command.run(tmp_path, "run")
+    assert (done.code, "`support.yaml` has tests" in done.err) == (2, True), done.err

@@ -79,7 +79,7 @@ async def find_and_load(
         checkouts.load_all, checkout, settings, found.paths, folder, environ
     )
     if not suites and not found.errors:
-        raise checkouts.no_suite(settings)
+        raise checkouts.no_suite(checkout, settings)
     return LoadedSuites(
         folder, repository, environ, configuration, settings, checkout, suites, found.errors
     )

@@ -134,7 +134,7 @@ async def _read_inputs(
     """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
     job, run, settings, suites = request.job, request.run, request.settings, head.suites
     if not suites:
-        raise no_suite(settings, [suite.path for suite in base.suites])
+        raise no_suite(head.checkout, settings, [suite.path for suite in base.suites])
     uncommitted = await _uncommitted(request, head.checkout)
     tracked = await _tracked_files(request, uncommitted, base)
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)

@@ -1,16 +1,22 @@
 """Finds and loads the suites of a checkout by the settings of a command."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
-from agentevals_action.suites.find import FoundSuites, find_suites, hidden_configurations
+from agentevals_action.suites.find import (
+    DEFAULT_PATTERNS,
+    FoundSuites,
+    find_suites,
+    hidden_configurations,
+    unnamed_suites,
+)
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
@@ -99,10 +105,7 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> FoundSuites:
         )
     found = _search(checkout, absolute, settings)
     if found == FoundSuites():
-        raise InvalidInput(
-            f"there is no suite below {path}",
-            "name a folder with EVAL.yaml files, or correct `suites`",
-        )
+        raise no_suite(replace(checkout, below=absolute), settings)
     return found
 
 
@@ -151,19 +154,39 @@ def require_valid(
     return tuple(suite for suite in suites if isinstance(suite, Suite))
 
 
-def no_suite(settings: Settings, deleted: Sequence[str] = ()) -> InvalidInput:
-    """The error of a repository without suites; `deleted` are the paths of those that the change
-    deletes."""
-    problem = "there is no suite in this repository"
-    patterns = [pattern for pattern in settings.suites if not pattern.startswith("!")]
+def no_suite(checkout: Checkout, settings: Settings, deleted: Sequence[str] = ()) -> InvalidInput:
+    """The error of a checkout without suites, with the files that may be meant; `deleted` are the
+    paths of those that the change deletes."""
+    below = checkout.below.relative_to(checkout.root).as_posix()
+    problem = f"there is no suite in {'this repository' if below == '.' else below}"
     if deleted:
         advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
         return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice)
+    patterns = [pattern for pattern in settings.suites if not pattern.startswith("!")]
     if patterns:
-        verb = plural(len(patterns), "matches", "match")
-        return InvalidInput(
-            f"{list_paths(patterns)} in `suites` {verb} no suite",
-            "write globs from the root of the repository, as `evals/**/*.yaml`, or leave `suites` "
-            "out, which finds EVAL.yaml, *.eval.yaml and similar names",
+        problem += (
+            f": {list_paths(patterns)} in `suites` {plural(len(patterns), 'matches', 'match')} none"
         )
-    return InvalidInput(problem, "write an EVAL.yaml, or fix `suites` and `working-directory`")
+    else:
+        problem += f"; looked for {list_paths(DEFAULT_PATTERNS)}"
+    advice = "; ".join(_hints(checkout, settings)) or (
+        "write an EVAL.yaml (`agentevals-action init` writes a first one), or correct `suites` and "
+        "`working-directory`"
+    )
+    return InvalidInput(problem, advice)
+
+
+def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:
+    """What to do with the files that may be meant by suites."""
+    root, below, files = checkout.root, checkout.below, checkout.files
+    if left_out := find_suites(root, below, (), files).paths:
+        globs = "write globs from the root of the repository, as `evals/**/*.yaml`"
+        yield f"`suites` leaves out {list_paths(left_out)}: {globs}"
+    others = [path for path in unnamed_suites(root, files) if (root / path).is_relative_to(below)]
+    if others:
+        name = PurePosixPath(others[0]).with_suffix(".eval.yaml").name
+        has = plural(len(others), "has", "have")
+        yield f"{list_paths(others)} {has} tests: write `{name}` as name, or name it in `suites`"
+    on_disk = find_suites(root, below, settings.suites, None).paths
+    if files is not None and (ignored := [path for path in on_disk if path not in files]):
+        yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"

@@ -95,11 +95,11 @@ def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
     return _is_chosen(path, path, names)
 
 
-def unnamed_suites(root: Path, files: Sequence[str]) -> tuple[str, ...]:
-    """The YAML files with tests that no default pattern names."""
+def unnamed_suites(root: Path, files: Sequence[str] | None) -> tuple[str, ...]:
+    """The YAML files with tests that no default pattern names; `files` as in `find_suites`."""
     return tuple(
         path
-        for path in files
+        for path in (_walk(root, root) if files is None else files)
         if path.endswith(YAML_SUFFIXES)
         and _is_searched(path)
         and (root / path).is_file()
