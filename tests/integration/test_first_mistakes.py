@@ -79,3 +79,42 @@ def test_no_suite__outside_a_repository(tmp_path: Path) -> None:
     (tmp_path / "support.yaml").write_text(SUITE)
     done = command.run(tmp_path, "run")
     assert (done.code, "`support.yaml` has tests" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    "path", ["targets.yaml", "evals/targets.yaml", ".agentv/targets.yml", "evals/a/targets.yml"]
+)
+def test_targets__a_file_near_by_is_named(tmp_path: Path, path: str) -> None:
+    Repository.create(tmp_path, {"evals/a/EVAL.yaml": SUITE, path: TARGETS})
+    problem = "evals/a/EVAL.yaml:1:1: its tests have no target: there is no `.agentv/targets.yaml`"
+    for arguments in (("validate",), ("run",)):
+        done = command.run(tmp_path, *arguments)
+        assert done.code == 2
+        assert f"{problem}; move `{path}` there" in done.out + done.err
+
+
+def test_targets__a_key_in_clear_text_is_a_warning(tmp_path: Path) -> None:
+    key = "sk-proj-a1B2c3D4e5F6g7H8"
+    targets = f"""\
+- name: default
+  provider: http
+  url: https://example.org
+  headers: {{Authorization: Bearer {key}, Accept: application/vnd.example.v2+json}}
+  judge_target: judge
+- {{name: judge, provider: openai, model: gpt-5, api_key: {key}}}
+- {{name: spare, provider: openai, model: gpt-5, api_key: "${{{{ OPENAI_API_KEY }}}}"}}
+- {{name: local, provider: openai, model: llama, base_url: "http://localhost:1", api_key: ollama}}
+"""
+    suite = SUITE.replace("type: contains, value: a", "type: llm_judge")
+    Repository.create(tmp_path, {"EVAL.yaml": suite, ".agentv/targets.yaml": targets})
+    done = command.run(tmp_path, "validate")
+    assert done.code == 0
+    sentence = (
+        "is a key in clear text, which all readers of the repository can use; revoke it, and write "
+        "`${{ NAME }}` with the name of a variable"
+    )
+    assert done.err.splitlines() == [
+        f"warning: .agentv/targets.yaml:4:28: `Authorization` {sentence}",
+        f"warning: .agentv/targets.yaml:6:58: `api_key` {sentence}",
+    ]
+    assert key not in done.out + done.err

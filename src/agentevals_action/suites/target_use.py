@@ -21,8 +21,11 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import is_present
 
 _MISSING = "there is no target"
+#: Names under which no targets file is read, from the folder of a suite and those above it.
+_MISPLACED = (f"{FOLDER}/targets.yml", "targets.yaml", "targets.yml", f"evals/{NAME}")
 
 
 @dataclass(frozen=True)
@@ -192,8 +195,17 @@ def undeclared_target(suite: Suite) -> Diagnostic | None:
     name = suite.target_of(test)
     problem = f"the target `{name}` is not declared" if name else "its tests have no target"
     location = test.location if test.target else Location(suite.path)
-    return Diagnostic(
-        location,
-        f"{problem}: there is no `{FOLDER}/{NAME}`",
-        "write it, or run `agentevals-action init`",
-    )
+    advice = "write it, or run `agentevals-action init`"
+    if misplaced := _misplaced_targets(suite):
+        advice = f"move `{misplaced}` there"
+    return Diagnostic(location, f"{problem}: there is no `{FOLDER}/{NAME}`", advice)
+
+
+def _misplaced_targets(suite: Suite) -> str | None:
+    """A file near a suite that is called like a targets file and is none."""
+    folder = Folder(suite.root, suite.folder)
+    for above in (suite.folder, *suite.folder.parents):
+        for name in _MISPLACED if above.is_relative_to(suite.root) else ():
+            if is_present(above / name):
+                return folder.relative(above / name)
+    return None

@@ -18,6 +18,7 @@ from agentevals_action.suites.reading import FileReader, type_key, words
 from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
+from agentevals_action.system.redaction import looks_like_key, looks_secret
 from agentevals_action.targets import variables
 from agentevals_action.targets.providers import ALIASES, PROVIDERS
 
@@ -264,7 +265,8 @@ def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
 
 
 def _check_references(entry: dict[str, Any], key: str, reader: FileReader) -> None:
-    """Reports `${{ secrets.NAME }}`, and a key that is another form of a reference."""
+    """Reports `${{ secrets.NAME }}`, a key that is another form of a reference, and one in clear
+    text."""
     value, location = entry[key], reader.positions.value(entry, key)
     for name in variables.names_in(value):
         if "." in name:
@@ -275,3 +277,12 @@ def _check_references(entry: dict[str, Any], key: str, reader: FileReader) -> No
     if key.endswith("key") and isinstance(value, str) and (found := _SHELL_NAME.fullmatch(value)):
         problem = f"`{key}` is the text {value!r}, which is not resolved"
         reader.warn(location, problem, f"write `${{{{ {found[1]} }}}}`")
+    for name, text in (value if isinstance(value, dict) else {key: value}).items():
+        # A header is `Bearer …`.
+        if isinstance(text, str) and looks_secret(name) and looks_like_key(text.rpartition(" ")[2]):
+            problem = (
+                f"`{name}` is a key in clear text, which all readers of the repository can use"
+            )
+            advice = "revoke it, and write `${{ NAME }}` with the name of a variable"
+            location = reader.positions.value(value, name) if value is not text else location
+            reader.warn(location, problem, advice)

@@ -49,6 +49,11 @@ def looks_secret(name: str) -> bool:
     return name not in _NOT_SECRET and bool(_SECRET_NAME.search(name))
 
 
+def looks_like_key(value: str) -> bool:
+    """Whether a text is likely to be a key, whatever its name."""
+    return bool(_CREDENTIAL.fullmatch(value.strip()))
+
+
 class Redactor:
     """Replaces secrets in text. Values under 8 characters are ignored; each long line of a value
     with several lines is a secret."""
@@ -69,7 +74,7 @@ class Redactor:
         named = [
             environ[name]
             for name in extra_names
-            if name in environ and _CREDENTIAL.fullmatch(environ[name].strip())
+            if name in environ and looks_like_key(environ[name])
         ]
         return cls(
             [*values, *named, *(value for name, value in environ.items() if looks_secret(name))]
