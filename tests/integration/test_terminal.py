@@ -70,7 +70,9 @@ def test_review__of_many_tests_is_still_one_screen(changed: Repository) -> None:
     assert max(map(len, lines[1:])) <= 80
     assert "… and 2 more suites" in lines
     assert any(re.fullmatch(r"… and \d+ more", line) for line in lines)
-    assert 'pass → fail a  question changed; missed: does not contain "hello"' in lines
+    shown = " ".join(" ".join(lines).split())
+    missed = 'question changed; missed: does not contain "hello"'
+    assert f"pass → fail s0/EVAL.yaml:3 a {missed}" in shown, shown
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])

@@ -180,4 +180,4 @@ def _entries(view: ReportView) -> Iterator[Text]:
     for group in GROUPS:
         if group.place == "open" or group.key == "undecided":
             for listed in view.groups[group.key]:
-                yield describe_test(view, listed)
+                yield describe_test(view, listed, has_place=len(view.review.suites) > 1)

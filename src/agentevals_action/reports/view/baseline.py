@@ -11,7 +11,7 @@ from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view.links import Links, linked
 
-_RERUN = "run again in this job with the base's own files"
+_RERUN = "run again with the base's own files"
 #: Explains the lines of `difference_lines`.
 NOISE_NOTE = (
     "Mean differences per sample with their 95 % intervals, without fresh samples. "
@@ -94,7 +94,7 @@ class BaselineText:
             return f"{',' if common.source == 'rerun' else ':'} {self._origin(common)}"
         rerun = sum(origin.source == "rerun" for origin in self._origins)
         stale = sum(origin.stale for origin in self._origins)
-        again = f", {counted(rerun, 'suite')} run again in this job" if rerun else ""
+        again = f", {counted(rerun, 'suite')} run again" if rerun else ""
         old = f" (**stale** for {counted(stale, 'suite')})" if stale else ""
         return f": stored results for {counted(len(self._origins) - rerun, 'suite')}{old}{again}"
 

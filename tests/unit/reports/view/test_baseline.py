@@ -82,7 +82,7 @@ def origin_words(origin: BaselineOrigin) -> str:
 def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
     assert (
         origin_words(BaselineOrigin("rerun", reviews.BASE))
-        == ", run again in this job with the base's own files."
+        == ", run again with the base's own files."
     )
     stored = BaselineOrigin("branch", reviews.BASE, "2025-12-31T23:00:00Z", 20)
     assert (
