@@ -107,7 +107,8 @@ class StartedService:
     async def _read(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(_KEPT):
             self._output += data
-            del self._output[:-_KEPT]
+            if len(self._output) > _KEPT:  # whole lines: a part of a secret is not redacted
+                self._output = self._output[-_KEPT:].partition(b"\n")[2]
 
     async def _ended(self) -> AttemptError | None:
         """The error of a service that has ended, None while it runs."""

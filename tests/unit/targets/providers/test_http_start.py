@@ -168,6 +168,13 @@ def test_complete__one_that_does_not_start(tmp_path: Path, start: Any, problem: 
     assert error.kind == "target"
 
 
+def test_complete__of_what_it_wrote_whole_lines_are_shown(tmp_path: Path) -> None:
+    start = ["sh", "-c", "seq 100000 120000; exit 1", "{PORT}"]
+    _, *lines = str(fail(tmp_path, start=start)).splitlines()
+    assert lines[-1] == "120000"
+    assert {len(line) for line in lines if line.isdecimal()} == {6}
+
+
 NEVER_READY = [
     sys.executable,
     "-S",
