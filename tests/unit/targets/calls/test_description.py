@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.target import Price, Request, Target
 from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions, digest
@@ -52,7 +53,10 @@ def model(**changes: Any) -> Target:
 
 
 def agent(*globs: str, named: Sequence[str] = ("agent/run.py",), **changes: Any) -> Target:
-    update = {"cache_key": globs or ("agent/**",), "files": tuple(named)}
+    update = {
+        "cache_key": globs or ("agent/**",),
+        "files": tuple(NamedFile(name, "target") for name in named),
+    }
     return targets.target({**AGENT, **changes}).model_copy(update=update)
 
 
