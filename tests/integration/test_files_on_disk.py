@@ -71,15 +71,19 @@ def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
 
 def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) -> None:
     change = {"agent.py": "print('good!')\n"}
-    with opened(tmp_path, FILES, change, inputs={"baseline": "rerun"}) as gate:
+    base = {**FILES, "lib/tools.py": "", "lib/notes.md": ""}
+    inputs = {"baseline": "rerun", "watch": "lib/*.py"}
+    with opened(tmp_path, base, change, inputs=inputs) as gate:
         job = gate.job(depth=1)
         suite = job.workspace / "evals/EVAL.yaml"
         suite.write_text(suite.read_text() + "# generated\n")
         (job.workspace / "agent.py").write_text("print('good!!')\n")
+        for name in ("tools.py", "notes.md"):  # the second one decides about nothing
+            (job.workspace / "lib" / name).write_text("# generated\n")
         done = job.finish()
         (comment,) = gate.comments()
     assert done.code == 0, done.log
-    expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
+    expected = "`agent.py`, `evals/EVAL.yaml` and `lib/tools.py` differ from the commit"
     assert expected in done.summary
     assert expected in comment
     assert "orking tree of" in comment

@@ -16,6 +16,7 @@ from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.formatting import list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
+from agentevals_action.model.path_patterns import rule_for
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Run, RunSuite
@@ -185,7 +186,7 @@ async def _read_inputs(
         notices=(
             *_notices_about_change(request, head, base, change, selected),
             *template_notices,
-            *_notices_about_disk(plan, job.event == "local", uncommitted, head.checkout),
+            *_notices_about_disk(request, plan, uncommitted, head.checkout),
         ),
         uncommitted=uncommitted,
         test_globs=run.globs if run else (),
@@ -313,13 +314,18 @@ def _notices_about_change(
 
 
 def _notices_about_disk(
-    plan: Plan, is_local: bool, uncommitted: Sequence[str], checkout: Checkout
+    request: ReviewRequest, plan: Plan, uncommitted: Sequence[str], checkout: Checkout
 ) -> Sequence[str]:
-    """The tracked files of suites that differ from the commit. A local review is of the working
-    tree."""
-    used = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-    paths = sorted(used.intersection(uncommitted) & checkout.tracked)
-    if is_local or not paths:
+    """The tracked files of suites, and those that `watch` names for them, that differ from the
+    commit. A local review is of the working tree."""
+    suites, rules = plan.head.values(), request.settings.watch_rules
+    used = {FILE, *(file.path for suite in suites for file in suite.files)}
+    paths = [
+        path
+        for path in sorted(checkout.tracked.intersection(uncommitted))
+        if path in used or any(rule_for(rules, path, suite.path) for suite in suites)
+    ]
+    if request.job.event == "local" or not paths:
         return ()
     return (
         f"{list_paths(paths)} {plural(len(paths), 'differs', 'differ')} from the commit: "
