@@ -121,9 +121,7 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(
 def test_output__without_space_is_reported_and_not_a_success(tmp_path: Path, at_once: bool) -> None:
     errors = tmp_path / "errors"
     with Path("/dev/full").open("wb") as full, errors.open("wb") as err:
-        code = run_into(
-            tmp_path, ["schema", "--config"], (full.fileno(), err.fileno()), at_once=at_once
-        )
+        code = run_into(tmp_path, ["schema"], (full.fileno(), err.fileno()), at_once=at_once)
     assert code == 3
     assert errors.read_text().startswith("the machine has no disk space left for the run\n")
 

@@ -392,7 +392,7 @@ def hostile() -> Review:
             {waived_[1]: line},
         ),
         other,
-        baseline=replace(BASELINE, source=line, incomplete=(IncompleteSource(line, line),)),
+        baseline=replace(BASELINE, source=line, tried=(IncompleteSource(line, line),)),
         gone_suites=(line,),
         warnings=(Diagnostic(Location(line, 1, 1), line, line),),
         notices=(line,),
@@ -561,7 +561,7 @@ def believable() -> Review:
         ),
         IncompleteSource("file", "there is no `base.jsonl` on base"),
     )
-    return review(support, tone, baseline=replace(BASELINE, source="auto", incomplete=tried))
+    return review(support, tone, baseline=replace(BASELINE, source="auto", tried=tried))
 
 
 def waived_alone() -> Review:

@@ -34,7 +34,7 @@ class IncompleteSource:
 class BaselineInfo:
     """The source of the base's results. `wanted` is False when there is nothing to compare with
     (`reason`); `problem` is the reason why an existing base could not be obtained. `commit_time` is
-    ISO 8601. `incomplete` are the sources before this one."""
+    ISO 8601. `tried` are the sources before this one."""
 
     source: str
     wanted: bool
@@ -42,7 +42,7 @@ class BaselineInfo:
     commit_time: str | None = None
     reason: str = ""
     problem: str = ""
-    incomplete: tuple[IncompleteSource, ...] = ()
+    tried: tuple[IncompleteSource, ...] = ()
 
 
 @dataclass(frozen=True)

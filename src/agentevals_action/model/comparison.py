@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, computed_field
 
 from agentevals_action.formatting import counted
 from agentevals_action.model.quarantine import Quarantine
@@ -65,6 +68,7 @@ class Difference:
     pairs: int
     clusters: int
 
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
     def is_change(self) -> bool:
         """Whether the interval excludes 0."""
@@ -91,7 +95,7 @@ class Evidence:
     finding: Finding
     base: Counts
     head: Counts
-    base_samples: tuple[SampleResult, ...] = ()
+    base_samples: Annotated[tuple[SampleResult, ...], Field(exclude=True)] = ()
     needed: int | None = None
     chance: float | None = None
     reason: str = ""

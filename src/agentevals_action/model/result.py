@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as result_record
 
@@ -219,8 +219,8 @@ class SuiteSummary:
     `samples_with_cost` have a cost and `samples_with_tokens` both token counts: if these are fewer,
     the sums are partial."""
 
-    eval_path: str
-    dataset: str
+    eval_path: str = Field(exclude=True)
+    dataset: str = Field(exclude=True)
     total: int
     passed: int = Field(validation_alias="pass", serialization_alias="pass")
     borderline: int
@@ -236,6 +236,12 @@ class SuiteSummary:
     samples_with_cost: int = 0
     samples_with_tokens: int = 0
     duration_ms: float = 0.0
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def cost_usd(self) -> float | None:
+        """The US dollars that the run cost, as far as they are known."""
+        return self.spent.cost_usd
 
 
 @dataclass(frozen=True)

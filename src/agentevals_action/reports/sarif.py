@@ -37,6 +37,7 @@ def sarif(view: ReportView) -> str:
     driver = {
         "name": "agentevals-action",
         "version": __version__,
+        "informationUri": "https://github.com/org/agentevals-action",
         "rules": [{"id": key, "shortDescription": {"text": text}} for key, text in _RULES.items()],
     }
     run = {"tool": {"driver": driver}, "results": [*invalid, *gates][:_MOST]}

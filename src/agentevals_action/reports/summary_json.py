@@ -4,69 +4,183 @@ Names are camelCase like those of the results."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from typing import Any, ClassVar, TypeVar
 
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
-from pydantic_core import to_jsonable_python
 
 from agentevals_action import __version__
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
 from agentevals_action.model.comparison import (
     BaseScoring,
     ChangeKind,
+    Difference,
+    Evidence,
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.edits import Edit, EditKind
-from agentevals_action.model.result import SuiteSummary
+from agentevals_action.model.edits import EditKind
+from agentevals_action.model.result import CAMEL_CASE, ErrorInfo, SuiteSummary, Verdict
+from agentevals_action.model.review import Outcome
+from agentevals_action.model.run import Selection
+from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.models import ReportView
 
+E = TypeVar("E")
 _SCHEMA = 1
-_DECISION = ("outcome", "exit_code", "reasons", "waived", "conclusion")
-_RUN = ("base_sha", "uncommitted", "test_globs", "samples", "duration_ms", "gone_suites")
-_BASELINE = ("source", "wanted", "commit", "commit_time", "reason", "problem")
-_SPENT = ("cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies")
-_ORIGIN = ("source", "commit", "time", "samples", "stale")
-#: Of head minus base, the mean per sample; `low` and `high` bound the 95 % interval.
-_DIFFERENCE = ("mean", "low", "high", "detectable", "pairs", "clusters", "is_change")
-_EVIDENCE = ("finding", "base", "head", "needed", "chance", "reason")
-_Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class QuarantineEntry:
+    """The entry of the quarantine that covers a test."""
+
+    owner: str
+    reason: str
+    expires: date
+
+
+@dataclass(frozen=True)
+class BaseScoringEntry:
+    """Head's answer as base's evaluators score it."""
+
+    verdict: Verdict | None
+    score: float | None
+    gates_failed: tuple[str, ...]
+    failed_on_base: tuple[str, ...]
+    is_worse: bool
+    error: ErrorInfo | None
+
+
+@dataclass(frozen=True)
+class TestEntry:
+    """A test that is not unchanged, or that an exception or another scoring concerns."""
+
+    id: str
+    gates_lost: tuple[str, ...]
+    gates_removed: tuple[str, ...]
+    regraded: bool
+    reason: str
+    conversation_id: str | None
+    change: str
+    base: Verdict | None
+    head: Verdict | None
+    gates_failed: tuple[str, ...]
+    evidence: Evidence | None
+    quarantine: QuarantineEntry | None
+    accepted_by: str | None
+    by_base_evaluators: BaseScoringEntry | None
+
+
+@dataclass(frozen=True)
+class EditEntry:
+    """What the change does to tests, evaluators and targets."""
+
+    name: str
+    action: str
+    tests: tuple[str, ...]
+    path: str
+    line: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class SuiteEntry:
+    """A suite on both sides. `changes` counts its tests by their change."""
+
+    path: str
+    base_path: str | None
+    name: str
+    problem: str
+    is_new: bool
+    broken: str | None
+    head: SuiteSummary | None
+    base: SuiteSummary | None
+    origin: BaselineOrigin | None
+    score: Difference | None
+    cost_usd: Difference | None
+    duration_ms: Difference | None
+    changes: Mapping[str, int]
+    tests: tuple[TestEntry, ...]
+    edits: tuple[EditEntry, ...]
+
+
+@dataclass(frozen=True)
+class DiagnosticEntry:
+    """An error or a warning about a suite."""
+
+    path: str
+    line: int
+    column: int
+    problem: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The file `summary.json`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = CAMEL_CASE
+
+    schema: int
+    version: str
+    outcome: Outcome
+    exit_code: int
+    reasons: tuple[str, ...]
+    waived: tuple[str, ...]
+    conclusion: str
+    base_sha: str | None
+    uncommitted: tuple[str, ...]
+    test_globs: tuple[str, ...]
+    samples: int
+    duration_ms: float
+    gone_suites: tuple[str, ...]
+    head_sha: str | None
+    baseline: BaselineInfo
+    changes: Mapping[str, int]
+    groups: Mapping[str, int]
+    suites: tuple[SuiteEntry, ...]
+    selections: tuple[Selection, ...]
+    errors: tuple[DiagnosticEntry, ...]
+    warnings: tuple[DiagnosticEntry, ...]
+    spent: Spending
+    notices: tuple[str, ...]
 
 
 def review_summary(view: ReportView) -> str:
     """The summary of a review."""
     review = view.review
     run = review.run
-    tried = [_record(source, "source", "problem") for source in run.baseline.incomplete]
-    document = {
-        "schema": _SCHEMA,
-        "version": __version__,
-        **_record(review.decision, *_DECISION),
-        **_record(run, *_RUN),
-        "headSha": run.head_sha or None,
-        "baseline": {**_record(run.baseline, *_BASELINE), "tried": tried},
-        "changes": _changes(test.comparison for test in view.tests),
-        "groups": {key: len(tests) for key, tests in view.groups.items()},
-        "suites": [_suite(suite) for suite in review.suites],
-        "selections": [
-            _record(selection, "path", "reasons", "files") for selection in run.selections
-        ],
-        "errors": [diagnostic.entry() for diagnostic in run.invalid],
-        "warnings": [diagnostic.entry() for diagnostic in run.warnings],
-        "spent": _record(view.spending, *_SPENT),
-        "notices": list(view.notices),
-    }
+    summary = _entry(
+        Summary,
+        review.decision,
+        run,
+        schema=_SCHEMA,
+        version=__version__,
+        head_sha=run.head_sha or None,
+        changes=_changes(test.comparison for test in view.tests),
+        groups={key: len(tests) for key, tests in view.groups.items()},
+        suites=tuple(map(_suite, review.suites)),
+        selections=run.selections,
+        errors=tuple(_entry(DiagnosticEntry, error, error.location) for error in run.invalid),
+        warnings=tuple(_entry(DiagnosticEntry, found, found.location) for found in run.warnings),
+        spent=view.spending,
+        notices=view.notices,
+    )
+    document = TypeAdapter(Summary).dump_python(summary, mode="json")
     # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _record(data: object, *names: str) -> _Json:
-    """Some fields of an object."""
-    return {to_camel(name): to_jsonable_python(getattr(data, name)) for name in names}
-
-
-def _optional(data: object | None, *names: str) -> _Json | None:
-    return None if data is None else _record(data, *names)
+def _entry(kind: type[E], /, *sources: object, **facts: object) -> E:
+    """An entry with these facts, and for its other fields the attributes of the sources."""
+    names = {field.name for field in fields(kind)} - facts.keys()  # type: ignore[arg-type]  # a dataclass
+    found: dict[str, Any] = {
+        name: getattr(source, name) for source in sources for name in names if hasattr(source, name)
+    }
+    return kind(**found, **facts)
 
 
 def _key(kind: ChangeKind | EditKind) -> str:
@@ -78,34 +192,23 @@ def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
     return {_key(change): counts[change] for change in ChangeKind}
 
 
-def _suite(suite: SuiteComparison) -> _Json:
-    return {
-        **_record(suite.run.selection, "path", "base_path"),
-        **_record(suite.run, "name", "problem", "is_new"),
-        "broken": suite.run.broken and str(suite.run.broken),
-        "head": _totals(suite.head),
-        "base": _totals(suite.base),
-        "origin": _optional(suite.run.origin, *_ORIGIN),
-        "score": _optional(suite.score, *_DIFFERENCE),
-        "costUsd": _optional(suite.cost, *_DIFFERENCE),
-        "durationMs": _optional(suite.duration, *_DIFFERENCE),
-        "changes": _changes(suite.tests),
-        "tests": [_test(test) for test in suite.tests if _is_listed(test)],
-        "edits": [_edit(edit) for edit in suite.run.edits],
-    }
-
-
-def _edit(edit: Edit) -> _Json:
-    place = _record(edit.location, "path", "line")
-    return {**_record(edit, "name", "action", "tests"), **place, "kind": _key(edit.kind)}
-
-
-def _totals(summary: SuiteSummary | None) -> _Json | None:
-    if summary is None:
-        return None
-    fields: _Json = to_jsonable_python(summary)
-    own = {name: fields[name] for name in fields if name not in ("evalPath", "dataset")}
-    return {**own, "costUsd": summary.spent.cost_usd}
+def _suite(suite: SuiteComparison) -> SuiteEntry:
+    return _entry(
+        SuiteEntry,
+        suite.run,
+        suite.run.selection,
+        broken=suite.run.broken and str(suite.run.broken),
+        head=suite.head,
+        base=suite.base,
+        score=suite.score,
+        cost_usd=suite.cost,
+        duration_ms=suite.duration,
+        changes=_changes(suite.tests),
+        tests=tuple(_test(test) for test in suite.tests if _is_listed(test)),
+        edits=tuple(
+            _entry(EditEntry, edit, edit.location, kind=_key(edit.kind)) for edit in suite.run.edits
+        ),
+    )
 
 
 def _is_listed(test: TestComparison) -> bool:
@@ -113,28 +216,25 @@ def _is_listed(test: TestComparison) -> bool:
     return bool(is_changed or test.gates_removed or test.quarantine or test.by_base)
 
 
-def _test(test: TestComparison) -> _Json:
+def _test(test: TestComparison) -> TestEntry:
     side = test.head or test.base
-    return {
-        **_record(test, "id", "gates_lost", "gates_removed", "regraded", "reason"),
-        "conversationId": side.conversation_id if side else None,
-        "change": _key(test.change),
-        "base": test.base.verdict if test.base else None,
-        "head": test.head.verdict if test.head else None,
-        "gatesFailed": list(test.head.gates_failed) if test.head else [],
-        "evidence": _optional(test.evidence, *_EVIDENCE),
-        "quarantine": _optional(test.quarantine, "owner", "reason", "expires"),
-        "acceptedBy": test.accepted_by or None,
-        "byBaseEvaluators": _base_scoring(test.by_base),
-    }
+    return _entry(
+        TestEntry,
+        test,
+        conversation_id=side.conversation_id if side else None,
+        change=_key(test.change),
+        base=test.base.verdict if test.base else None,
+        head=test.head.verdict if test.head else None,
+        gates_failed=test.head.gates_failed if test.head else (),
+        quarantine=test.quarantine and _entry(QuarantineEntry, test.quarantine),
+        accepted_by=test.accepted_by or None,
+        by_base_evaluators=_base_scoring(test.by_base),
+    )
 
 
-def _base_scoring(found: BaseScoring | None) -> _Json | None:
+def _base_scoring(found: BaseScoring | None) -> BaseScoringEntry | None:
     if found is None:
         return None
     result = found.result
-    return {
-        **_record(result, "verdict", "score", "gates_failed"),
-        **_record(found, "failed_on_base", "is_worse"),
-        "error": _optional(result.error, "kind", "message") if result.verdict is None else None,
-    }
+    error = result.error if result.verdict is None else None
+    return _entry(BaseScoringEntry, result, found, error=error)

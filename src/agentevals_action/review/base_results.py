@@ -37,7 +37,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     sources = [await _open(inputs, each) for each in names.get(name, [name])]
     found, incomplete = await find_stored(sources, suites)
     if name == "auto":
-        info = replace(info, incomplete=tuple(incomplete))
+        info = replace(info, tried=tuple(incomplete))
     return BaseResults(info, {**found, **missing})
 
 

@@ -1,9 +1,11 @@
-"""The JSON Schemas of a suite and of `.agentevals.yaml`, generated from the models."""
+"""The JSON Schemas of a suite, of `.agentevals.yaml` and of results, generated from the models."""
 
+import json
+from dataclasses import is_dataclass
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
 from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
@@ -16,6 +18,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/definitions/{model}"
+_COLUMNS = 100
 
 
 def _allowed(*names: str) -> Schema:
@@ -38,10 +41,9 @@ class _FileSchema(GenerateJsonSchema):
         return _for_editors(super().dataclass_schema(schema))
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        made = super().default_schema(schema)
-        if made.get("default", ...) in (None, [], {}) or isinstance(
-            schema.get("default"), BaseModel
-        ):
+        made, default = super().default_schema(schema), schema.get("default")
+        is_record = isinstance(default, BaseModel) or is_dataclass(default)
+        if made.get("default", ...) in (None, [], {}) or is_record:
             made.pop("default", None)
         return made
 
@@ -89,9 +91,33 @@ def configuration_schema() -> Schema:
     return {"$schema": _DRAFT, **root, "title": ".agentevals.yaml", "definitions": definitions}
 
 
-def _definition(model: type[BaseModel], definitions: Schema) -> Schema:
+def output_schema(form: type, title: str) -> Schema:
+    """The schema of a JSON document that the program writes."""
+    definitions: Schema = {}
+    root = _definition(form, definitions, "serialization")
+    return {"$schema": _DRAFT, **root, "title": title, "definitions": definitions}
+
+
+def write_schema(value: Any, indent: str = "", key: str = "") -> str:
+    """JSON with one line for each value that fits."""
+    start = f"{indent}{key}"
+    line = f"{start}{json.dumps(value, ensure_ascii=False)}"
+    if len(line) <= _COLUMNS or not isinstance(value, dict | list):
+        return line
+    named = value.items() if isinstance(value, dict) else [("", item) for item in value]
+    parts = [
+        write_schema(item, f"{indent}  ", f"{json.dumps(name)}: " if name else "")
+        for name, item in named
+    ]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([f"{start}{first}", ",\n".join(parts), f"{indent}{last}"])
+
+
+def _definition(form: type, definitions: Schema, mode: JsonSchemaMode = "validation") -> Schema:
     """The schema of a model; those inside it are added to `definitions` by name."""
-    made = model.model_json_schema(ref_template=_REFERENCE, schema_generator=_FileSchema)
+    made = TypeAdapter(form).json_schema(
+        mode=mode, ref_template=_REFERENCE, schema_generator=_FileSchema
+    )
     definitions.update(made.pop("$defs", {}))
     return made
 

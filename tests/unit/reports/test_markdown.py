@@ -151,7 +151,7 @@ def test_comment__always_fits(word: str) -> None:
         warnings=diagnostics,
         gone_suites=(word,) * 40,
         notices=(word,) * 40,
-        baseline=replace(reviews.BASELINE, incomplete=(IncompleteSource(word, word),) * 40),
+        baseline=replace(reviews.BASELINE, tried=(IncompleteSource(word, word),) * 40),
         selections=(Selection(word, (word,) * 9),) * 40,
     )
     assert len(reviews.comment(review, reviews.LINKS).encode("utf-16-le")) // 2 <= 65_000

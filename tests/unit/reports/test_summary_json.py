@@ -3,16 +3,28 @@
 import json
 from typing import Any
 
+import pytest
+
 from agentevals_action.model.review import Review
 from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
+from tests.support.schemas import closed_validator
+
+#: Nothing is written that the published schema does not have.
+SUMMARY = closed_validator("summary")
+
+
+@pytest.mark.parametrize("name", reviews.REVIEWS)
+def test_summary_json__has_the_published_schema(name: str) -> None:
+    summary_of(reviews.REVIEWS[name]())
 
 
 def summary_of(review: Review) -> dict[str, Any]:
     text = review_summary(build_view(review))
     assert text.isascii()
     data: dict[str, Any] = json.loads(text)
+    SUMMARY.validate(data)
     return data
 
 

@@ -35,7 +35,7 @@ RUN = Run(
     rows=(1, 1),
     policy=Policy(frozenset({"gates"}), 0.5, asks_person=True),
     suites=(SUITE,),
-    baseline=BaselineInfo("auto", wanted=True, incomplete=(IncompleteSource("branch", "none"),)),
+    baseline=BaselineInfo("auto", wanted=True, tried=(IncompleteSource("branch", "none"),)),
     invalid=(Diagnostic(AT, "wrong", "fix it"),),
     quarantines=Quarantines(
         (Quarantine(tests=("a",), owner="ada", reason="flaky", expires=date(2026, 3, 1)),), ()

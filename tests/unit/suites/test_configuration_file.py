@@ -1,6 +1,5 @@
 """`.agentevals.yaml`: the tests in quarantine by the files of head and base, and every error."""
 
-import json
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from agentevals_action.suites.configuration_file import (
     read_configuration,
     read_quarantines,
 )
-from agentevals_action.suites.json_schema import configuration_schema
 
 ROOT = Path(__file__).resolve().parents[3]
 TODAY = date(2026, 3, 1)
@@ -188,9 +186,3 @@ def test_by_base__without_its_commit_nothing_is_in_quarantine() -> None:
     assert read_quarantines(parse_configuration(b""), TODAY, None, by_base=True) == Quarantines(
         (), ()
     )
-
-
-def test_schema__is_the_one_in_the_repository() -> None:
-    text = (ROOT / "schemas/agentevals.schema.json").read_text(encoding="utf-8")
-
-    assert json.loads(text) == configuration_schema()

@@ -8,7 +8,8 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators, templating
-from agentevals_action.suites.json_schema import suite_schema
+from agentevals_action.cli.commands.schema import SCHEMAS
+from agentevals_action.suites.json_schema import suite_schema, write_schema
 from agentevals_action.suites.yaml_reader import read_yaml
 from tests.support import suites
 from tests.unit.suites import test_dialects as dialects
@@ -56,12 +57,23 @@ def test_schema__is_valid_draft_7_with_non_empty_lists() -> None:
     assert not any(f'"{word}": []' in json.dumps(SCHEMA) for word in ("allOf", "anyOf", "required"))
 
 
-def test_schema__file_is_up_to_date() -> None:
-    file = templating.packaged_folder("schemas") / "eval.schema.json"
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schema__file_is_up_to_date(name: str) -> None:
+    made = SCHEMAS[name]()
+    jsonschema.Draft7Validator.check_schema(made)
+    text = write_schema(made)
+    file = templating.packaged_folder("schemas") / f"{name}.schema.json"
 
-    assert file.read_text("utf-8") == json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", (
-        "run `agentevals-action schema > schemas/eval.schema.json`"
+    assert json.loads(text) == made
+    assert file.read_text("utf-8") == text + "\n", (
+        f"run `agentevals-action schema {name} > schemas/{name}.schema.json`"
     )
+
+
+def test_schema__files_are_short() -> None:
+    """They are read in differences."""
+    files = templating.packaged_folder("schemas").iterdir()
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) < 3_000
 
 
 def test_schema__has_every_type_of_evaluator() -> None:

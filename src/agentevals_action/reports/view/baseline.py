@@ -76,7 +76,7 @@ class BaselineText:
                 why = "their evaluators changed, so head's evaluators scored the base's answers"
                 facts.append(f"{counted(rescored, 'test')} re-scored: {why}")
             lines += [f"{code(suite.path)}: {'; '.join(facts)}"] if facts else []
-        tried = base.incomplete
+        tried = base.tried
         return lines + [
             f"{name[0].upper()}{name[1:]}: {prose(source.problem, 500)}"
             for source in tried

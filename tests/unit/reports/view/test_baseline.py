@@ -106,7 +106,7 @@ def test_baseline__sources_that_did_not_serve_state_why() -> None:
     tests = (reviews.result("a"),)
     baseline = replace(
         reviews.BASELINE,
-        incomplete=(IncompleteSource("branch", "`agentevals-data` has no results of it @octocat"),),
+        tried=(IncompleteSource("branch", "`agentevals-data` has no results of it @octocat"),),
     )
     text = comment(
         reviews.compared(tests, tests, origin=BaselineOrigin("rerun")), baseline=baseline
