@@ -33,7 +33,7 @@ class SkillTrigger(Evaluator):
         a miss either way."""
         name, calls = quoted(self.skill), case.trace.tool_calls
         if calls is None or not _ARGUMENTS.keys().isdisjoint(case.trace.hidden_tools):
-            why = "the reply shows no tool calls"
+            why = "the reply does not show all tool calls"
             if calls is not None:
                 why = "the agent reads files through its shell"
             miss = f"whether the skill {name} came first is unknown: {why}"

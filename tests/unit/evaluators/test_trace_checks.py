@@ -47,22 +47,22 @@ def calling(*calls: ToolCall) -> Trace:
         (
             "tool_trajectory",
             {"minimums": {"a": 1}},
-            '"a": unknown how often it was called, the reply shows no tool calls',
+            '"a": unknown how often it was called, the reply does not show all tool calls',
         ),
         (
             "tool_trajectory",
             {"mode": "subset", "expected": []},
-            "unknown which tools were called, the reply shows no tool calls",
+            "unknown which tools were called, the reply does not show all tool calls",
         ),
         (
             "skill_trigger",
             {"skill": "x"},
-            'whether the skill "x" came first is unknown: the reply shows no tool calls',
+            'whether the skill "x" came first is unknown: the reply does not show all tool calls',
         ),
         (
             "skill_trigger",
             {"skill": "x", "should_trigger": False},
-            'whether the skill "x" came first is unknown: the reply shows no tool calls',
+            'whether the skill "x" came first is unknown: the reply does not show all tool calls',
         ),
     ],
 )

@@ -128,7 +128,7 @@ def score_calls(
     `subset` may not allow them. They are part of the calls that are shown."""
     asked = {item.tool for item in plan.expected} | plan.minimums.keys()
     if calls is None:
-        return _unknown(plan, asked, "the reply shows no tool calls")
+        return _unknown(plan, asked, "the reply does not show all tool calls")
     if plan.mode != "subset" and not asked.isdisjoint(hidden):
         return _unknown(plan, hidden, _NOT_SHOWN)
     trajectory = _Trajectory(plan, calls)

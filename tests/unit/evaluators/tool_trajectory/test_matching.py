@@ -75,7 +75,7 @@ def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
     scored = matching.score_calls(matching.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
     assert (scored.value, scored.hits, len(scored.misses), scored.is_unknown) == (0, (), 2, True)
     assert all(
-        "unknown whether it was called, the reply shows no tool calls" in miss
+        "unknown whether it was called, the reply does not show all tool calls" in miss
         for miss in scored.misses
     )
 
@@ -84,7 +84,7 @@ def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
     scored = matching.score_calls(matching.ExpectedCalls("exact"), None)
     assert (scored.value, scored.misses) == (
         0,
-        ("unknown which tools were called, the reply shows no tool calls",),
+        ("unknown which tools were called, the reply does not show all tool calls",),
     )
 
 

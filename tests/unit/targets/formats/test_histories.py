@@ -79,6 +79,14 @@ def test_read_reply__an_agent_may_return_its_own_part_alone(name: str) -> None:
     assert read(items[start:]) == read(items)
 
 
+@pytest.mark.parametrize("name", ["openai_chat", "vercel"])
+def test_read_reply__the_question_alone_does_not_prove_that_the_agent_made_no_call(
+    name: str,
+) -> None:
+    trace = read({"output": "done", "messages": CONVERSATIONS[name][:6]})
+    assert (trace.output, trace.tool_calls) == ("done", None)
+
+
 def test_read_reply__messages_to_dict_of_langchain() -> None:
     wrapped = [{"type": message["type"], "data": message} for message in LANGCHAIN]
     assert read(wrapped) == read(LANGCHAIN)
