@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
@@ -210,8 +210,7 @@ def _keyword_problems(
             for pattern in patterns.get(keyword, ()):
                 compile_pattern(pattern)
         except Unresolvable:
-            advice = "put the definition into its `$defs`"
-            problem = f"{shown(value)} leads to nothing in the schema; {advice}"
+            problem = f"{shown(value)} leads to nothing in the schema; define it in its `$defs`"
         except ValueError as error:
             problem = str(error)
         if problem:
@@ -225,10 +224,11 @@ def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
     return Resource.from_contents(contents, default_specification=specification)
 
 
-def _meant_keyword(word: str, known: Collection[str]) -> str | None:
-    """The known keyword that an unknown one probably means: a similar one, or one that begins with
-    it (`min` for `minimum`)."""
-    longer = [keyword for keyword in known if len(word) > 2 and keyword.startswith(word)]
+def _meant_keyword(word: str, known: Set[str]) -> str | None:
+    """The known keyword that an unknown one probably means: a similar one, or one that checks and
+    begins with it (`min` for `minimum`)."""
+    checks = known - _ANNOTATIONS if len(word) > 2 else ()
+    longer = [keyword for keyword in checks if keyword.startswith(word)]
     return nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
 
 

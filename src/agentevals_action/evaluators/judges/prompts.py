@@ -124,9 +124,8 @@ class PromptedEvaluator(Evaluator):
 
     def reads_criteria(self) -> bool:
         """Whether its prompt has them; the packaged ones have."""
-        return self._text is None or "criteria" in templating.unknown_variables(
-            self._text, frozenset()
-        )
+        text = self._text
+        return text is None or "criteria" in templating.unknown_variables(text, frozenset())
 
     def judge_name(self) -> str | None:
         """The field `target`."""
