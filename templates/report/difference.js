@@ -42,12 +42,15 @@ function alignMiddle(a, b, add) {
   }
 }
 
+const lines = (text) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];
 const words = (text) => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
-/** The runs of two texts by their words, each with its number in the page; a space between two
- *  differing words differs too. */
+/** The runs of two texts by their lines, and by the words of lines that differ, each with its
+ *  number in the page; a space between two differing words differs too. */
 function alignTexts(base, head) {
-  const runs = align(words(base), words(head)).map((run) => ({ same: run.same, base: run.base.join(""), head: run.head.join("") }));
+  const joined = (run) => ({ same: run.same, base: run.base.join(""), head: run.head.join("") });
+  const byLine = align(lines(base), lines(head)).map(joined);
+  const runs = byLine.flatMap((run) => (run.same ? run : align(words(run.base), words(run.head)).map(joined)));
   const merged = [];
   runs.forEach((run, index) => {
     const same = run.same && (index === 0 || index === runs.length - 1 || run.base.trim() !== "");

@@ -276,6 +276,14 @@ def test_answers__open_at_the_first_difference_and_fold_equal_text(
     assert browser.run(shown) == [text, other]
 
 
+def test_answers__of_thousands_of_words_differ_in_few(browser: Window, tmp_path: Path) -> None:
+    text = "\n".join(f"Line {number} of a long answer that is the same." for number in range(400))
+    base, head = f"First {text}\nlast", f"Begin {text}\nend"
+    review = _of_one(reviews.result("a", "fail", answer=head), reviews.result("a", answer=base))
+    _opened_test(browser, tmp_path, review, "a")
+    assert browser.texts("#test .side.head mark") == ["Begin", "end"]
+
+
 @pytest.mark.parametrize(
     ("base", "head", "heading"),
     [
@@ -503,14 +511,22 @@ def test_accessibility__axe_finds_nothing(
     chromium: Chromium, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     page = _written(tmp_path, _review())
+    (talks := tmp_path / "talks").mkdir()
+    text = "Your room is booked. " * 50
+    turns = [
+        [
+            reviews.result(f"turn-{number}", answer=text + word, conversation_id="booking")
+            for number in (1, 2)
+        ]
+        for word in ("Thanks!", "Bye!")
+    ]
+    talk = _written(talks, reviews.review(reviews.compared(tuple(turns[0]), tuple(turns[1]))))
     with opened(chromium, width=width, scheme=scheme) as window:
-        window.open(page)
-        assert window.violations() == []
-        assert window.run("document.documentElement.scrollWidth") <= width
-        window.open(page, "#test/evals%2Fsupport%2FEVAL.yaml/refund")
-        window.wait("document.querySelector('#test h1')")
-        assert window.violations() == []
-        assert window.run("document.documentElement.scrollWidth") <= width
+        for file, test in ((page, ""), (page, "refund"), (talk, "turn-1")):
+            window.open(file, test and f"#test/evals%2Fsupport%2FEVAL.yaml/{test}")
+            window.wait(f"(document.querySelector('#test h1')?.innerText ?? '') === '{test}'")
+            assert window.violations() == []
+            assert window.run("document.documentElement.scrollWidth") <= width
 
 
 def test_without_javascript__outcome_suites_and_tests_are_text(
