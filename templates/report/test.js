@@ -129,8 +129,8 @@ const callsOf = (sample) => (sample?.outputMessages ?? []).flatMap((message) => 
 const toolOf = (call) => call.tool ?? call.function?.name ?? "?";
 const inputOf = (call) => call.input ?? call.function?.arguments ?? null;
 
-/** Each call with the equal or the most similar one of the other side; without one it is only on
- *  its side. */
+/** Each call with `other`, the equal or the next call of the same tool on the other side, null
+ *  without one, and the number of the difference. */
 function matchCalls(chosen) {
   const matches = new Map();
   if (!SIDES.every((side) => chosen[side]?.outputMessages?.length)) return matches;
@@ -143,31 +143,33 @@ function matchCalls(chosen) {
     for (const call of ours) {
       const index = run.same ? 0 : theirs.findIndex((other) => toolOf(other) === toolOf(call));
       const other = index < 0 ? null : theirs.splice(index, 1)[0];
-      matches.set(call, other);
-      if (other) matches.set(other, call);
+      const number = (differences.last += 1);
+      matches.set(call, { other, number });
+      if (other) matches.set(other, { other: call, number });
     }
-    for (const call of theirs) matches.set(call, null);
+    for (const call of theirs) matches.set(call, { other: null, number: (differences.last += 1) });
   }
   return matches;
 }
 
-/** A call in one line, open if it differs from `match`, its call on the other side; `match` is
- *  null without one, undefined where the sides are not compared. */
-function callNode(call, side = "", match = undefined) {
+/** A call in one line, open if it differs from that of the other side; `match` is undefined where
+ *  the sides are not compared. */
+function callNode(call, side, match) {
   const input = inputOf(call);
   const isObject = input && typeof input === "object" && !Array.isArray(input);
-  const theirs = match ? inputOf(match) : null;
-  const differs = Boolean(match) && JSON.stringify(input) !== JSON.stringify(theirs);
+  const isOnly = match?.other === null;
+  const theirs = match?.other ? inputOf(match.other) : null;
+  const differs = Boolean(match?.other) && JSON.stringify(input) !== JSON.stringify(theirs);
   const argument = (key) => {
     const text = `${key}: ${asText(input[key])}`;
     const isSame = !differs || JSON.stringify(input[key]) === JSON.stringify(theirs?.[key]);
-    return element("li", {}, isSame ? text : mark(text, (differences.last += 1)));
+    return element("li", {}, isSame ? text : mark(text, match.number));
   };
   const first = isObject ? Object.values(input).map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(", ") : input === null ? "" : asText(input);
   const duration = unknown(call.duration_ms) ? "" : ` ${time(call.duration_ms)}`;
-  return element("details", { class: `call${match === null ? " only" : ""}`, open: differs },
-    element("summary", {}, match === null ? element("mark", { "data-number": (differences.last += 1) }, `only on ${side}`) : null, " ", element("code", {}, toolOf(call)), element("span", { class: "muted" }, duration), ` ${first.slice(0, 150).replace(/\s+/g, " ")}`),
-    isObject ? element("ul", { class: "facts" }, Object.keys(input).map(argument)) : input === null ? null : block(asText(input)),
+  return element("details", { class: `call${isOnly ? " only" : ""}`, open: differs },
+    element("summary", {}, isOnly ? mark(`only on ${side}`, match.number) : null, " ", element("code", {}, toolOf(call)), element("span", { class: "muted" }, duration), ` ${first.slice(0, 150).replace(/\s+/g, " ")}`),
+    isObject ? element("ul", { class: "facts" }, Object.keys(input).map(argument)) : input === null ? null : block(differs ? mark(asText(input), match.number) : asText(input)),
     unknown(call.output) ? null : element("details", {}, element("summary", {}, "result"), block(asText(call.output))));
 }
 

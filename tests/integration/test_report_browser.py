@@ -396,7 +396,10 @@ def test_trace__calls_are_lines_and_only_those_that_differ_are_open(
         "Read src/30.py, 500",
     ]
     assert browser.texts("#test .side.head .call[open] mark") == ["limit: 500"]
-    assert browser.texts("#test .only mark") == ["only on head"]
+    browser.press("n")
+    assert browser.texts("mark.current") == ["only on head"]
+    browser.press("n")
+    assert browser.texts("mark.current") == ["limit: 200", "limit: 500"]
     assert browser.texts("#test .only code") == ["Bash"]
     height = "document.documentElement.scrollHeight"
     assert browser.run(height) < 3_000

@@ -97,7 +97,7 @@ def _rank(listed: ListedTest) -> int:
     ranks = (
         bool(test.failed_gates),
         needs_review(test),
-        head is not None and head.verdict is None,
+        test.change is ChangeKind.HEAD_ERROR,
         head is not None and head.verdict != "pass",
         not _is_quiet(listed),
         True,
