@@ -226,6 +226,17 @@ def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -
     assert "restore one of them" in done.err
 
 
+def test_review__a_moved_suite_that_git_does_not_know_yet_has_its_base(
+    repository: Repository,
+) -> None:
+    (repository.path / "evals").rename(repository.path / "agents")
+    repository.write(agent(NAMELESS))
+    done = review(repository, "--confirm", "0")
+    assert done.code == 1, done.out
+    assert "renamed: evals/EVAL.yaml → agents/EVAL.yaml" in done.out
+    assert "1 test regressed" in done.out
+
+
 def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(
     repository: Repository,
 ) -> None:

@@ -5,6 +5,8 @@ import base64
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +16,7 @@ from agentevals_action.errors import GitError
 from agentevals_action.system import process
 from agentevals_action.system.program import Program
 from agentevals_action.system.resources import exhausted
+from agentevals_action.system.temp_dirs import temp_folder
 
 _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
@@ -235,14 +238,25 @@ class GitRepository:
         surrogates, as in all paths of Python."""
         options = ["--name-status", "-z", "--find-renames", "--no-ext-diff", "--no-relative"]
         options += [f"-l{_RENAME_LIMIT}", "--ignore-submodules=dirty"]
-        revisions = (base,) if head is None else (base, head)
-        output = await self._read("diff", *options, *revisions, "--", network=True)
-        found = _parse_name_status(output)
         if head is not None:
-            return found
-        known = {file.path for file in found}
+            output = await self._read("diff", *options, base, head, "--", network=True)
+            return _parse_name_status(output)
+        # With a copy of its index that names untracked files, git also detects renames to them.
         untracked = await self._names("ls-files", "-z", "--others", "--exclude-standard")
-        return (*found, *(ChangedFile(path, "added") for path in untracked if path not in known))
+        repositories = [path for path in untracked if path.endswith("/")]
+        async with temp_folder("agentevals-index-", Path(tempfile.gettempdir())) as folder:
+            names, index = folder / "names", folder / "index"
+            files = (os.fsencode(path) for path in untracked if not path.endswith("/"))
+            names.write_bytes(b"\0".join(files))
+            own = await self._read("rev-parse", "--path-format=absolute", "--git-path", "index")
+            shutil.copyfile(os.fsdecode(own.removesuffix(b"\n")), index)
+            copy = {"GIT_INDEX_FILE": str(index), "GIT_LITERAL_PATHSPECS": "1"}
+            if names.stat().st_size:
+                source = (f"--pathspec-from-file={names}", "--pathspec-file-nul")
+                await self._read("add", "--intent-to-add", *source, variables=copy)
+            output = await self._read("diff", *options, base, "--", network=True, variables=copy)
+        others = (ChangedFile(path, "added") for path in repositories)
+        return (*_parse_name_status(output), *others)
 
     async def listing(self) -> "TreeListing":
         """The files of the working tree."""
@@ -297,13 +311,19 @@ class GitRepository:
         output = await self._read(*arguments)
         return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
 
-    async def _read(self, *arguments: str, network: bool = False) -> bytes:
-        return _checked(arguments[0], await self._call(*arguments, network=network))
+    async def _read(
+        self, *arguments: str, network: bool = False, variables: Mapping[str, str] | None = None
+    ) -> bytes:
+        done = await self._call(*arguments, network=network, variables=variables)
+        return _checked(arguments[0], done)
 
-    async def _call(self, *arguments: str, network: bool = False) -> process.Completed:
-        """Runs git; a call with `network` gets the token, for the origin and for the objects that
-        are missing in a partial clone."""
-        program = Program(("git", *arguments), self.root, self._environment(network))
+    async def _call(
+        self, *arguments: str, network: bool = False, variables: Mapping[str, str] | None = None
+    ) -> process.Completed:
+        """Runs git with more `variables`; a call with `network` gets the token, for the origin and
+        for the objects that are missing in a partial clone."""
+        environment = self._environment(network) | dict(variables or {})
+        program = Program(("git", *arguments), self.root, environment)
         try:
             done = await process.run(
                 program,

@@ -165,6 +165,24 @@ def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Rep
     }
 
 
+def test_changed_files__a_file_that_moved_and_is_not_tracked_yet(made: Repository) -> None:
+    text = "".join(f"line {number}\n" for number in range(30))
+    first = made.commit("a long file", {"evals/EVAL.yaml": text})
+    before = made.snapshot()
+    moved = text.replace("line 7\n", "")
+    made.write({"evals/EVAL.yaml": None, "agents/:(glob)x/EVAL.yaml": moved, "other": "x"})
+    Repository.create(made.path / "inner", {"x": "y"})
+    assert set(opened(made).changed_files(first)) == {
+        ChangedFile("agents/:(glob)x/EVAL.yaml", "renamed", "evals/EVAL.yaml"),
+        ChangedFile("other", "added"),
+        ChangedFile("inner/", "added"),
+    }
+    # The index of the repository is as it was.
+    made.write({"evals/EVAL.yaml": text, "agents/:(glob)x/EVAL.yaml": None, "other": None})
+    shutil.rmtree(made.path / "inner")
+    assert made.snapshot() == before
+
+
 def test_show__a_file_at_a_commit(made: Repository) -> None:
     first = made.head()
     made.commit("second", {"EVAL.yaml": "name: b\n"})
