@@ -118,3 +118,65 @@ def test_targets__a_key_in_clear_text_is_a_warning(tmp_path: Path) -> None:
         f"warning: .agentv/targets.yaml:6:58: `api_key` {sentence}",
     ]
     assert key not in done.out + done.err
+
+
+GONE = """\
+name: one
+tests: [{id: a, input: q, assert: [{name: check, type: code_judge, script: [python3, check.py]}]}]
+"""
+AGENT = "- name: default\n  provider: cli\n  cwd: /\n  command: {command}\n"
+ADVICE = "which does not exist; correct the path, or `cwd`, where it starts"
+
+
+@pytest.mark.parametrize(
+    ("suite", "command_", "error"),
+    [
+        (GONE, "cat", f"evals/EVAL.yaml:2:36: the judge `check` runs evals/check.py, {ADVICE}"),
+        *(
+            (
+                SUITE,
+                words,
+                f".agentv/targets.yaml:1:3: the target `default` runs {path}, {ADVICE}",
+            )
+            for words, path in (
+                ("[python3, agents/main.py, '{PROMPT}']", "agents/main.py"),
+                ("python3 main.py > {OUTPUT_FILE}", "main.py"),
+                ("./agent", "agent"),
+            )
+        ),
+    ],
+)
+def test_program__that_is_missing_is_the_same_error_in_every_command(
+    tmp_path: Path, suite: str, command_: str, error: str
+) -> None:
+    targets = AGENT.format(command=command_)
+    files = {
+        "evals/EVAL.yaml": suite,
+        ".agentv/targets.yaml": targets,
+        ".gitignore": "/agentevals*/",
+    }
+    Repository.create(tmp_path, files).write({"evals/EVAL.yaml": f"{suite}# changed\n"})
+    validated = command.run(tmp_path, "validate")
+    assert (validated.code, error in validated.out) == (2, True), validated.out
+    assert command.run(tmp_path, "run").code == 3
+    rows = (tmp_path / "agentevals-report/results.jsonl").read_text()
+    assert error in rows
+    reviewed = command.run(tmp_path, "review", "--base", "HEAD", "--json")
+    assert (reviewed.code, error in reviewed.out) == (3, True), reviewed.out
+
+
+@pytest.mark.parametrize(
+    "command_",
+    [
+        "[docker, run, image, agent.py]",
+        "cd sub && python3 agent.py",
+        "[node, dist/agent.js]",
+        "[python3, -m, agent]",
+    ],
+)
+def test_program__that_may_be_elsewhere_is_no_error(tmp_path: Path, command_: str) -> None:
+    targets = AGENT.format(command=command_)
+    ignored = {".gitignore": "dist/\n/agentevals*/\n"}
+    Repository.create(tmp_path, {**FILES, ".agentv/targets.yaml": targets, **ignored})
+    done = command.run(tmp_path, "validate")
+    assert done.code == 0, done.out

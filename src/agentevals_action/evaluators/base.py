@@ -55,7 +55,9 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     try:
         score = await evaluator.evaluate(case)
     except AttemptError as error:
-        return result(score=None, error=ErrorInfo(kind=error.kind, message=error.sentence))
+        missing = evaluator.missing_program(case.root)
+        message = str(missing) if missing else error.sentence
+        return result(score=None, error=ErrorInfo(kind=error.kind, message=message))
     value, hits, misses = score.value, score.hits, score.misses
     if evaluator.negate and score.is_unknown and value is not None:
         value = 0.0  # what is unknown counts against the answer, negated or not

@@ -1,6 +1,7 @@
 """Locations in files, and errors and warnings about them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -34,3 +35,11 @@ class Diagnostic:
     def entry(self) -> dict[str, Any]:
         """The JSON object of the diagnostic, with `path`, `line` and `column` of its location."""
         return {**vars(self.location), "problem": self.problem, "advice": self.advice}
+
+
+def missing_program(location: Location, owner: str, path: Path, root: Path) -> Diagnostic:
+    """The error of a judge or a target (`owner`) in the repository at `root` that runs a file which
+    does not exist."""
+    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path
+    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
+    return Diagnostic(location, f"{owner} runs {shown}, which does not exist", advice)

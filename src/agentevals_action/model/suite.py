@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Answer, Message, Question
 from agentevals_action.model.result import Score
@@ -231,6 +231,12 @@ class Evaluator(FileModel):
     def missing_script(self) -> Path | None:
         """The program or script that it runs as a file and that does not exist."""
         return None
+
+    def missing_program(self, root: Path) -> Diagnostic | None:
+        """The error of that program in the repository at `root`."""
+        script = self.missing_script()
+        owner = f"the judge `{self.name}`"
+        return missing_program(self.location, owner, script, root) if script else None
 
     def check(self, test: "Test") -> Sequence[Mismatch]:  # noqa: ARG002  # for subclasses
         """Reasons why it, not an evaluator inside it, does not fit a test."""

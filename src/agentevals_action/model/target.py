@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import AfterValidator, Field
 
-from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
@@ -202,6 +202,16 @@ class Target(TargetModel):
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:  # noqa: ARG002  # of the interface
         """Files of the repository that the definition names."""
         return ()
+
+    def missing_script(self, folder: Folder) -> Path | None:  # noqa: ARG002  # of the interface
+        """The program or script that it runs as a file and that does not exist, for a suite in a
+        folder."""
+        return None
+
+    def missing_program(self, folder: Folder) -> Diagnostic | None:
+        """The error of that program."""
+        script, owner = self.missing_script(folder), f"the target `{self.name}`"
+        return missing_program(self.location, owner, script, folder.root) if script else None
 
 
 class Calls(Protocol):

@@ -2,6 +2,7 @@
 script, a mode, an interpreter."""
 
 import errno
+import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,9 @@ from agentevals_action.system.isolation import ChildUser
 _SCRIPT = re.compile(
     r"\.(py|js|mjs|cjs|ts|mts|cts|tsx|sh|bash|rb|pl|php|lua|r|jl|ps1)$", re.IGNORECASE
 )
+_NOT_A_PATH = re.compile(r"[\s{$*]|^-|://")
+#: Programs whose arguments are paths in another file system.
+_ELSEWHERE = frozenset({"docker", "podman", "kubectl", "ssh"})
 #: Words after which an interpreter takes code, or a module by its name.
 _NO_SCRIPT = frozenset({"-c", "-e", "--eval", "-m"})
 #: The lines of a child's output that its error quotes, and the characters of each part.
@@ -46,22 +50,23 @@ def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError
     return AttemptError(kind, problem, hint)
 
 
-def missing_script(words: Sequence[str], folder: Path) -> str | None:
+def missing_script(words: Sequence[str], folder: Path) -> Path | None:
     """The program or the script of a command that is meant as a path and does not exist, seen from
     the folder in which it runs; None if there is none.
 
     Only the first script counts: others may be files that it writes. Programs on PATH are not
-    looked for."""
+    looked for, nor what runs in a container or on another machine."""
     program, *arguments = words
-    if "/" in program and "{" not in program:
-        return None if (folder / program).exists() else program
-    for word in arguments:
-        if word in _NO_SCRIPT:
-            return None
-        if re.search(r"[\s{$*]|^-|://", word) or not _SCRIPT.search(word):
-            continue
-        return None if (folder / word).exists() else word
-    return None
+    meant = None
+    if "/" in program and not _NOT_A_PATH.search(program):
+        meant = program
+    elif program not in _ELSEWHERE:
+        before = itertools.takewhile(lambda word: word not in _NO_SCRIPT, arguments)
+        paths = (word for word in before if not _NOT_A_PATH.search(word))
+        meant = next((word for word in paths if _SCRIPT.search(word)), None)
+    if meant is None or (folder / meant).exists():
+        return None
+    return Path(os.path.normpath(folder / meant))
 
 
 def _describe_start(error: OSError, program: str, folder: Path) -> tuple[str, str]:

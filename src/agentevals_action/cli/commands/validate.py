@@ -1,6 +1,5 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
-
-_ADVICE = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
+from agentevals_action.system.files.paths import Folder
 
 
 @click.command("validate")
@@ -51,21 +49,25 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
 
 async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
     """The errors of a suite; of a loaded one, those of targets that are not declared, and of judges
-    whose script does not exist.
+    and targets whose program does not exist.
 
-    A script that git ignores may be built before the tests, so that it is no error."""
+    A program that git ignores may be built before the tests, and one in a workspace by it, so that
+    they are no errors."""
     if isinstance(suite, BrokenSuite):
         return suite.errors
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
-    for evaluator in (
-        inner for test in suite.tests for own in test.evaluators for inner in own.walk()
-    ):
-        script = evaluator.missing_script()
-        if script is not None and not await _is_ignored(script, loaded):
-            path = os.path.relpath(script, suite.root)
-            problem = f"the judge `{evaluator.name}` runs {path}, which does not exist"
-            found[Diagnostic(evaluator.location, problem, _ADVICE)] = None
+    evaluators = (each for test in suite.tests for own in test.evaluators for each in own.walk())
+    programs = [(each.missing_script(), each.missing_program(suite.root)) for each in evaluators]
+    if all(test.workspace is None for test in suite.tests):
+        folder = Folder(suite.root, suite.folder)
+        targets = (suite.targets.targets[name] for name in suite.used_targets)
+        programs += [
+            (each.missing_script(folder), each.missing_program(folder)) for each in targets
+        ]
+    for script, error in programs:
+        if script and error and not await _is_ignored(script, loaded):
+            found[error] = None
     return tuple(found)
 
 

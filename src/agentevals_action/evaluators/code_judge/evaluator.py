@@ -174,8 +174,7 @@ class CodeJudge(Evaluator):
 
     def missing_script(self) -> Path | None:
         """The file that its command runs, if there is no such file."""
-        name = missing_script(self.script, self._folder)
-        return None if name is None else self._folder / name
+        return missing_script(self.script, self._folder)
 
     def needs_judge(self) -> bool:
         """Whether its program may call targets."""

@@ -1,6 +1,7 @@
 """Targets that are programs: their variables, their working folder, and how they are run."""
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -23,12 +24,13 @@ from agentevals_action.system.child_environment import (
 )
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.program import Program, child_error
+from agentevals_action.system.program import Program, child_error, missing_script
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 #: The variable that names the suite's folder for a command that runs in a workspace.
 SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
+_SHELL_OPERATOR = re.compile(r"[;&|$`\n]")
 
 
 class CommandTarget(Target):
@@ -54,11 +56,7 @@ class CommandTarget(Target):
     def files_among(self, command: str | Sequence[str], folder: Folder) -> tuple[NamedFile, ...]:
         """The words of a command, or their parts after `=`, that are files of the repository, and
         what these import."""
-        try:
-            words = shlex.split(command, comments=True) if isinstance(command, str) else command
-            start = folder.resolve(self.cwd) if self.cwd else folder.path
-        except ValueError:  # a folder with `${{ }}` in it, or quotes that only a shell understands
-            return ()
+        words, start = self._words_and_folder(command, folder)
         found = []
         for name in (name for word in words for name in (word, word.rpartition("=")[2])):
             try:
@@ -68,6 +66,25 @@ class CommandTarget(Target):
             except (OSError, RuntimeError, ValueError):  # not a path: a script, a long text
                 continue
         return files_of_program(found, "command", words, start, folder)
+
+    def script_missing_in(self, command: str | Sequence[str], folder: Folder) -> Path | None:
+        """The file that a command runs, if there is no such file; None for a script of `sh` that is
+        more than one command."""
+        if isinstance(command, str) and _SHELL_OPERATOR.search(command):
+            return None
+        words, start = self._words_and_folder(command, folder)
+        return missing_script(words, start) if words else None
+
+    def _words_and_folder(
+        self, command: str | Sequence[str], folder: Folder
+    ) -> tuple[Sequence[str], Path]:
+        """The words of a command and the folder that their paths start from; no word if they are
+        not known."""
+        try:
+            words = shlex.split(command, comments=True) if isinstance(command, str) else command
+            return words, folder.resolve(self.cwd) if self.cwd else folder.path
+        except ValueError:  # a folder with `${{ }}` in it, or quotes that only a shell understands
+            return (), folder.path
 
 
 class CommandRunner:

@@ -127,6 +127,11 @@ class TargetClient:
         except AttemptError as error:
             if error.spent is not None:  # a failed call is paid for, too
                 self._budget.add(target.name, with_cost(error.spent, target))
+            if error.kind == "target" and request.workspace is None:
+                folder = Folder(request.root, request.suite_folder)
+                if missing := connection.declared.missing_program(folder):
+                    problem = f"{missing.location}: {missing.problem}"
+                    raise AttemptError("target", problem, missing.advice) from error
             raise
         finally:
             seconds = monotonic() - started

@@ -105,6 +105,10 @@ class Cli(CommandTarget):
         """Words of the command, or their part after `=`, that are files of the repository."""
         return self.files_among(self.command, folder)
 
+    def missing_script(self, folder: Folder) -> Path | None:
+        """The file that its command runs, if there is no such file."""
+        return self.script_missing_in(self.command, folder)
+
 
 class _Connected(Provider):
     def __init__(self, target: Cli, context: ProviderContext) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -193,6 +194,10 @@ class Http(CommandTarget):
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command that starts the service that are files of the repository."""
         return self.files_among(self.start or (), folder)
+
+    def missing_script(self, folder: Folder) -> Path | None:
+        """The file that its command runs, if there is no such file."""
+        return self.script_missing_in(self.start or (), folder)
 
     def connect(self, context: ProviderContext) -> Provider:
         """The service; AttemptError if its `env` names a variable that the workflow does not pass

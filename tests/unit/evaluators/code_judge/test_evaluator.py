@@ -252,7 +252,8 @@ def test_program__missing_is_an_error(tmp_path: Path) -> None:
             "code_judge", {"script": ["./no-such-judge"]}, cases.case(root=tmp_path), negate=True
         )
     )
-    assert "the judge cannot be started: there is no './no-such-judge' in " in message
+    problem = "evals/EVAL.yaml:7:3: the judge `e` runs no-such-judge, which does not exist; "
+    assert problem in message
 
 
 @pytest.mark.parametrize(
