@@ -199,8 +199,7 @@ def test_shard__an_invalid_suite_is_printed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workflow", [{"agent.sh": f"# better\n{AGENT}"}], indirect=True)
 def test_merge__with_another_policy_than_the_shards_is_never_green(workflow: Workflow) -> None:
     """A shard does not sample again what would fail by the policy of the merge."""
-    for shard in ("1/2", "2/2"):
-        assert workflow.finish(shard=shard).code == 0
+    assert workflow.finish(shard="1/1").code == 0
     merged = workflow.finish(mode="merge", **{"fail-on": "failures"})
     assert merged.code == 3, merged.log
     assert "the shards have another value of `fail-on` than this job" in merged.log
