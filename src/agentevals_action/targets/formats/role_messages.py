@@ -32,7 +32,8 @@ _ROLES: Mapping[str, Role] = {
 _CALL_LISTS = ("tool_calls", "toolCalls")
 #: OpenAI's field before it had lists of calls.
 _SINGLE_CALL = "function_call"
-_READ = frozenset({*_CALL_LISTS, _SINGLE_CALL, "invalid_tool_calls"})
+#: The fields with calls that are read; LangChain also keeps the pieces in which they arrived.
+_READ = frozenset({*_CALL_LISTS, _SINGLE_CALL, "invalid_tool_calls", "tool_call_chunks"})
 #: Names of other fields in which an assistant's message may have calls.
 _MAY_HOLD_CALLS = re.compile(r"tool|call|function|^parts$|^blocks$", re.IGNORECASE)
 

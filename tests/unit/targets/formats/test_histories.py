@@ -242,7 +242,9 @@ def test_read_reply__server_tools_of_langchain_are_calls() -> None:
         {"type": "text", "text": "Shipped."},
     ]
     listed = [{"name": "look_up", "args": {"order": "7"}, "id": "1", "type": "tool_call"}]
-    trace = read([{"type": "ai", "content": content, "tool_calls": listed}])
+    copies = {"tool_call_chunks": listed, "additional_kwargs": {"tool_calls": listed}}
+    chunk = {"type": "AIMessageChunk", "content": content, "tool_calls": listed, **copies}
+    trace = read([chunk])
     assert (trace.output, trace.tool_calls) == (
         "Shipped.",
         (
