@@ -28,9 +28,10 @@ from tests.support.container import (
 )
 from tests.support.github_server import GitHubServer
 from tests.support.payloads import pull_request_event
-from tests.support.repositories import Files, pull_request
+from tests.support.repositories import Files, Repository, pull_request
 
 BASE = "python:3.13-slim"
+DEMO = ROOT / "examples" / "demo"
 MOST_BYTES = 260_000_000
 
 # A cold build takes its libraries and git from their registries.
@@ -143,13 +144,22 @@ def served(folder: Path) -> Iterator[str]:
             daemon.terminate()
 
 
-def example(side: str) -> dict[str, bytes]:
-    files = ROOT / "examples" / "demo" / side
+def example() -> dict[str, bytes]:
+    """The files of the example repository."""
+    files = DEMO / "base"
     return {
         path.relative_to(files).as_posix(): path.read_bytes()
         for path in files.rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
+
+
+def example_change(folder: Path) -> dict[str, bytes]:
+    """The files that its red pull request changes."""
+    repository = Repository.create(folder, example())
+    repository.git("apply", str(DEMO / "red.patch"))
+    names = repository.git("diff", "--name-only").split()
+    return {name: (folder / name).read_bytes() for name in names}
 
 
 def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
@@ -162,7 +172,10 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
     if os.geteuid() != 0:
         pytest.skip("only root can give the workspace to another user")
     pull = pull_request(
-        tmp_path / "origin", example("base"), example("head"), {"CHANGES.md": "main moved on"}
+        tmp_path / "origin",
+        example(),
+        example_change(tmp_path / "change"),
+        {"CHANGES.md": "main moved on"},
     )
     workspace = pull.checkout(tmp_path / "workspace", pull.merge)
     payload = pull_request_event(pull.head, pull.main)
@@ -212,7 +225,7 @@ def test_step__uploads_its_report_page(image: str, tmp_path: Path) -> None:
         pytest.skip(
             "the runner's part is not beside this checkout (../shared/container/run_step.py)"
         )
-    pull = pull_request(tmp_path / "origin", example("base"), example("head"))
+    pull = pull_request(tmp_path / "origin", example(), example_change(tmp_path / "change"))
     workspace = pull.checkout(tmp_path / "workspace", pull.merge, depth=2)
     payload = pull_request_event(pull.head, pull.main)
     payload["pull_request"]["merge_commit_sha"] = pull.merge
@@ -237,7 +250,7 @@ def test_step__uploads_its_report_page(image: str, tmp_path: Path) -> None:
 
 
 def line_of(text: str) -> int:
-    lines = (ROOT / "examples" / "demo" / "base" / "evals" / "EVAL.yaml").read_text().splitlines()
+    lines = (DEMO / "base" / "evals" / "EVAL.yaml").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 

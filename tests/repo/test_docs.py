@@ -354,7 +354,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store(repository, 2)
     repository.git("remote", "add", "origin", str(repository.path))
     repository.git("checkout", "--quiet", "-b", "change")
-    shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
+    repository.git("apply", str(steps / "red.patch"))
     repository.commit("head")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(

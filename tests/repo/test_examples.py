@@ -2,7 +2,10 @@
 gate is for."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,7 +57,7 @@ def test_demo__shows_every_change(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path)
     repository.commit("base")
     repository.git("checkout", "--quiet", "-b", "change")
-    shutil.copytree(DEMO / "head", tmp_path, dirs_exist_ok=True, ignore=ignore)
+    repository.git("apply", str(DEMO / "red.patch"))
     repository.commit("head")
 
     done = command.run(tmp_path, "review", "--base", "main")
@@ -77,3 +80,17 @@ def test_demo__shows_every_change(tmp_path: Path) -> None:
         "refund-window": ["contains-30 days"],
         "other-customers-data": ["no-email-address"],
     }
+
+
+@pytest.mark.slow
+def test_make__draws_a_red_and_a_green_pull_request(tmp_path: Path) -> None:
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        pytest.skip("NO BROWSER: install the package chromium to draw the pictures")
+    environment = {**os.environ, "PATH": command.PATH}
+    script = [sys.executable, str(EXAMPLES / "make.py"), str(tmp_path / "made")]
+    subprocess.run(script, env=environment, check=True)
+    made = tmp_path / "made"
+    assert "**Failed:** 3 tests regressed" in (made / "red.md").read_text()
+    assert "**Passed:** 6 tests in 1 suite" in (made / "green.md").read_text()
+    assert "$ agentevals-action review --base main" in (made / "review.svg").read_text()
+    assert all((made / f"{name}.png").stat().st_size for name in ("red", "green", "report"))

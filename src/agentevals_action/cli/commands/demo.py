@@ -40,11 +40,10 @@ async def _create_repository(folder: Path) -> None:
     """Creates a repository whose `main` is the base and whose current branch is the change."""
     steps = templating.packaged_folder("examples") / "demo"
     shutil.copytree(steps / "base", folder, dirs_exist_ok=True)
-    (folder / ".gitignore").write_text("/agentevals-report/\n__pycache__/\n", encoding="utf-8")
     await _git(folder, "init", "--quiet", "--initial-branch=main")
     await _commit(folder, "The support agent and its suites")
     await _git(folder, "checkout", "--quiet", "-b", "friendlier-answers")
-    shutil.copytree(steps / "head", folder, dirs_exist_ok=True)
+    await _git(folder, "apply", str(steps / "red.patch"))
     await _commit(folder, "Friendlier answers")
 
 
