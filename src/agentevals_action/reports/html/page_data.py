@@ -206,9 +206,7 @@ def _same(base: TestResult | None, head: TestResult | None) -> dict[str, bool] |
 
 def _differs_later(base: TestResult | None, head: TestResult | None) -> bool:
     """Whether two answers differ only after the part that the page has."""
-    if not base or not head:
-        return False
-    old, new = base.candidate_answer, head.candidate_answer
+    old, new = (side.candidate_answer if side else "" for side in (base, head))
     return old != new and old[:TEXT] == new[:TEXT] and min(len(old), len(new)) >= TEXT
 
 
