@@ -3,6 +3,7 @@ of running the base again."""
 
 import asyncio
 import gzip
+import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -67,8 +68,12 @@ class Workflow(Gate):
         return self.finish("pull_request", event, self.pull.merge, **inputs)
 
     def stored(self) -> list[str]:
-        """The names of the files on the data branch."""
-        return names_on(self.pull.origin)
+        """The names of the files of runs on the data branch."""
+        return [name for name in names_on(self.pull.origin) if name != "badge.json"]
+
+    def badge(self) -> Any:
+        """The badge on the data branch."""
+        return json.loads(self.pull.origin.git("show", f"{BRANCH}:badge.json"))
 
     def called(self) -> tuple[int, int]:
         """How often the agent was called in the workspace, and elsewhere: in the base's tree."""
@@ -112,6 +117,21 @@ def test_push__its_file_has_a_row_of_each_test(tmp_path: Path, server: GitHubSer
     rows = gzip.decompress((origin.path / name).read_bytes()).decode().splitlines()
     assert ["Good day, Ada." in rows[0], "Good day, Bob." in rows[1]] == [True, True]
     assert not any('"evaluatorResults":[{' in row for row in rows)
+
+
+def test_push__a_badge_has_the_pass_rate_of_the_last_run(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
+    assert flow.pushed().code == 0
+    assert flow.badge()["message"].startswith("100% · ")
+    event = payloads.push_event(flow.pull.main, flow.pull.head)
+    assert flow.finish("push", event, flow.pull.head, confirm="0").code == 1
+    badge = flow.badge()
+    assert (badge["message"][:6], badge["color"]) == ("50% · ", "red")
+    assert len(flow.stored()) == 2
+    assert flow.reviewed().code == 1
+    assert flow.badge() == badge
 
 
 def test_push__a_token_that_may_not_write_is_a_notice_and_no_failure(
@@ -226,13 +246,13 @@ def test_branch__runs_at_once_lose_nothing(tmp_path: Path) -> None:
     names = [file_name(START, f"{number:040x}", number) for number in range(4)]
 
     async def add(name: str) -> None:
-        await data_branch(clone).add(name, write_run([results.result()]), ["a"], "Results")
+        await data_branch(clone).add(name, write_run([results.result()]), b"{}", ["a"], "Results")
 
     async def add_all() -> None:
         await asyncio.gather(*map(add, names))
 
     asyncio.run(add_all())
-    assert names_on(origin) == sorted(names)
+    assert names_on(origin) == ["badge.json", *sorted(names)]
     assert origin.git("rev-list", "--count", BRANCH) == "4"
 
 

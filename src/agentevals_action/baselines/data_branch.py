@@ -4,10 +4,11 @@ repository of its own, so that the workspace's clone stays as it is."""
 import asyncio
 import random
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agentevals_action.baselines.badge import FILE as BADGE
 from agentevals_action.baselines.run_files import FOLDER, RunFiles
 from agentevals_action.errors import GitError
 from agentevals_action.system import temp_dirs
@@ -18,8 +19,8 @@ MAX_ATTEMPTS = 10
 _MAX_PAUSE = 3.0
 #: Refusals after which an unchanged branch is refused for another reason than a conflict.
 _MAX_UNCHANGED = 2
-#: Other files that a person may add to the branch.
-_HARMLESS = frozenset({".git", FOLDER, "README.md"})
+#: What is on the branch; a person may add the last one.
+_HARMLESS = frozenset({".git", FOLDER, BADGE, "README.md"})
 _PREFIX = "agentevals-data-"
 
 
@@ -39,11 +40,11 @@ class DataBranch:
         return self._files
 
     async def add(
-        self, name: str, content: bytes, suites: Collection[str], message: str
+        self, name: str, content: bytes, badge: bytes, suites: Collection[str], message: str
     ) -> RunFiles:
-        """Adds the file of a run of these suites (paths) and removes files that nothing needs;
-        gives the files that the branch has then. If another run writes at the same time, the branch
-        is read again. It is never force-pushed."""
+        """Adds the file of a run of these suites (paths), replaces the badge and removes files that
+        nothing needs; gives the files of runs that the branch has then. If another run writes at
+        the same time, the branch is read again. It is never force-pushed."""
         tips: list[str | None] = []
         async with self._clone() as clone:
             for _ in range(MAX_ATTEMPTS):
@@ -52,7 +53,7 @@ class DataBranch:
                 files = files or RunFiles({})
                 obsolete = await asyncio.to_thread(files.obsolete, suites)
                 kept = {path: old for path, old in files.contents.items() if path not in obsolete}
-                _write(clone.root, name, content, obsolete)
+                _write(clone.root, {name: content, BADGE: badge}, obsolete)
                 await clone.commit_all(message)
                 try:
                     await clone.push(self.name)
@@ -91,11 +92,12 @@ class DataBranch:
         return tip, RunFiles({f"{FOLDER}/{path.name}": path.read_bytes() for path in files})
 
 
-def _write(root: Path, name: str, content: bytes, obsolete: Sequence[str]) -> None:
+def _write(root: Path, files: Mapping[str, bytes], obsolete: Sequence[str]) -> None:
     try:
         for path in obsolete:
             (root / path).unlink()
         (root / FOLDER).mkdir(exist_ok=True)
-        (root / name).write_bytes(content)
+        for name, content in files.items():
+            (root / name).write_bytes(content)
     except OSError as error:
-        raise GitError(f"{name} could not be written: {error.strerror}") from error
+        raise GitError(f"{', '.join(files)} could not be written: {error.strerror}") from error

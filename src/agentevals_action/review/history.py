@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from agentevals_action.baselines.badge import badge
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.run_files import RunFiles, file_name, write_run
 from agentevals_action.baselines.trends import trends_of
@@ -23,19 +24,20 @@ async def store(
     run_id: int,
     commits_url: str,
 ) -> Sequence[str]:
-    """Stores the results of the default branch for later pull requests, and writes the page of the
-    history into the report folder. A failure is a notice. `commits_url` is the address of a commit
-    without its SHA."""
+    """Stores the results and the badge of the default branch, and writes the page of the history
+    into the report folder. A failure is a notice. `commits_url` is the address of a commit without
+    its SHA."""
     if not job.is_default_branch or workspace.settings.baseline not in ("auto", "branch"):
         return ()
     results = [test.head for suite in review.suites for test in suite.tests if test.head]
     if not results:
         return ()
-    name = file_name(datetime.now(UTC), job.head_sha, run_id)
+    now, suites = datetime.now(UTC), {row.eval_path for row in results}
+    name, shown = file_name(now, job.head_sha, run_id), badge(results, review.decision.outcome, now)
     message = f"Results of {job.head_sha[:12]}\n\n[skip ci]"
     try:
         content = await asyncio.to_thread(write_run, results)
-        files = await branch.add(name, content, {row.eval_path for row in results}, message)
+        files = await branch.add(name, content, shown, suites, message)
     except (GitError, ResourceError) as error:
         return (
             f"The results were not stored on `{branch.name}`: {error.sentence}. Add `contents: "
