@@ -22,6 +22,8 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     name = settings.baseline
     wanted = name != "none" and bool(base.sha or base.problem)
     reason = "`baseline: none` compares with nothing" if name == "none" else base.reason
+    if base.errors and set(base.errors) <= set(map(str, inputs.facts.invalid)):
+        wanted, reason = False, "the base has the same errors"
     info = BaselineInfo(
         name,
         wanted=wanted,

@@ -33,12 +33,14 @@ _SHA_LENGTHS, _SHOWN = (40, 64), 12
 @dataclass(frozen=True)
 class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
-    there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
-    its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it."""
+    there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
+    are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
+    `watch` the rules in it."""
 
     sha: str | None = None
     time: str | None = None
     problem: str = ""
+    errors: tuple[str, ...] = ()
     reason: str = ""
     root: Path | None = None
     suites: tuple[Suite | BrokenSuite, ...] = ()
@@ -155,7 +157,8 @@ async def open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> 
                 base = replace(base, problem=error.sentence)
             except InvalidInput as error:
                 # With no suites on base, every regression would be a new test.
-                base = replace(base, problem="; ".join((*error.errors, str(error))))
+                problem = "; ".join((*error.errors, str(error)))
+                base = replace(base, problem=problem, errors=error.errors)
         yield base
 
 
