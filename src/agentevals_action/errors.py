@@ -90,6 +90,15 @@ class AttemptError(AgentEvalsError):
         return AttemptError(self.kind, str(self), self.hint)
 
 
+class UnusableVariables(AttemptError):
+    """A `.env` file that cannot be used. Before a run, it is invalid input."""
+
+    exit_code = ExitCode.INVALID
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__("configuration", message, hint)
+
+
 class TransientError(AttemptError):
     """A failure of a target that is retried: connection, 408, 409, 429, 5xx. `retry_after` is in
     seconds if the target gave it. `limited` marks a rate limit (429), which is not counted as a

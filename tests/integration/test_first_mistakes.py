@@ -34,6 +34,22 @@ def test_configuration__with_other_content_is_one_error_and_the_rest_is_read(
     done = command.run(tmp_path, "review", "--base", "main")
     assert done.code == 2
     assert "this file is a list" in done.out
+    # The first reason is the cause of both sides.
+    assert "**Invalid:** 1 error in suites that the change affects.\n" in done.out
+    assert "could not be obtained" not in done.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run",), ("review", "--base", "HEAD"), ("targets",)], ids=lambda each: each[0]
+)
+def test_variables__of_a_file_in_another_encoding_are_invalid_input(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    made = Repository.create(tmp_path, {**FILES, ".gitignore": ".env\n"})
+    made.write({".env": "KEY=größe\n".encode("latin-1")})
+    done = command.run(tmp_path, *arguments)
+    assert done.code == 2, done.out + done.err
+    assert ".env:1:7: this is not UTF-8\nsave the file as UTF-8" in done.err
 
 
 @pytest.mark.parametrize(

@@ -126,14 +126,6 @@ def test_targets__the_nearest_file_of_each_suite_and_its_variables(folder: Path)
     assert found == {".agentv/targets.yaml": ["AGENT_KEY"], "evals/.agentv/targets.yaml": []}
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"A=" + b"x" * 1024 * 1024])
-def test_targets__a_dotenv_file_that_cannot_be_read(folder: Path, content: bytes) -> None:
-    suites.write(folder, {".env": content})
-    done = command.run(folder, "targets")
-    assert (done.code, done.out) == (2, "")
-    assert ".env cannot be read" in done.err
-
-
 def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: Path) -> None:
     assert "there is no suite" in command.run(tmp_path, "targets").err
     done = command.run(one_suite(tmp_path), "targets")

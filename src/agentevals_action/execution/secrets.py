@@ -23,7 +23,7 @@ def keeping_secrets(
 ) -> Iterator[None]:
     """Until the end of the block, no text that enters contains a secret of the environment, of the
     variables that the workflow passes on (`allowed`), or of the targets of the suites. Raises
-    AttemptError."""
+    UnusableVariables."""
     with redacting(Redactor.from_environ(environ, allowed, _find_secrets(suites, variables))):
         yield
 

@@ -16,6 +16,13 @@ class Location:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
 
+    @classmethod
+    def of_byte(cls, path: str, data: bytes, index: int, line: int = 1) -> "Location":
+        """The location of a byte of a UTF-8 text that begins on a line of a file."""
+        start = data.rfind(b"\n", 0, index) + 1
+        column = len(data[start:index].decode("utf-8", "replace")) + 1
+        return cls(path, line + data.count(b"\n", 0, index), column)
+
 
 @dataclass(frozen=True, order=True)
 class Diagnostic:

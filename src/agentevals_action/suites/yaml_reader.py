@@ -51,10 +51,7 @@ def decode(data: bytes, source: str, line: int = 1) -> str:
     try:
         return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        line += data.count(b"\n", 0, error.start)
-        start = data.rfind(b"\n", 0, error.start) + 1
-        column = len(data[start : error.start].decode("utf-8", "replace")) + 1
-        location = Location(source, line, column)
+        location = Location.of_byte(source, data, error.start, line)
     raise Unreadable(Diagnostic(location, "this is not UTF-8", "save the file as UTF-8"))
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from agentevals_action.errors import AttemptError
+from agentevals_action.errors import AttemptError, UnusableVariables
 from agentevals_action.formatting import plural
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import is_present, read_regular
 
@@ -67,7 +68,7 @@ def missing_error(names: Sequence[str]) -> AttemptError:
 
 def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapping[str, str]:
     """The variables for `${{ }}`: the environment, then the nearest `.env` files up to the root of
-    the repository, without empty values. AttemptError if a file cannot be used."""
+    the repository, without empty values. UnusableVariables if a file cannot be used."""
     variables: dict[str, str] = {}
     for above in (*reversed(folder.relative_to(root).parents), folder.relative_to(root)):
         variables.update(_read_dotenv(root / above / ".env", root))
@@ -79,21 +80,24 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
     if not is_present(path):
         return {}
     name = path.relative_to(root).as_posix()
-    resolved = path.resolve()
+    place, resolved = Location(name), path.resolve()
     if not resolved.is_relative_to(root):
-        raise AttemptError(
-            "configuration",
-            f"{name} leads out of the repository",
+        raise UnusableVariables(
+            f"{place}: this file leads out of the repository",
             "replace the symbolic link with a file",
         )
     try:
         data = read_regular(resolved, _DOTENV_LIMIT + 1)
-        if len(data) > _DOTENV_LIMIT:
-            raise ValueError("it is over 1 MB")
-        text = data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise AttemptError("configuration", f"{name} cannot be read: {error}") from None
-    return parse_dotenv(text)
+    except OSError as error:
+        problem = f"{place}: this file cannot be read ({error.strerror})"
+        raise UnusableVariables(problem, "make it a readable file") from None
+    if len(data) > _DOTENV_LIMIT:
+        raise UnusableVariables(f"{place}: this file is over 1 MB", "keep only variables in it")
+    try:
+        return parse_dotenv(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        place = Location.of_byte(name, data, error.start)
+        raise UnusableVariables(f"{place}: this is not UTF-8", "save the file as UTF-8") from None
 
 
 def parse_dotenv(text: str) -> Mapping[str, str]:

@@ -1,10 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.errors import AttemptError
+from agentevals_action.errors import AttemptError, UnusableVariables
 from agentevals_action.targets.variables import names_in, parse_dotenv, read_variables, resolve
 
 
@@ -103,20 +104,33 @@ def test_read_variables__a_file_that_leads_out_is_refused(tmp_path: Path) -> Non
     (tmp_path / "outside").write_text("A=1")
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo" / ".env").symlink_to(tmp_path / "outside")
-    with pytest.raises(AttemptError, match=r"\.env leads out of the repository"):
+    with pytest.raises(
+        UnusableVariables, match=r"\.env:1:1: this file leads out of the repository"
+    ):
         read_variables({}, tmp_path / "repo", tmp_path / "repo")
 
 
 @pytest.mark.parametrize(
-    ("data", "problem"), [(b"A=\xff", "utf-8"), (b"A=" + b"x" * 1024 * 1024, "over 1 MB")]
+    ("data", "problem"),
+    [
+        (b"B=1\nA=\xff", r"2:3: this is not UTF-8"),
+        (b"A=" + b"x" * 1024 * 1024, r"1:1: this file is over 1 MB"),
+    ],
 )
 def test_read_variables__a_file_that_cannot_be_used_is_named(
     tmp_path: Path, data: bytes, problem: str
 ) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / ".env").write_bytes(data)
-    with pytest.raises(AttemptError, match=rf"a/\.env cannot be read: .*{problem}"):
+    with pytest.raises(UnusableVariables, match=rf"^a/\.env:{problem}$"):
         read_variables({}, tmp_path, tmp_path / "a")
+
+
+def test_read_variables__a_named_pipe_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    problem = r"^\.env:1:1: this file cannot be read \(it is not a regular file\)$"
+    with pytest.raises(UnusableVariables, match=problem):
+        read_variables({}, tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

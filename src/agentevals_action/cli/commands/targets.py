@@ -139,10 +139,7 @@ def _find_targets(
 def _listed(
     target: Target, suites: Sequence[Suite], is_used: bool, variables: Variables
 ) -> _ListedTarget:
-    try:
-        known = [variables(suite.root, suite.folder) for suite in suites]
-    except AttemptError as error:
-        raise InvalidInput(str(error), error.hint) from error
+    known = [variables(suite.root, suite.folder) for suite in suites]
     missing = [name for name in target.variables if not all(name in names for names in known)]
     unset = plural(len(missing), "is not set", "are not set")
     note = f"no: {joined(missing)} {unset}" if missing else "yes"

@@ -101,7 +101,7 @@ class RequestDescriptions:
 
     def describe(self, target: Target, request: Request) -> dict[str, Any]:
         """A request as JSON data. ValueError with the reason if the reply depends on what is not
-        part of it, AttemptError if a `.env` file cannot be read."""
+        part of it, UnusableVariables."""
         is_defined = target.is_defined
         if request.workspace is not None:
             raise ValueError("the agent works in a workspace, whose files are not in the request")
