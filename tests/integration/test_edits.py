@@ -104,6 +104,19 @@ def test_review__a_replaced_target_is_named(
     assert (edit["kind"], edit["tests"]) == ("target", ["greets"])
 
 
+def test_review__a_target_of_several_suites_is_one_edit(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    others: Files = {f"evals/{name}.eval.yaml": SUITE for name in "abcde"}
+    repository.commit("suites", others)
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("mock", {".agentv/targets.yaml": MOCK})
+    out, suite = review(repository)
+    assert "; 1 target was changed." in out.split("\n\n")[0]
+    line = "- target `default` of 6 tests changed at `.agentv/targets.yaml:2`\n"
+    assert f"### 1 target was changed\n\n{line}" in out
+    assert suite["edits"][0]["tests"] == ["greets"]
+
+
 @pytest.mark.parametrize(
     ("agent", "files", "gate", "line"),
     [
@@ -154,6 +167,25 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     # Base's own answer failed it too, so the change may correct the judge.
     assert "required gate `check` would fail (on base too)" in out
     assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
+
+
+def test_review__a_judge_of_two_evaluators_of_a_test_is_one_edit_of_one_test(
+    repository: Repository,
+) -> None:
+    suite = SUITE.replace("type: contains, value: Ada, required: 0.9", "type: llm_judge").replace(
+        "type: code_judge, script: [python3, check.py], required: true", "type: llm_judge"
+    )
+    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
+        "  - {name: judge, provider: mock, responses: [{pattern: '(?s).*', "
+        "response: '{\"score\": 0.9}'}]}\n"
+    )
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("kind", {".agentv/targets.yaml": judged.replace("0.9", "1.0")})
+    out, suite_ = review(repository)
+    assert "target `judge` of `greets` changed at `.agentv/targets.yaml:6`" in out
+    assert [edit["tests"] for edit in suite_["edits"]] == [["greets"]]
 
 
 def test_review__what_the_program_of_a_judge_imports_is_an_edit(repository: Repository) -> None:

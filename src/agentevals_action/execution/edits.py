@@ -55,7 +55,7 @@ class _Side:
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
     """The edits of the tests that both sides have. Equal edits of several tests are one."""
-    found: dict[tuple[EditKind, str, str], tuple[Edit, list[str]]] = {}
+    found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()
     by_program: set[str] = set()
     tests_on_base = {test.id: test for test in base.tests}
@@ -68,7 +68,7 @@ def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdi
             for suite, on_side in ((head, test), (base, before))
         )
         for edit in _edits_of_test(*sides):
-            found.setdefault((edit.kind, edit.name, edit.action), (edit, []))[1].append(test.id)
+            found.setdefault((edit.kind, edit.name, edit.action), (edit, {}))[1][test.id] = None
         now, then = fingerprints.of(head, test), fingerprints.of(base, before)
         if now.grading != then.grading and now.question == then.question:
             rescored.add(test.id)

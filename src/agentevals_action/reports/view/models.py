@@ -1,7 +1,7 @@
 """The view of a review: its tests by group, as facts. Nothing in it is escaped or cut."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.edits import Edit
@@ -63,8 +63,13 @@ class ReportView:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The edits of all suites."""
-        return tuple(edit for suite in self.review.suites for edit in suite.run.edits)
+        """The edits of all suites. A target that several suites use is edited once, of the tests of
+        all; a target has the same name and location in each."""
+        found: dict[Edit, tuple[str, ...]] = {}
+        for edit in (edit for suite in self.review.suites for edit in suite.run.edits):
+            same = replace(edit, tests=())
+            found[same] = (*found.get(same, ()), *edit.tests)
+        return tuple(replace(edit, tests=tests) for edit, tests in found.items())
 
 
 def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNumber]:
