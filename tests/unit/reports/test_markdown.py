@@ -113,7 +113,12 @@ def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
         outside = oracle.text_outside_code(page)
         assert not re.search(r"@\w|#\d|www\.\w|(?i:gh-\d)|evil\.example/", outside)
         assert all(
-            address.startswith("https://github.com/acme/support-agent/")
+            address.startswith(
+                (
+                    "https://github.com/acme/support-agent/",
+                    "https://github.com/org/agentevals-action/blob/main/docs/",
+                )
+            )
             for address in re.findall(r'href="([^"]*)"', page)
         )
         for forbidden in ("<img", "<script", "<a href='", "onerror=", "<h1"):
