@@ -81,6 +81,12 @@ def test_variables__of_a_file_in_another_encoding_are_invalid_input(
             "`suites` leaves out `eval/EVAL.yaml`",
         ),
         ({"EVAL.yaml": SUITE, "sub/x": ""}, ("sub",), "there is no suite in sub; looked for"),
+        (
+            {"a.yaml": SUITE, "sub/b.yaml": SUITE, "sub/c.yaml": SUITE},
+            ("sub",),
+            "\n`sub/b.yaml` and `sub/c.yaml` have tests: write `b.eval.yaml` as name, or name them "
+            "in `suites`\n",
+        ),
     ],
 )
 def test_no_suite__the_error_names_what_may_be_meant(

@@ -115,6 +115,17 @@ def test_init__a_suite_of_another_name_stays_the_only_one(tmp_path: Path) -> Non
     assert command.run(repository.path, "run").code == 0
 
 
+def test_init__a_suite_that_the_configuration_names_keeps_its_name(tmp_path: Path) -> None:
+    files = {
+        **AGENT,
+        "checks/support.yaml": "tests: [{id: a, input: q, criteria: c}]\n",
+        ".agentv/config.yaml": "eval_patterns: [checks/*.yaml]\n",
+    }
+    _, out = initialised(tmp_path, "--command", "python3 agent.py", files=files)
+    assert "kept     checks/support.yaml" in out
+    assert "  mv " not in out
+
+
 def test_init__a_python_function_is_imported_from_the_current_folder(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repository")
     code = "def answer(messages):\n    return 'I am ready'\n"

@@ -182,11 +182,11 @@ def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:
     if left_out := find_suites(root, below, (), files).paths:
         globs = "write globs from the root of the repository, as `evals/**/*.yaml`"
         yield f"`suites` leaves out {list_paths(left_out)}: {globs}"
-    others = [path for path in unnamed_suites(root, files) if (root / path).is_relative_to(below)]
-    if others:
-        name = PurePosixPath(others[0]).with_suffix(".eval.yaml").name
-        has = plural(len(others), "has", "have")
-        yield f"{list_paths(others)} {has} tests: write `{name}` as name, or name it in `suites`"
+    if others := unnamed_suites(root, below, files):
+        name = PurePosixPath(next(iter(others.values()))).name
+        has, them = plural(len(others), "has", "have"), plural(len(others), "it", "them")
+        tests = f"{list_paths([*others])} {has} tests"
+        yield f"{tests}: write `{name}` as name, or name {them} in `suites`"
     on_disk = find_suites(root, below, settings.suites, None).paths
     if files is not None and (ignored := [path for path in on_disk if path not in files]):
         yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"

@@ -3,7 +3,7 @@ search."""
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -95,18 +95,22 @@ def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
     return _is_chosen(path, path, names)
 
 
-def unnamed_suites(root: Path, files: Sequence[str] | None) -> tuple[str, ...]:
-    """The YAML files with tests that no default pattern names; `files` as in `find_suites`."""
-    return tuple(
-        path
-        for path in (_walk(root, root) if files is None else files)
+def unnamed_suites(root: Path, below: Path, files: Sequence[str] | None) -> Mapping[str, str]:
+    """The YAML files with tests below a folder that no pattern names, each with the path that a
+    default one names; `files` as in `find_suites`."""
+    named = find_suites(root, below, (), files).paths
+    return {
+        path: PurePosixPath(path).with_suffix(".eval.yaml").as_posix()
+        for path in (_walk(root, below) if files is None else files)
         if path.endswith(YAML_SUFFIXES)
+        and (root / path).is_relative_to(below)
         and _is_searched(path)
         and (root / path).is_file()
-        and not _is_chosen(path, path, DEFAULT_PATTERNS)
+        and path not in named
+        and not _is_chosen(path, path, DEFAULT_PATTERNS)  # a configuration excludes it
         and not PurePosixPath(path).name.startswith(_PROMPTFOO)
         and _has_tests(root / path, root, _TESTS_AT_TOP)
-    )
+    }
 
 
 def hidden_configurations(missing: Collection[str]) -> list[str]:

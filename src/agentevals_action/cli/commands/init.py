@@ -106,8 +106,9 @@ async def command(**given: str | None) -> int:
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
     agent = _agent({name: value for name, value in given.items() if value}, root, files)
-    suites = find_suites(root, root, (), files).paths or unnamed_suites(root, files) or (_SUITE,)
-    texts = dict(_texts(agent, suites[0], root, files))
+    unnamed = unnamed_suites(root, root, files)
+    suite = next(iter((*find_suites(root, root, (), files).paths, *unnamed, _SUITE)))
+    texts = dict(_texts(agent, suite, root, files))
     for path in texts:
         if not (root / path).parent.resolve().is_relative_to(root):
             raise InvalidInput(
@@ -117,7 +118,7 @@ async def command(**given: str | None) -> int:
     for path, created in is_new.items():
         print(f"{'created' if created else 'kept   '}  {path}")
     print("\nNext:")
-    for step in await _next_steps(agent, suites[0], repository, is_new):
+    for step in await _next_steps(agent, suite, repository, is_new, unnamed.get(suite)):
         print(f"  {printable(step, 1000)}")
     secrets = "".join(f"Add the secret {key} to the repository. " for key in agent.keys)
     print(f"\n{secrets}Then require the check `agentevals` in the rules of the branch.")
@@ -228,17 +229,21 @@ def _create(root: Path, path: str, text: str) -> bool:
 
 
 async def _next_steps(
-    agent: _Agent, suite: str, repository: GitRepository, is_new: Mapping[str, bool]
+    agent: _Agent,
+    suite: str,
+    repository: GitRepository,
+    is_new: Mapping[str, bool],
+    named: str | None,
 ) -> Sequence[str]:
-    """Commands for the user. `git add --all` would add the keys in a `.env` file."""
+    """Commands for the user; `named` is the new path of a suite that no pattern names. `git add
+    --all` would add the keys in a `.env` file."""
     lets_through = f" --env {','.join(agent.passed)}" if agent.passed else ""
     steps = []
     for pattern, path in _IGNORED.items():
         if not await repository.ignores(repository.root / path):
             steps.append(f"echo {pattern} >> {_RULES}")
     added = [path for path, created in is_new.items() if created]
-    if not find_suites(repository.root, repository.root, (), [suite]).paths:
-        named = str(PurePosixPath(suite).with_suffix(".eval.yaml"))
+    if named:
         steps.append(f"mv {shlex.join([suite, named])}  # a suite is found by its name")
         added.append(named)
     steps += [f"export {key}=…" for key in agent.keys if key not in os.environ]
