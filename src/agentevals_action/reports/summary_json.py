@@ -1,214 +1,47 @@
-"""`summary.json`: the outcome, its reasons and the figures of every suite, for programs.
+"""`summary.json`: the outcome for programs. Scores and rates are 0-1, costs US dollars.
 
 Names are camelCase like those of the results."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+)
 from pydantic.alias_generators import to_camel
 
 from agentevals_action import __version__
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
-from agentevals_action.model.comparison import (
-    BaseScoring,
-    ChangeKind,
-    Difference,
-    Evidence,
-    SuiteComparison,
-    TestComparison,
-)
-from agentevals_action.model.edits import EditKind
-from agentevals_action.model.result import CAMEL_CASE, ErrorInfo, SuiteSummary, Verdict
+from agentevals_action.model.comparison import ChangeKind, Difference, Evidence, TestComparison
+from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Selection
 from agentevals_action.model.usage import Spending
-from agentevals_action.reports.view.models import ReportView
-
-E = TypeVar("E")
-_SCHEMA = 1
+from agentevals_action.reports.view.models import ListedTest, ReportView
 
 
-@dataclass(frozen=True)
-class QuarantineEntry:
-    """The entry of the quarantine that covers a test."""
-
-    owner: str
-    reason: str
-    expires: date
-
-
-@dataclass(frozen=True)
-class BaseScoringEntry:
-    """Head's answer as base's evaluators score it."""
-
-    verdict: Verdict | None
-    score: float | None
-    gates_failed: tuple[str, ...]
-    failed_on_base: tuple[str, ...]
-    is_worse: bool
-    error: ErrorInfo | None
-
-
-@dataclass(frozen=True)
-class TestEntry:
-    """A test that is not unchanged, or that an exception or another scoring concerns."""
-
-    id: str
-    gates_lost: tuple[str, ...]
-    gates_removed: tuple[str, ...]
-    regraded: bool
-    reason: str
-    conversation_id: str | None
-    change: str
-    base: Verdict | None
-    head: Verdict | None
-    gates_failed: tuple[str, ...]
-    evidence: Evidence | None
-    quarantine: QuarantineEntry | None
-    accepted_by: str | None
-    by_base_evaluators: BaseScoringEntry | None
-
-
-@dataclass(frozen=True)
-class EditEntry:
-    """What the change does to tests, evaluators and targets."""
-
-    name: str
-    action: str
-    tests: tuple[str, ...]
-    path: str
-    line: int
-    kind: str
-
-
-@dataclass(frozen=True)
-class SuiteEntry:
-    """A suite on both sides. `changes` counts its tests by their change."""
-
-    path: str
-    base_path: str | None
-    name: str
-    problem: str
-    is_new: bool
-    broken: str | None
-    head: SuiteSummary | None
-    base: SuiteSummary | None
-    origin: BaselineOrigin | None
-    score: Difference | None
-    cost_usd: Difference | None
-    duration_ms: Difference | None
-    changes: Mapping[str, int]
-    tests: tuple[TestEntry, ...]
-    edits: tuple[EditEntry, ...]
-
-
-@dataclass(frozen=True)
-class DiagnosticEntry:
-    """An error or a warning about a suite."""
-
-    path: str
-    line: int
-    column: int
-    problem: str
-    advice: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The file `summary.json`."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = CAMEL_CASE
-
-    schema: int
-    version: str
-    outcome: Outcome
-    exit_code: int
-    reasons: tuple[str, ...]
-    waived: tuple[str, ...]
-    conclusion: str
-    base_sha: str | None
-    uncommitted: tuple[str, ...]
-    test_globs: tuple[str, ...]
-    samples: int
-    duration_ms: float
-    gone_suites: tuple[str, ...]
-    head_sha: str | None
-    baseline: BaselineInfo
-    changes: Mapping[str, int]
-    groups: Mapping[str, int]
-    suites: tuple[SuiteEntry, ...]
-    selections: tuple[Selection, ...]
-    errors: tuple[DiagnosticEntry, ...]
-    warnings: tuple[DiagnosticEntry, ...]
-    spent: Spending
-    notices: tuple[str, ...]
-
-
-def review_summary(view: ReportView) -> str:
-    """The summary of a review."""
-    review = view.review
-    run = review.run
-    summary = _entry(
-        Summary,
-        review.decision,
-        run,
-        schema=_SCHEMA,
-        version=__version__,
-        head_sha=run.head_sha or None,
-        changes=_changes(test.comparison for test in view.tests),
-        groups={key: len(tests) for key, tests in view.groups.items()},
-        suites=tuple(map(_suite, review.suites)),
-        selections=run.selections,
-        errors=tuple(_entry(DiagnosticEntry, error, error.location) for error in run.invalid),
-        warnings=tuple(_entry(DiagnosticEntry, found, found.location) for found in run.warnings),
-        spent=view.spending,
-        notices=view.notices,
-    )
-    document = TypeAdapter(Summary).dump_python(summary, mode="json")
-    # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
-def _entry(kind: type[E], /, *sources: object, **facts: object) -> E:
-    """An entry with these facts, and for its other fields the attributes of the sources."""
-    names = {field.name for field in fields(kind)} - facts.keys()  # type: ignore[arg-type]  # a dataclass
-    found: dict[str, Any] = {
-        name: getattr(source, name) for source in sources for name in names if hasattr(source, name)
-    }
-    return kind(**found, **facts)
-
-
-def _key(kind: ChangeKind | EditKind) -> str:
+def _key(kind: str) -> str:
     return to_camel(kind.replace(" ", "_"))
 
 
-def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
-    counts = Counter(test.change for test in tests)
+def _changes(tests: Iterable[TestComparison | ListedTest]) -> dict[str, int]:
+    counts = Counter(
+        test.comparison.change if isinstance(test, ListedTest) else test.change for test in tests
+    )
     return {_key(change): counts[change] for change in ChangeKind}
 
 
-def _suite(suite: SuiteComparison) -> SuiteEntry:
-    return _entry(
-        SuiteEntry,
-        suite.run,
-        suite.run.selection,
-        broken=suite.run.broken and str(suite.run.broken),
-        head=suite.head,
-        base=suite.base,
-        score=suite.score,
-        cost_usd=suite.cost,
-        duration_ms=suite.duration,
-        changes=_changes(suite.tests),
-        tests=tuple(_test(test) for test in suite.tests if _is_listed(test)),
-        edits=tuple(
-            _entry(EditEntry, edit, edit.location, kind=_key(edit.kind)) for edit in suite.run.edits
-        ),
-    )
+def _sizes(groups: Mapping[str, Sequence[ListedTest]]) -> dict[str, int]:
+    return {key: len(tests) for key, tests in groups.items()}
 
 
 def _is_listed(test: TestComparison) -> bool:
@@ -216,25 +49,143 @@ def _is_listed(test: TestComparison) -> bool:
     return bool(is_changed or test.gates_removed or test.quarantine or test.by_base)
 
 
-def _test(test: TestComparison) -> TestEntry:
-    side = test.head or test.base
-    return _entry(
-        TestEntry,
-        test,
-        conversation_id=side.conversation_id if side else None,
-        change=_key(test.change),
-        base=test.base.verdict if test.base else None,
-        head=test.head.verdict if test.head else None,
-        gates_failed=test.head.gates_failed if test.head else (),
-        quarantine=test.quarantine and _entry(QuarantineEntry, test.quarantine),
-        accepted_by=test.accepted_by or None,
-        by_base_evaluators=_base_scoring(test.by_base),
+def _at(*path: str, **options: Any) -> Any:
+    """A field that is the attribute at a path from the object of the entry."""
+    return Field(validation_alias=AliasPath(*path), **options)
+
+
+_Key = Annotated[str, BeforeValidator(_key)]
+_Changes = Annotated[Mapping[str, int], BeforeValidator(_changes)]
+_TextOrNull = Annotated[str | None, BeforeValidator(lambda value: str(value) if value else None)]
+
+
+class _Entry(BaseModel):
+    """An object of the summary, read from the attributes of a noun."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        from_attributes=True,
+        alias_generator=AliasGenerator(serialization_alias=to_camel),
+        json_schema_serialization_defaults_required=True,
     )
 
 
-def _base_scoring(found: BaseScoring | None) -> BaseScoringEntry | None:
-    if found is None:
-        return None
-    result = found.result
-    error = result.error if result.verdict is None else None
-    return _entry(BaseScoringEntry, result, found, error=error)
+class QuarantineEntry(_Entry):
+    """The entry of the quarantine that covers a test."""
+
+    owner: str
+    reason: str
+    expires: date
+
+
+class BaseScoringEntry(_Entry):
+    """Head's answer as base's evaluators score it."""
+
+    verdict: Verdict | None = _at("result", "verdict")
+    score: float | None = _at("result", "score")
+    gates_failed: tuple[str, ...] = _at("result", "gates_failed")
+    failed_on_base: tuple[str, ...]
+    is_worse: bool
+    error: ErrorInfo | None = _at("result", "error")
+
+
+class TestEntry(_Entry):
+    """A test that is not unchanged, or that an exception or another scoring concerns."""
+
+    id: str
+    gates_lost: tuple[str, ...]
+    gates_removed: tuple[str, ...]
+    regraded: bool
+    reason: str
+    conversation_id: str | None = Field(
+        None,
+        validation_alias=AliasChoices(
+            AliasPath("head", "conversation_id"), AliasPath("base", "conversation_id")
+        ),
+    )
+    change: _Key
+    base: Verdict | None = _at("base", "verdict", default=None)
+    head: Verdict | None = _at("head", "verdict", default=None)
+    gates_failed: tuple[str, ...] = _at("head", "gates_failed", default=())
+    evidence: Evidence | None
+    quarantine: QuarantineEntry | None
+    accepted_by: _TextOrNull
+    by_base_evaluators: BaseScoringEntry | None = _at("by_base")
+
+
+class EditEntry(_Entry):
+    """What the change does to tests, evaluators and targets."""
+
+    name: str
+    action: str
+    tests: tuple[str, ...]
+    path: str = _at("location", "path")
+    line: int = _at("location", "line")
+    kind: _Key
+
+
+class SuiteEntry(_Entry):
+    """A suite on both sides. `changes` counts its tests by their change."""
+
+    path: str
+    base_path: str | None = _at("run", "selection", "base_path")
+    name: str = _at("run", "name")
+    problem: str = _at("run", "problem")
+    is_new: bool = _at("run", "is_new")
+    broken: _TextOrNull = _at("run", "broken")
+    head: SuiteSummary | None
+    base: SuiteSummary | None
+    origin: BaselineOrigin | None = _at("run", "origin")
+    score: Difference | None
+    cost_usd: Difference | None = _at("cost")
+    duration_ms: Difference | None = _at("duration")
+    changes: _Changes = _at("tests")
+    tests: Annotated[
+        tuple[TestEntry, ...], BeforeValidator(lambda tests: tuple(filter(_is_listed, tests)))
+    ]
+    edits: tuple[EditEntry, ...] = _at("run", "edits")
+
+
+class DiagnosticEntry(_Entry):
+    """An error or a warning about a suite."""
+
+    path: str = _at("location", "path")
+    line: int = _at("location", "line")
+    column: int = _at("location", "column")
+    problem: str
+    advice: str
+
+
+class Summary(_Entry):
+    """The file `summary.json`."""
+
+    schema_version: Literal[1] = Field(1, serialization_alias="schema")
+    version: str = Field(default_factory=lambda: __version__)
+    outcome: Outcome = _at("review", "decision", "outcome")
+    exit_code: int = _at("review", "decision", "exit_code")
+    reasons: tuple[str, ...] = _at("review", "decision", "reasons")
+    waived: tuple[str, ...] = _at("review", "decision", "waived")
+    conclusion: str = _at("review", "decision", "conclusion")
+    base_sha: str | None = _at("review", "run", "base_sha")
+    uncommitted: tuple[str, ...] = _at("review", "run", "uncommitted")
+    test_globs: tuple[str, ...] = _at("review", "run", "test_globs")
+    samples: int = _at("review", "run", "samples")
+    duration_ms: float = _at("review", "run", "duration_ms")
+    gone_suites: tuple[str, ...] = _at("review", "run", "gone_suites")
+    head_sha: _TextOrNull = _at("review", "run", "head_sha")
+    baseline: BaselineInfo = _at("review", "run", "baseline")
+    changes: _Changes = _at("tests")
+    groups: Annotated[Mapping[str, int], BeforeValidator(_sizes)]
+    suites: tuple[SuiteEntry, ...] = _at("review", "suites")
+    selections: tuple[Selection, ...] = _at("review", "run", "selections")
+    errors: tuple[DiagnosticEntry, ...] = _at("review", "run", "invalid")
+    warnings: tuple[DiagnosticEntry, ...] = _at("review", "run", "warnings")
+    spent: Spending = _at("spending")
+    notices: tuple[str, ...]
+
+
+def review_summary(view: ReportView) -> str:
+    """The summary of a review."""
+    document = Summary.model_validate(view).model_dump(mode="json", by_alias=True)
+    # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
