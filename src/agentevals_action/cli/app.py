@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import io
+import json
 import logging
 import os
 import sys
@@ -19,7 +20,7 @@ from agentevals_action.cli.options import CommandGroup
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted
 from agentevals_action.escaping import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans, hide_from_children
-from agentevals_action.system.redaction import Redactor, redacting
+from agentevals_action.system.redaction import Redactor, redact_record, redacting
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
 
@@ -102,6 +103,11 @@ def _run_app() -> int:
 
 
 def _report(error: AgentEvalsError) -> int:
+    """Prints an error, with `--json` also as the document; gives the exit code."""
+    if "--json" in sys.argv:
+        own = {"problem": str(error), "advice": error.hint}
+        document = {"errors": [*({"problem": each} for each in error.errors), own]}
+        print(json.dumps(redact_record(document, Redactor.from_environ(os.environ)), indent=2))
     for line in filter(None, (*error.errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code

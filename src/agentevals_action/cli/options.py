@@ -1,14 +1,11 @@
 """The options that commands share: the action's inputs, paths, and the form of the output."""
 
-import functools
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from agentevals_action.cli import output
-from agentevals_action.errors import AgentEvalsError
 from agentevals_action.settings import INPUTS
 
 #: The inputs of commands that only read suites.
@@ -33,37 +30,18 @@ RUN_INPUTS = (
     "working-directory",
 )
 
-_Command = Callable[..., Coroutine[Any, Any, int]]
-
 paths_argument = click.argument(
     "paths",
     nargs=-1,
     type=Path,
     help="Suites, or folders that contain suites. Default: all suites of the repository.",
 )
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of lines."
+)
 markdown_option = click.option(
     "--markdown", "as_markdown", is_flag=True, help="Print the comment also on a terminal."
 )
-
-
-def json_option(command: _Command) -> _Command:
-    """Adds the option for one JSON document (`as_json`). An error that ends the command is such a
-    document, too."""
-
-    @click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document instead of lines."
-    )
-    @functools.wraps(command)
-    async def with_json_errors(as_json: bool, **values: Any) -> int:
-        try:
-            return await command(as_json=as_json, **values)
-        except AgentEvalsError as error:
-            if as_json:
-                own = {"problem": str(error), "advice": error.hint}
-                output.print_json({"errors": [*({"problem": e} for e in error.errors), own]})
-            raise
-
-    return with_json_errors
 
 
 def page_option(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -33,25 +33,18 @@ def print_line(stream: IO[str], text: Styled | Text) -> None:
 
 
 def fitting_lines(texts: Sequence[Text], console: Console, rows: int) -> Sequence[Text]:
-    """The lines of texts in at most `rows`: each text has one, and the first ones have more while
-    there are rows. Of more texts than rows, half as many as rows are shown, and the others are
-    counted."""
-    shown = texts if len(texts) <= rows else texts[: rows // 2]
+    """The lines of the first texts, wrapped, that fit into `rows`, at least those of one text; the
+    other texts are counted."""
     lines: list[Text] = []
-    spare = rows - len(shown) - (len(shown) < len(texts))
-    width = console.width - len(_INDENT)
-    for text in shown:
-        wrapped = text.wrap(console, width)
-        for line in wrapped:
-            line.rstrip()
-        last = min(spare, len(wrapped) - 1)
-        rest = Text(" ").join(wrapped[last:])
-        rest.truncate(width, overflow="ellipsis")
-        first, *others = *wrapped[:last], rest
-        lines += [first, *(Text(_INDENT).append_text(line) for line in others)]
-        spare -= last
-    if len(shown) < len(texts):
-        lines.append(Text(f"… and {len(texts) - len(shown)} more"))
+    for number, text in enumerate(texts):
+        first, *others = text.wrap(console, console.width - len(_INDENT))
+        wrapped = [first, *(Text(_INDENT).append_text(line) for line in others)]
+        is_last = number == len(texts) - 1
+        if lines and len(lines) + len(wrapped) + (not is_last) > rows:
+            return [*lines, Text(f"… and {len(texts) - number} more")]
+        lines += wrapped
+    for line in lines:
+        line.rstrip()
     return lines
 
 

@@ -5,7 +5,8 @@ import asyncio
 import re
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from random import SystemRandom
 
@@ -77,24 +78,10 @@ class StartedService:
         """Ends the service with all processes of its group, also while it starts."""
         self._starting.cancel()
         await asyncio.gather(self._starting, return_exceptions=True)
-        await self._end_child()
+        if self._child:
+            await self._child.end(*self._reading)
 
     async def _start(self, is_ready: IsReady, delay: float, limit: float) -> None:
-        try:
-            child = await self._start_child()
-            try:
-                async with asyncio.timeout(delay + limit):
-                    while not (await child.wait(delay) or await is_ready(self.port)):
-                        delay = _PAUSE
-            except TimeoutError:
-                raise self.error(f"its service was not ready within {limit:g} s") from None
-            if ended := await self._ended():
-                raise ended
-        except BaseException:
-            await self._end_child()
-            raise
-
-    async def _start_child(self) -> process.Child:
         try:
             with tempfile.TemporaryFile() as empty:
                 child = self._child = await process.Child.start(self._program, empty)
@@ -102,7 +89,12 @@ class StartedService:
             raise self._program.start_error("target", "its service", error) from None
         streams = (child.output, child.errors)
         self._reading = [asyncio.create_task(self._read(stream)) for stream in streams]
-        return child
+        try:
+            async with asyncio.timeout(delay + limit):
+                while not (await child.wait(delay) or await is_ready(self.port)):
+                    delay = _PAUSE
+        except TimeoutError:
+            raise self.error(f"its service was not ready within {limit:g} s") from None
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(_KEPT):
@@ -119,11 +111,6 @@ class StartedService:
         foreground = ", and must stay in the foreground" if code == 0 else ""
         return self.error(f"its service {process.describe_end(code)}{foreground}")
 
-    async def _end_child(self) -> None:
-        child, self._child = self._child, None
-        if child:
-            await child.end(*self._reading)
-
 
 class StartedServices:
     """The services of a run: one for each name and program, from its first call to the end. They
@@ -132,7 +119,6 @@ class StartedServices:
     def __init__(self, limit: float = _READY_SECONDS) -> None:
         self._limit = limit
         self._running: dict[tuple[str, Program], StartedService] = {}
-        self._ports = _free_ports()
 
     def of(
         self, name: str, program: Program, is_ready: IsReady, delay: float = 0.0
@@ -140,9 +126,8 @@ class StartedServices:
         """The service of a name and a program, in whose words `{PORT}` stands for its port."""
         key = name, program
         if key not in self._running:
-            port = next(self._ports)
-            service = StartedService(program, port, is_ready, delay, self._limit)
-            self._running[key] = service
+            port = self._free_port()
+            self._running[key] = StartedService(program, port, is_ready, delay, self._limit)
         return self._running[key]
 
     async def close(self) -> None:
@@ -150,14 +135,12 @@ class StartedServices:
         running, self._running = self._running, {}
         await asyncio.gather(*(service.end() for service in running.values()))
 
-
-def _free_ports() -> Iterator[int]:
-    """Ports on which nothing listens, each once: two services that share theirs (`SO_REUSEPORT`)
-    would answer each other's calls."""
-    for port in SystemRandom().sample(_PORTS, len(_PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        yield port
+    def _free_port(self) -> int:
+        """A port on which nothing listens, and that no other service gets: two that share theirs
+        (`SO_REUSEPORT`) would answer each other's calls."""
+        taken = {service.port for service in self._running.values()}
+        while True:
+            port = SystemRandom().choice(_PORTS)
+            with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                if port not in taken:
+                    return port

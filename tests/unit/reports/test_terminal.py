@@ -15,17 +15,12 @@ LONG, SHORT = "one two three four five six eight", "seven"
     ("texts", "rows", "lines"),
     [
         ([], 3, []),
-        (["one two sevenseven", SHORT], 2, ["one two seve…", "seven"]),
-        ([LONG, SHORT], 2, ["one two thre…", "seven"]),
-        ([LONG, SHORT], 3, ["one two three", "  four five si…", "seven"]),
-        ([LONG, SHORT], 9, ["one two three", "  four five six", "  eight", "seven"]),
+        (["one two sevenseven"], 1, ["one two", "  sevenseven"]),
+        ([LONG, SHORT], 3, ["one two three", "  four five six", "  eight", "… and 1 more"]),
+        ([LONG, SHORT], 4, ["one two three", "  four five six", "  eight", "seven"]),
         ([SHORT, LONG], 4, ["seven", "one two three", "  four five six", "  eight"]),
-        (
-            [LONG] * 9,
-            5,
-            ["one two three", "  four five six", "  eight", "one two thre…", "… and 7 more"],
-        ),
-        ([SHORT] * 3, 1, ["… and 3 more"]),
+        ([LONG] * 9, 6, ["one two three", "  four five six", "  eight", "… and 8 more"]),
+        ([SHORT] * 3, 2, ["seven", "… and 2 more"]),
     ],
 )
 def test_fitting_lines__wrap_while_there_are_rows(

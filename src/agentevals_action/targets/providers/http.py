@@ -173,8 +173,8 @@ class Http(CommandTarget):
             if not _STARTED.match(self.url):
                 raise ValueError("with `start`, begin `url` with http://127.0.0.1:{PORT}/")
             return self
-        of_start = {"ready": self.ready, "cwd": self.cwd, "env": self.env}
-        unused = [f"`{name}`" for name, value in of_start.items() if value is not None]
+        of_start = ("ready", "cwd", "env")
+        unused = [f"`{name}`" for name in of_start if getattr(self, name) is not None]
         if PORT.search(self.url):
             unused.append("`{PORT}`")
         if unused:
