@@ -1,11 +1,12 @@
 """The files that a program in Python or JavaScript imports, at any depth."""
 
 import ast
+import functools
 import itertools
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _MAX_BYTES = 1024 * 1024  # of a file that is searched
@@ -14,6 +15,16 @@ _SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 #: `from './x'`, `import './x'`, `import('./x')` and `require('./x')`.
 _IMPORT = re.compile(r"""\b(?:from|import|require)\s*\(?\s*["'](\.{1,2}/[^"'\n]+)["']""")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+#: An import of Python, names in parentheses on several lines included. To parse whole files takes
+#: ten times as long, and an agent may have thousands.
+_PYTHON_IMPORT = re.compile(
+    r"(?:^|[:;])[ \t]*((?:from[ \t]+[\w.]+[ \t\\\n]*import\b|import\b)"
+    r"(?:[ \t]*\((?:[^()#]|#[^\n]*+){0,5000}+\)|(?:[^\n\\;]|\\\n)*+))",
+    re.MULTILINE,
+)
+
+#: The files of a module by its name and the folders that are searched.
+_FindModules = Callable[[str, tuple[Path, ...]], Sequence[Path]]
 
 
 def find_imports(
@@ -27,18 +38,20 @@ def find_imports(
     # Python searches the folder of the script, and with `-m` or `-c` the current one.
     starts = (*(file.parent for file in files), folder, folder / "src", root, root / "src")
     folders = tuple(dict.fromkeys(starts))
+    find: _FindModules = functools.cache(_modules)  # many files import the same
     waiting: deque[tuple[Path, tuple[Path, ...]]] = deque((file, ()) for file in files)
     for option, word in itertools.pairwise(words):
         if option == "-m":
-            waiting += ((path, ()) for path in _modules(word, folders))
+            waiting += ((path, ()) for path in find(word, folders))
         elif option == "-c":
-            waiting += ((path, ()) for path in _python_imports(word, folder, folders))
+            waiting += ((path, ()) for path in _python_imports(word, folder, folders, find))
     found: dict[Path, Sequence[Path]] = {}
     while waiting and len(found) < _MAX_FILES:
         path, importers = waiting.popleft()
         if path not in found and _is_below(path, root):
             found[path] = importers
-            waiting += ((each, (*importers, path)) for each in _imported_by(path, folders))
+            chain = (*importers, path)
+            waiting += ((each, chain) for each in _imported_by(path, folders, find))
     return {path: found[path] for path in sorted(found.keys() - set(files))}
 
 
@@ -46,7 +59,7 @@ def _is_below(path: Path, root: Path) -> bool:
     return path.is_relative_to(root) and path.resolve().is_relative_to(root)
 
 
-def _imported_by(path: Path, folders: Sequence[Path]) -> Iterable[Path]:
+def _imported_by(path: Path, folders: tuple[Path, ...], find: _FindModules) -> Iterable[Path]:
     if path.suffix not in (".py", *_SCRIPTS):
         return ()
     try:
@@ -55,36 +68,38 @@ def _imported_by(path: Path, folders: Sequence[Path]) -> Iterable[Path]:
     except OSError:  # the program reports it when it runs
         return ()
     if path.suffix == ".py":
-        return _python_imports(text, path.parent, folders)
+        return _python_imports(text, path.parent, folders, find)
     return _script_imports(text, path.parent)
 
 
-def _python_imports(text: str, folder: Path, folders: Sequence[Path]) -> Sequence[Path]:
-    """What Python source imports; nothing if it cannot be parsed."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    found: list[Path] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found += _modules(alias.name, folders)
-        elif isinstance(node, ast.ImportFrom):
-            start = [folder.joinpath(*[".."] * (node.level - 1))] if node.level else folders
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}" if node.module else alias.name
-                found += _modules(name, start)
-    return found
+def _python_imports(
+    text: str, folder: Path, folders: tuple[Path, ...], find: _FindModules
+) -> Iterator[Path]:
+    """What Python source imports."""
+    for match in _PYTHON_IMPORT.finditer(text):
+        try:
+            (statement,) = ast.parse(match[1]).body
+        except (SyntaxError, ValueError):  # prose
+            continue
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                yield from find(alias.name, folders)
+        elif isinstance(statement, ast.ImportFrom):
+            above = [".."] * (statement.level - 1)
+            start = (folder.joinpath(*above),) if statement.level else folders
+            module = f"{statement.module}." if statement.module else ""
+            for alias in statement.names:
+                yield from find(f"{module}{alias.name}", start)
 
 
-def _modules(name: str, folders: Iterable[Path]) -> Iterator[Path]:
+def _modules(name: str, folders: tuple[Path, ...]) -> Sequence[Path]:
     """The files of a Python module and of the packages around it."""
     parts = name.split(".")
-    for folder in folders:
-        for number in range(1, len(parts) + 1):
-            path = folder.joinpath(*parts[:number])
-            yield from _existing([path / "__init__.py", path.with_name(f"{path.name}.py")])
+    paths = (
+        folder.joinpath(*parts[:end]) for folder in folders for end in range(1, len(parts) + 1)
+    )
+    names = ((path / "__init__.py", path.with_name(f"{path.name}.py")) for path in paths)
+    return tuple(_existing(itertools.chain.from_iterable(names)))
 
 
 def _script_imports(text: str, folder: Path) -> Iterator[Path]:

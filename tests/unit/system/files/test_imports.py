@@ -26,6 +26,31 @@ FILES = {
 }
 
 
+FORMS = """\
+import a.one, b as c  # two
+from a import (  # :-)
+    two,
+    three as four,
+)
+from a \\
+    import five
+if True: import six
+from .import seven; from . import eight
+    from a import *
+import nothing in prose
+def broken(:
+"""
+
+
+def test_find_imports__all_forms_of_python_also_with_an_error_of_syntax(tmp_path: Path) -> None:
+    names = {"a/__init__", "a/one", "a/two", "a/three", "a/five"}
+    names |= {"b", "six", "seven", "eight"}
+    files = dict.fromkeys((f"{name}.py" for name in {*names, "a/four", "c", "nothing"}), "")
+    root = suites.write(tmp_path.resolve(), {**files, "check.py": FORMS})
+    found = find_imports([root / "check.py"], [], root, root)
+    assert {path.relative_to(root).as_posix().removesuffix(".py") for path in found} == names
+
+
 @pytest.mark.parametrize(
     ("script", "words", "expected"),
     [
