@@ -42,7 +42,7 @@ def find_imports(
     waiting: deque[tuple[Path, tuple[Path, ...]]] = deque((file, ()) for file in files)
     for option, word in itertools.pairwise(words):
         if option == "-m":
-            waiting += ((path, ()) for path in find(word, folders))
+            waiting += ((path, ()) for path in find(f"{word}.__main__", folders))
         elif option == "-c":
             waiting += ((path, ()) for path in _python_imports(word, folder, folders, find))
     found: dict[Path, Sequence[Path]] = {}

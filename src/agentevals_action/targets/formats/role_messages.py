@@ -36,6 +36,8 @@ _SINGLE_CALL = "function_call"
 _READ = frozenset({*_CALL_LISTS, _SINGLE_CALL, "invalid_tool_calls", "tool_call_chunks"})
 #: Names of other fields in which an assistant's message may have calls.
 _MAY_HOLD_CALLS = re.compile(r"tool|call|function|^parts$|^blocks$", re.IGNORECASE)
+#: Such names that are usual in structured answers, too: `contents` is Microsoft's Agent Framework.
+_LISTS = frozenset({"contents", "items", "actions", "steps"})
 
 
 def matches(items: Sequence[Item]) -> bool:
@@ -122,4 +124,5 @@ def unread_fields(item: Item, calls: Sequence[ToolCall]) -> tuple[str, ...]:
     named = [*item.items(), *content.items()]
     unread = [name for name, value in named if value and name not in _READ]
     unread += [name for name, value in more.items() if value]
-    return tuple(name for name in unread if _MAY_HOLD_CALLS.search(name))
+    found = (name for name in unread if _MAY_HOLD_CALLS.search(name))
+    return (*found, *(name for name in item if name in _LISTS and item[name]))

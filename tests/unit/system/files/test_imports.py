@@ -14,6 +14,7 @@ FILES = {
     "evals/lib/deep.py": '"""Scores what agent.py prints, see ../agent.py."""\n',
     "evals/lib/unused.py": "",
     "evals/near.py": "",
+    "evals/tool/__main__.py": "import near\n",
     "src/shared.py": "",
     "agent.py": "",
     "evals/check.js": "import x from './js/score.js';\n// import '../agent.js'\nrequire('./js')\n",
@@ -71,6 +72,7 @@ def test_find_imports__all_forms_of_python_also_with_an_error_of_syntax(tmp_path
             {"evals/js/score.ts", "evals/js/deep.mjs", "evals/js/index.js", "evals/js/lazy.json"},
         ),
         (None, ["python3", "-m", "near"], {"evals/near.py"}),
+        (None, ["python3", "-m", "tool"], {"evals/tool/__main__.py", "evals/near.py"}),
         (None, ["python3", "-c", "import near; near.main()"], {"evals/near.py"}),
     ],
 )

@@ -299,6 +299,8 @@ UNREAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{"role": "assistant", "content": "a", "toolInvocations": [{}]}], "toolInvocations"),
     ([{"role": "assistant", "parts": [{"type": "tool-refund"}]}], "parts"),
     ([{"role": "assistant", "content": {"parts": [{"functionCall": {}}]}}], "parts"),
+    ([{"role": "assistant", "contents": [{"type": "function_call"}]}], "contents"),
+    ([{"role": "assistant", "items": [{"content_type": "function_call"}]}], "items"),
     (
         [{"role": "assistant", "additional_kwargs": {"tool_calls": [{"id": "1"}]}}],
         "tool_calls",
@@ -330,6 +332,12 @@ def test_read_reply__a_part_of_an_unknown_kind_leaves_the_calls_unknown(
         trace = read(data)
         assert trace.tool_calls is None
         assert f'parts of an unknown kind ("{name}"), which may be tool calls' in trace.warnings[-1]
+
+
+def test_read_reply__a_structured_answer_has_lists_of_any_name() -> None:
+    trace = read([{"role": "assistant", "content": {"items": [1], "steps": [2]}}])
+    assert trace.tool_calls == ()
+    assert "items" in trace.output
 
 
 @pytest.mark.parametrize(
