@@ -30,6 +30,10 @@ class ChangeKind(StrEnum):
     BASE_ERROR = "error on base"
 
 
+#: Changes of tests that have a result on head, and none on base to compare it with.
+NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
+
+
 @dataclass(frozen=True)
 class Counts:
     """The number of `successes` among the samples that were scored (`trials`)."""

@@ -33,11 +33,12 @@ class Diagnostic:
     advice: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.location}: {self.problem}; {self.advice}"
-            if self.advice
-            else f"{self.location}: {self.problem}"
-        )
+        return f"{self.location}: {self.message}"
+
+    @property
+    def message(self) -> str:
+        """The problem and the advice."""
+        return "; ".join(filter(None, (self.problem, self.advice)))
 
     def entry(self) -> dict[str, Any]:
         """The JSON object of the diagnostic, with `path`, `line` and `column` of its location."""

@@ -46,7 +46,7 @@ def invalid_suites(view: ReportView) -> Iterator[Annotation]:
 def _invalid(diagnostic: Diagnostic) -> Annotation:
     location = diagnostic.location
     what = "The configuration" if location.path == FILE else "The suite"
-    message = plain("; ".join(filter(None, (diagnostic.problem, diagnostic.advice))), 4 * _LINE)
+    message = plain(diagnostic.message, 4 * _LINE)
     return Annotation(location.path, location.line, "failure", f"{what} is invalid", message)
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import each_once
-from agentevals_action.model.comparison import ChangeKind
+from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.reports.terminal import (
@@ -21,7 +21,7 @@ from agentevals_action.reports.terminal import (
     print_table,
     rich_console,
 )
-from agentevals_action.reports.view.groups import GROUPS, NOT_COMPARED
+from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change, headline
 from agentevals_action.reports.view.suite_table import suite_table

@@ -30,8 +30,8 @@ def junit(view: ReportView) -> str:
         invalid = SubElement(root, "testsuite", name=path, tests="1", failures="0", errors="1")
         case = SubElement(invalid, "testcase", name="suite", classname=path)
         _locate(case, path, diagnostic.location.line)
-        message = "; ".join(filter(None, (diagnostic.problem, diagnostic.advice)))
-        SubElement(case, "error", type="invalid", message=plain(message, _LINE))
+        message = plain(diagnostic.message, _LINE)
+        SubElement(case, "error", type="invalid", message=message)
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     ElementTree.indent(root)

@@ -18,7 +18,7 @@ from agentevals_action.cli.options import (
     json_option,
     paths_argument,
 )
-from agentevals_action.cli.output import print_shard
+from agentevals_action.cli.output import print_shard, print_warnings
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import with_earlier_turns
@@ -110,7 +110,8 @@ async def command(
     if settings.shard:
         return print_shard(results)
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
-    _print_notices(view)
+    print_warnings(results.run.warnings)
+    console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
     if as_json:
         print(review_summary(view), end="")
     else:
@@ -140,12 +141,6 @@ def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str
         problem = "`--record` cannot be used with `--cache` or `--cache-dir`"
         raise InvalidInput(problem, "leave out one of them")
     return {**inputs, "cache_dir": folder, "cache": "replay"}
-
-
-def _print_notices(view: ReportView) -> None:
-    for warning in view.review.run.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
 
 
 def _print(view: ReportView, subject: str) -> None:

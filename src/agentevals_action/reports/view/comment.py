@@ -231,8 +231,8 @@ class _Builder:
         for diagnostic in diagnostics:
             location = diagnostic.location
             url = self._view.links.head_file(location.path, location.line)
-            message = "; ".join(filter(None, (diagnostic.problem, diagnostic.advice)))
-            lines.append(f"{linked(code(str(location)), url)} {prose(message, self._limits.text)}")
+            message = prose(diagnostic.message, self._limits.text)
+            lines.append(f"{linked(code(str(location)), url)} {message}")
         if not lines:
             return None
         title = f"{counted(len(diagnostics), noun)} {where}"

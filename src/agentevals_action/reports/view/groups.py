@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentevals_action.formatting import counted, counted_error_kinds, joined, plural, score
-from agentevals_action.model.comparison import ChangeKind, TestComparison
+from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind, TestComparison
 from agentevals_action.reports.view import confirmation
 
 Comparisons = Sequence[TestComparison]
@@ -14,16 +14,7 @@ Comparisons = Sequence[TestComparison]
 #: as a number in the comment, or only on the report page.
 Place = Literal["open", "edits", "counted", "page"]
 
-_NO_BASE = frozenset(
-    {
-        ChangeKind.NOT_COMPARABLE,
-        ChangeKind.BASE_ERROR,
-        ChangeKind.NEW,
-        ChangeKind.QUESTION_CHANGED,
-    }
-)
-#: Changes of tests that have a result on head, and none on base to compare it with.
-NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
+_NO_BASE = NOT_COMPARED | {ChangeKind.NEW, ChangeKind.QUESTION_CHANGED}
 #: Changes of tests that are flaky if a gate fails in some of their samples.
 _STEADY = frozenset(
     {ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.STILL_FAILING, ChangeKind.NEW}

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import counted, joined, plural
-from agentevals_action.model.comparison import ChangeKind, TestComparison, describe_worse
+from agentevals_action.model.comparison import (
+    NOT_COMPARED,
+    ChangeKind,
+    TestComparison,
+    describe_worse,
+)
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.reports.view.groups import GROUPS, NOT_COMPARED
+from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportView
 
 #: Reasons that fit into the sentence.

@@ -8,7 +8,7 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted, cut_line, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
-    ChangeKind,
+    NOT_COMPARED,
     Finding,
     SuiteComparison,
     TestComparison,
@@ -160,5 +160,5 @@ def _unknown_base(
 
 def _is_unknown(test: TestComparison) -> bool:
     """Whether a test without a comparison counts: not if it passes on head."""
-    unknown = test.change in (ChangeKind.BASE_ERROR, ChangeKind.NOT_COMPARABLE)
-    return unknown and test.head is not None and test.head.verdict in ("fail", "borderline")
+    verdict = test.head.verdict if test.head else None
+    return test.change in NOT_COMPARED and verdict in ("fail", "borderline")
