@@ -57,17 +57,11 @@ async def open_repository() -> tuple[Path, GitRepository | None]:
     return Path.cwd().resolve(), None
 
 
-async def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
-    """Loads the suites as `find_and_load`; InvalidInput also if a configuration has errors."""
-    loaded = await find_and_load(inputs, paths)
-    checkouts.require_valid((), loaded.errors)
-    return loaded
-
-
-async def find_and_load(
-    inputs: Mapping[str, str | None], paths: Sequence[Path] = ()
+async def load_suites(
+    inputs: Mapping[str, str | None], paths: Sequence[Path], *, keeps_errors: bool = False
 ) -> LoadedSuites:
-    """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
+    """Loads the suites in `paths`, or all of the repository if it is empty. InvalidInput if there
+    are none, or if a configuration that names suites has errors, which are kept on request."""
     environ = dict(os.environ)
     folder, repository = await open_repository()
     given = Settings.from_environ(as_environment(inputs))
@@ -75,6 +69,8 @@ async def find_and_load(
     settings = configuration.complete(given)
     checkout = await Checkout.at(folder, settings, repository)
     found = await asyncio.to_thread(checkouts.suites_in, checkout, settings, paths)
+    if not keeps_errors:
+        checkouts.require_valid((), found.errors)
     suites = await asyncio.to_thread(
         checkouts.load_all, checkout, settings, found.paths, folder, environ
     )

@@ -4,7 +4,7 @@ They score 1 or 0. A figure that the trace lacks is a miss, also when negated.""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -142,12 +142,24 @@ def _require_limit(schema: dict[str, Any]) -> None:
         schema["dependencies"] = {tolerance: ["target_exploration_ratio"]}
 
 
-class TokenUsage(Evaluator):
-    """Passes if the tokens are within every limit; unknown tokens are a miss."""
-
+class _Limits(Evaluator):
     model_config = ConfigDict(json_schema_extra=_require_limit)
 
+    #: The limits that the error of an evaluator without one names.
+    examples: ClassVar[str]
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        if not any(value is not None for value in self.own_fields().values()):
+            raise ValueError(f"it has no limit, so it checks nothing; write {self.examples}")
+        return self
+
+
+class TokenUsage(_Limits):
+    """Passes if the tokens are within every limit; unknown tokens are a miss."""
+
     type = "token_usage"
+    examples = "`max_total`, `max_input` or `max_output`"
 
     max_total: _Count | None = spelled(
         "max_total",
@@ -162,15 +174,6 @@ class TokenUsage(Evaluator):
         "max_output", "max_output_tokens", default=None, description="The most output tokens."
     )
 
-    @model_validator(mode="after")
-    def _check_limits(self) -> Self:
-        if not any(value is not None for value in self.own_fields().values()):
-            raise ValueError(
-                "it has no limit, so it checks nothing; "
-                "write `max_total`, `max_input` or `max_output`"
-            )
-        return self
-
     async def evaluate(self, case: Case) -> Score:
         """1 if all limits hold, else 0."""
         trace = case.trace
@@ -183,12 +186,11 @@ class TokenUsage(Evaluator):
         )
 
 
-class ExecutionMetrics(Evaluator):
+class ExecutionMetrics(_Limits):
     """Passes if every limit holds; a limit whose figure the trace lacks is a miss."""
 
-    model_config = ConfigDict(json_schema_extra=_require_limit)
-
     type = "execution_metrics"
+    examples = "one, such as `max_tokens` or `max_duration_ms`"
 
     max_tool_calls: _Count | None = Field(default=None, description="The most tool calls.")
     max_llm_calls: _Count | None = Field(default=None, description="The most model calls.")
@@ -213,15 +215,10 @@ class ExecutionMetrics(Evaluator):
     )
 
     @model_validator(mode="after")
-    def _check_limits(self) -> Self:
+    def _check_tolerance(self) -> Self:
         if self.exploration_tolerance is not None and self.target_exploration_ratio is None:
             raise ValueError(
                 "`exploration_tolerance` has no effect alone; add `target_exploration_ratio`"
-            )
-        if not any(value is not None for value in self.own_fields().values()):
-            raise ValueError(
-                "it has no limit, so it checks nothing; "
-                "write one, such as `max_tokens` or `max_duration_ms`"
             )
         return self
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, find_and_load
+from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
@@ -24,7 +24,7 @@ from agentevals_action.system.files.paths import Folder
 @input_options(*READ_INPUTS)
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
-    loaded = await find_and_load(inputs, paths)
+    loaded = await load_suites(inputs, paths, keeps_errors=True)
     quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
     errors = distinct([quarantine.errors, loaded.errors, *(found for _, found in checked)])
