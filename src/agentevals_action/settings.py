@@ -34,6 +34,7 @@ from agentevals_action.system.child_environment import is_never_passed
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100
 _SHOWN = 60  # characters of an invalid value in its error
+_MAX_NAME = 255  # bytes of a file's name, on Linux and macOS
 #: The inputs that state where and how a run is reported; no two of them conflict.
 _FOR_REPORT = (
     *("github-token", "check-run", "check-name", "comment", "comment-id", "report-dir"),
@@ -87,6 +88,8 @@ def _path_inside(text: str) -> str:
     parts = PurePosixPath(text).parts
     if text.startswith("/") or ".." in parts or "\\" in text or not text.isprintable():
         raise ValueError("write a path relative to the workspace, without `..`")
+    if any(len(part.encode()) > _MAX_NAME for part in parts):
+        raise ValueError("write names of files and folders that are shorter")
     return PurePosixPath(text).as_posix()
 
 

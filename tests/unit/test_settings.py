@@ -62,6 +62,12 @@ def test_settings__typed() -> None:
     assert settings.report_dir == "out/report"
 
 
+@pytest.mark.parametrize("name", ["targets", "working_directory", "cache_dir"])
+def test_settings__a_name_that_no_file_can_have(name: str) -> None:
+    (error,) = errors(**{name: "a" * 256})
+    assert error.endswith("write names of files and folders that are shorter")
+
+
 def test_settings__lists_by_lines_and_commas_but_not_inside_braces() -> None:
     assert read(suites="a/**,b/*.{yaml,yml}\n\n  !c/** ").suites == (
         "a/**",
