@@ -17,7 +17,7 @@ from agentevals_action.cli.app import app
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.model.validation.file_model import fields_of
+from agentevals_action.model.validation.file_model import FileModel, fields_of
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
 from agentevals_action.targets.providers import ALIASES, PROVIDERS
@@ -27,7 +27,7 @@ _ROOT = DOCS.parent
 _SOURCE = _ROOT / "src" / "agentevals_action"
 _PART = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _IMPORT = re.compile(r"^from agentevals_action\.(\w+)", re.MULTILINE)
-_WIDTH = 116
+_WIDTH = 114
 _SHORT_NAMES = {"string": "text", "boolean": "true or false", "array": "list"}
 _EVALUATORS = {
     "evaluators": "The evaluators: objects, or plain strings, which together make one rubric."
@@ -81,25 +81,42 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return " or ".join(_SHORT_NAMES.get(name, name) for name in names if name != "null")
 
 
-def _fields(model: Any, schema: Mapping[str, Any], without: Collection[str] = ()) -> str:
-    """The fields of an object, each with its other spellings."""
+def _fields(
+    model: Any,
+    schema: Mapping[str, Any],
+    without: Collection[str] = (),
+    definitions: Mapping[str, Any] | None = None,
+) -> str:
+    """The fields of an object, each with its other spellings; of a list of objects also theirs,
+    if `definitions` has them."""
+    lines = []
+    for name, spellings in fields_of(model).items():
+        if name not in schema["properties"] or name in without:
+            continue
+        field = schema["properties"][name]
+        facts = [_kind(field)] if name not in _EVALUATORS else []
+        if name in schema.get("required", ()):
+            facts.append("required")
+        if others := [f"`{other}`" for other in spellings if other != name]:
+            facts.append(f"also {', '.join(others)}")
+        if field.get("default") not in (None, "", False, []):
+            facts.append(f"default `{field['default']}`")
+        about = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
+        description = field.get("description") or _EVALUATORS.get(name, "")
+        lines.append(_wrapped(f"- `{name}`{about}: {description}".rstrip(": "), "  "))
+        listed = str(field) if "'items'" in str(field) and name not in _EVALUATORS else ""
+        for item in re.findall(r"'\$ref': '#/[$\w]+/(\w+)'", listed):
+            if definitions and item in definitions:
+                inner = _fields(_model_named(item), definitions[item], (), definitions)
+                lines += [f"  {line}" for line in inner.splitlines()]
+    return "\n".join(lines) + "\n"
 
-    def items() -> Iterator[str]:
-        for name, spellings in fields_of(model).items():
-            if name not in schema["properties"] or name in without:
-                continue
-            field = schema["properties"][name]
-            facts = [_kind(field)] if name not in _EVALUATORS else []
-            if name in schema.get("required", ()):
-                facts.append("required")
-            if others := [f"`{other}`" for other in spellings if other != name]:
-                facts.append(f"also {', '.join(others)}")
-            if field.get("default") not in (None, "", False, []):
-                facts.append(f"default `{field['default']}`")
-            about = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
-            yield f"`{name}`{about}: {field.get('description') or _EVALUATORS[name]}"
 
-    return _list(items())
+def _model_named(name: str) -> type[FileModel]:
+    found = [FileModel]
+    for model in found:
+        found += model.__subclasses__()
+    return next(model for model in found if model.__name__ == name)
 
 
 def _also(names: Iterable[str]) -> str:
@@ -125,7 +142,7 @@ def _evaluators() -> str:
     for name, model in EVALUATORS.items():
         text = _wrapped(f"{_first_paragraph(model)}{_also(model.aliases)}")
         example = yaml.safe_dump({"type": name, **examples()[name]}, sort_keys=False, width=100)
-        fields = _fields(model, definitions[name])
+        fields = _fields(model, definitions[name], (), definitions)
         sections.append(f"### {name}\n\n{text}\n\n```yaml\n{example}```\n\n{fields}")
     return "\n".join(sections)
 
@@ -135,7 +152,8 @@ def _targets() -> str:
     for name, model in PROVIDERS.items():
         aliases = [alias.replace("_", "-") for alias, meant in ALIASES.items() if meant == name]
         text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
-        fields = _fields(model, model.model_json_schema(), fields_of(Target))
+        schema = model.model_json_schema()
+        fields = _fields(model, schema, fields_of(Target), schema.get("$defs"))
         sections.append(f"### {model.provider}\n\n{text}\n\n{fields}")
     return "\n".join(sections)
 
@@ -196,7 +214,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "evaluators": _evaluators,
     "targets": _targets,
     "commands": _commands,
-    "configuration": lambda: _fields(Configuration, configuration_schema()),
+    "configuration": lambda: _fields(
+        Configuration, configuration_schema(), (), configuration_schema()["definitions"]
+    ),
 }
 
 

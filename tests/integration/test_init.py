@@ -207,7 +207,7 @@ def test_init__code_decides_what_is_watched_and_which_keys_the_agent_gets(tmp_pa
             "if": "github.event.action != 'edited' || github.event.changes.base",
             "runs-on": "ubuntu-latest",
             "steps": [
-                {"uses": "actions/checkout@v4", "with": {"persist-credentials": False}},
+                {"uses": "actions/checkout@v5", "with": {"persist-credentials": False}},
                 {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
                 {
                     "uses": "org/agentevals-action/composite@v1",

@@ -77,6 +77,7 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
     **{
         label: words(fields)
         for label, fields in {
+            "expectation": "input output",
             "evaluator": "include preprocessors transform threshold model temperature max_steps",
             "workspace": "path pool static static_path docker env setup_script teardown_script",
             "repository": "source type checkout clone resolver ancestor sparse",
