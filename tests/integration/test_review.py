@@ -84,6 +84,20 @@ def test_review__a_suite_that_is_excluded_is_not_called_uncovered(repository: Re
     assert "wip/" not in done.out
 
 
+def test_review__rules_for_the_suites_of_another_job_are_no_mistake(repository: Repository) -> None:
+    """Several agents in one repository, each with a job of its own and one file of rules."""
+    rules = "watch: ['billing/** => billing/**', 'shop/** => shop/**']\n"
+    files = {"shop/EVAL.yaml": SUITE, "billing/EVAL.yaml": SUITE, ".agentevals.yaml": rules}
+    repository.commit("two agents", {**files, "shop/a.py": "", "billing/b.py": ""})
+    repository.git("branch", "--force", "main")
+    repository.commit("billing", {"billing/b.py": "x = 1\n"})
+    done = review(repository, "--working-directory", "shop")
+    assert done.code == 0, done.err
+    assert "the change affects no suite" in done.out
+    assert "has no effect" not in done.out
+    assert "covers" not in done.out
+
+
 def test_review__untouched_all_runs_every_suite(repository: Repository) -> None:
     repository.commit("code", {"src/kb.py": "x = 1\n"})
     done = review(repository, "--untouched", "all")

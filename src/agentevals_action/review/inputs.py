@@ -300,13 +300,16 @@ def _notices_about_change(
             for file in change.files or ()
             if not workspace.writes(checkout.root / file.path)
             and not has_name_of_suite(file.path, settings.suites)  # `suites` excludes it
+            and not any(rule.covers(file.path) for rule in rules)  # for suites of another job
         )
         uncovered = describe_uncovered(files, selected)
     replies = ""
     if edited := edited_replies(changed, settings):
         what = "the change edits stored replies, which decide about the outcome"
         replies = f"{what}: {list_paths(edited)}"
-    known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
+    known = None  # with a working directory, rules may be for the suites of other jobs
+    if settings.working_directory == ".":
+        known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
     return (
         *filter(None, [uncovered, replies, describe_removed(rules, base.watch)]),
         *useless_rules(rules, (*changed, *(checkout.files or ())), known),

@@ -175,14 +175,15 @@ def describe_removed(watch: Sequence[WatchRule], base_watch: Sequence[WatchRule]
 
 
 def useless_rules(
-    watch: Sequence[WatchRule], files: Sequence[str], suites: Sequence[str]
+    watch: Sequence[WatchRule], files: Sequence[str], suites: Sequence[str] | None
 ) -> tuple[str, ...]:
     """A sentence for each rule that can have no effect. `files` and `suites` are all paths of both
-    sides."""
+    sides; None if not all suites are known."""
     found = []
     for rule in watch:
         missing = "suite" if any(map(rule.covers, files)) else "file"
-        if missing == "file" or not any(map(rule.affects, suites)):
+        useless = suites is not None and not any(map(rule.affects, suites))
+        if missing == "file" or useless:
             found.append(
                 f"the rule `{rule}` of `watch` matches no {missing} of the repository, "
                 "so it has no effect: fix it or remove it"
