@@ -75,31 +75,30 @@ def matches(items: Sequence[Item]) -> bool:
 
 def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages of a history, or of the output of a reply: each has the calls that follow it.
-    What a model produces between two inputs is one reply. An unknown item is named by the message
-    after it, else by the last one. ValueError for a call without a name."""
+    What a model produces between two inputs is one reply. An unknown item may be a call. ValueError
+    for a call without a name."""
     found: list[WireMessage] = []
-    unread: tuple[str, ...] = ()
     in_reply = False
     for item in items:
         kind = str(item.get("type", "message"))
-        if is_call(kind):
+        if is_call(kind) or (kind != "message" and not is_known(kind)):
             if not in_reply:
-                found.append(WireMessage(Message("assistant", ""), unread=unread))
-                unread = ()
-            message = found[-1].message
-            message = replace(message, tool_calls=(*message.tool_calls, read_call(kind, item)))
-            found[-1] = replace(found[-1], message=message)
+                found.append(WireMessage(Message("assistant", "")))
+            found[-1] = _with_call(found[-1], kind, item)
             in_reply = True
         for read in _read_messages(kind, item):
             is_own = read.message.role == "assistant"
-            unread = (*unread, *read.unread)
-            found.append(replace(read, continues=is_own and in_reply, unread=unread))
-            unread, in_reply = (), is_own
-        if kind != "message" and not is_known(kind):
-            unread = (*unread, kind)
-    if found:
-        found[-1] = replace(found[-1], unread=(*found[-1].unread, *unread))
+            found.append(replace(read, continues=is_own and in_reply))
+            in_reply = is_own
     return found
+
+
+def _with_call(reply: WireMessage, kind: str, item: Item) -> WireMessage:
+    """The reply with a call, or with the kind of an item that may be one."""
+    if not is_call(kind):
+        return replace(reply, unread=(*reply.unread, kind))
+    calls = (*reply.message.tool_calls, read_call(kind, item))
+    return replace(reply, message=replace(reply.message, tool_calls=calls))
 
 
 def _read_messages(kind: str, item: Item) -> Iterator[WireMessage]:

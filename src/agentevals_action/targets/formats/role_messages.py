@@ -4,7 +4,6 @@ Strands. One list may have blocks of all of them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.messages import (
@@ -64,10 +63,10 @@ def read_item(item: Item) -> Iterator[WireMessage]:
     blocks = read_blocks(content)
     if role == "assistant":
         listed = [call for name in _CALL_LISTS for call in base.objects(item, name)]
-        calls = add_calls(blocks.calls, [*map(_read_call, listed), *_single_call(item)])
+        calls = _add_calls(blocks.calls, [*map(_read_call, listed), *_single_call(item)])
         answer = own or blocks.text or base.optional_text(item.get("refusal")) or ""
         usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
-        unread = (*blocks.unread, *unread_fields(item, calls))
+        unread = (*blocks.unread, *_unread_fields(item, calls))
         message = Message(role, answer, name, tool_calls=calls)
         yield WireMessage(message, usage, model, unread=unread, waiting=blocks.waiting)
         return
@@ -91,18 +90,14 @@ def _own_blocks(content: Any) -> tuple[Block, ...]:
 
 
 def _read_call(data: Item) -> ToolCall:
-    """A call of a function or of a custom tool, or one of our own envelope."""
-    function, custom = data.get("function"), data.get("custom")
-    data = {**data, "id": base.optional_text(data.get("id"))}
-    if isinstance(custom, Mapping):
-        return read_call("custom tool call", {**custom, "id": data["id"]})
+    """A call of a function or of a custom tool, one of LangChain, or one of our own envelope."""
+    if "tool" not in data:
+        wrapped = members(data.get("function") or data.get("custom"))
+        return read_call("tool_call", {**data, **wrapped})
     try:
-        if not isinstance(function, Mapping):
-            return read_tool_call(data)
-        call = read_tool_call({**data, "function": {"name": function.get("name")}})
+        return read_tool_call({**data, "id": base.optional_text(data.get("id"))})
     except ValueError as error:
         raise ValueError(f"the reply has a message that is not valid: {error}") from None
-    return replace(call, arguments=base.decode_arguments(function.get("arguments")))
 
 
 def _single_call(item: Item) -> Iterator[ToolCall]:
@@ -110,13 +105,13 @@ def _single_call(item: Item) -> Iterator[ToolCall]:
         yield read_call(_SINGLE_CALL, members(call))
 
 
-def add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+def _add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls of a message's blocks, and those of its lists that are not among them."""
     ids = {call.id for call in shown if call.id}
     return (*shown, *(call for call in listed if call.id not in ids))
 
 
-def unread_fields(item: Item, calls: Sequence[ToolCall]) -> tuple[str, ...]:
+def _unread_fields(item: Item, calls: Sequence[ToolCall]) -> tuple[str, ...]:
     """The fields of an assistant's message that are not read and may have calls. Frameworks copy
     the calls that are read into `additional_kwargs`."""
     more = {} if calls else members(item.get("additional_kwargs"))

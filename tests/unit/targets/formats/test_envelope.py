@@ -313,8 +313,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "`tool_calls` is not a list",
     ),
     (
-        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"name": "x"}]}]},
-        "a tool call has",
+        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"id": "x"}]}]},
+        "a tool call of the reply has no name",
     ),
     (
         {

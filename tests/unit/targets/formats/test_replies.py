@@ -61,7 +61,7 @@ NO_ANSWER: list[tuple[str, Any, str]] = [
     ("openai_chat", chat(content=5), "a content is not a text"),
     ("openai_chat", chat(content="x", tool_calls={}), "`tool_calls` is not a list"),
     ("openai_chat", chat(content="x", tool_calls=["y"]), "`tool_calls[0]` is not an object"),
-    ("openai_chat", chat(tool_calls=[{"function": {"arguments": ""}}]), "function.name"),
+    ("openai_chat", chat(tool_calls=[{"function": {"arguments": ""}}]), "has no name"),
     ("openai_chat", chat(tool_calls=[{"custom": {"input": ""}}]), "has no name"),
     ("openai_chat", chat("length", content=None), "empty (finish_reason 'length')"),
     ("openai_chat", chat(content=""), "empty (finish_reason 'stop')"),
