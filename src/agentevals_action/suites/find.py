@@ -33,6 +33,7 @@ DEFAULT_PATTERNS = (
 _DATASET = "dataset.yaml"
 _RESULTS = "results"
 _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
+_ALL_YAML = tuple(f"**/*{suffix}" for suffix in YAML_SUFFIXES)
 _TESTS_AT_TOP = re.compile(r"^(tests|evalcases|eval_cases)\s*:", re.MULTILINE)
 #: The name of another tool's files with `tests`.
 _PROMPTFOO = "promptfooconfig"
@@ -98,15 +99,12 @@ def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
 def unnamed_suites(root: Path, below: Path, files: Sequence[str] | None) -> Mapping[str, str]:
     """The YAML files with tests below a folder that no pattern names, each with the path that a
     default one names; `files` as in `find_suites`."""
+    every = find_suites(root, below, _ALL_YAML, files).paths
     named = find_suites(root, below, (), files).paths
     return {
         path: PurePosixPath(path).with_suffix(".eval.yaml").as_posix()
-        for path in (_walk(root, below) if files is None else files)
-        if path.endswith(YAML_SUFFIXES)
-        and (root / path).is_relative_to(below)
-        and _is_searched(path)
-        and (root / path).is_file()
-        and path not in named
+        for path in every
+        if path not in named
         and not _is_chosen(path, path, DEFAULT_PATTERNS)  # a configuration excludes it
         and not PurePosixPath(path).name.startswith(_PROMPTFOO)
         and _has_tests(root / path, root, _TESTS_AT_TOP)

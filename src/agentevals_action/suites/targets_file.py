@@ -238,29 +238,28 @@ def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
     """Reports that the provider of a target is missing, or none that is known."""
     provider, location = data.get("provider"), reader.positions.value(data, "provider")
     advice = f"write one of {one_of(sorted(name.replace('_', '-') for name in PROVIDERS))}"
-    misspelled = next((key for key in data if nearest(key, ("provider",))), None)
-    if parent := next((key for key in _PARENTS if key in data), None):
+    key = type_key(provider) if isinstance(provider, str) else ""
+    if parent := next((name for name in _PARENTS if name in data), None):
+        location = reader.positions.value(data, parent)
         problem = f"`{parent}` is {describe_value(data[parent])}"
-        reader.error(reader.positions.value(data, parent), problem, "write the name of a target")
-        return
-    if "provider" not in data and misspelled:
-        problem = f"the field `{misspelled}` of this target is unknown"
-        reader.error(reader.positions.key(data, misspelled), problem, "did you mean `provider`?")
-        return
-    if not isinstance(provider, str) or not provider:
+        advice = "write the name of a target"
+    elif "provider" not in data:
+        problem = "`provider` is missing"
+        if misspelled := next((name for name in data if nearest(name, ("provider",))), None):
+            location = reader.positions.key(data, misspelled)
+            problem = f"the field `{misspelled}` of this target is unknown"
+            advice = "did you mean `provider`?"
+    elif not key:
         problem = f"`provider` is {describe_value(provider)}"
-        problem = problem if "provider" in data else "`provider` is missing"
-        reader.error(location, problem, advice)
-        return
-    key = type_key(provider)
-    problem = f"the provider `{provider}` is unknown"
-    advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
-    if key in UNSUPPORTED_PROVIDERS:
+    elif key in UNSUPPORTED_PROVIDERS:
         reader.refuse_feature(location, f"the provider `{provider}`")
         return
-    if key in _DESKTOP_PROVIDERS:
+    elif key in _DESKTOP_PROVIDERS:
         problem = f"the provider `{provider}` needs a desktop, which a runner has not"
         advice = "use a `cli` target"
+    else:
+        problem = f"the provider `{provider}` is unknown"
+        advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
     reader.error(location, problem, advice)
 
 

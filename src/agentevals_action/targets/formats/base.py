@@ -84,14 +84,6 @@ def optional_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def call_name(data: Item, kind: str, field: str = "name") -> str:
-    """The name of a tool call; ValueError if it has none."""
-    name = data.get(field)
-    if not isinstance(name, str):
-        raise ValueError(f"a {kind} of the reply has no name")
-    return name
-
-
 def decode_arguments(text: Any) -> Any:
     """A tool call's arguments as data. Broken JSON is the model's error, which evaluators judge: it
     stays a text."""

@@ -17,7 +17,9 @@ from agentevals_action.targets.formats.base import Item, WireMessage
 
 _TEXTS = ("text", "input_text", "output_text", "refusal")
 _CALLS = ("tool_use", "toolUse", "tool-call", "_call")
-_RESULTS = ("tool_result", "toolResult", "tool-result", "_call_output", "_call_result")
+_RESULTS = (
+    "tool_result", "toolResult", "tool-result", "tool-return", "_call_output", "_call_result",
+)  # fmt: skip
 #: Vercel's question to a person, who may permit a call.
 _APPROVAL = "tool-approval-request"
 _CITED = "citationsContent"
@@ -142,7 +144,7 @@ def read_call(kind: str, block: Item) -> ToolCall:
 
 
 def read_result(block: Item) -> Result:
-    """The result of a call; Vercel's has a type and a value."""
+    """The result of a call; Vercel's has a type and a value, pydantic-ai's an outcome."""
     output = next((block[key] for key in _OUTPUTS if key in block), None)
     typed = members(output)
     refused = typed.get("type") == _DENIED
@@ -151,6 +153,7 @@ def read_result(block: Item) -> Result:
     elif typed.keys() >= {"type", "value"}:
         output = typed["value"]
     name = _first_text(block, _TOOL_NAMES)
+    refused = refused or block.get("outcome") == "denied"
     return Result(_first_text(block, _IDS), output, name, refused)
 
 

@@ -13,6 +13,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import decoded, members
 from agentevals_action.targets.formats import base, requests
 from agentevals_action.targets.formats.base import Item
+from agentevals_action.targets.formats.blocks import read_call
 from agentevals_action.targets.formats.requests import Picture
 
 #: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
@@ -99,12 +100,7 @@ def from_wire(parts: Sequence[Item]) -> Message:
     for part, following in zip_longest(parts, parts[1:]):
         call, code = part.get("functionCall"), part.get("executableCode")
         if call is not None:
-            call = members(call)
-            name, call_id = (
-                base.call_name(call, "function call"),
-                base.optional_text(call.get("id")),
-            )
-            calls.append(ToolCall(name, call.get("args", {}), id=call_id))
+            calls.append(read_call("function_call", members(call)))
         elif code is not None:
             result = members(members(following).get("codeExecutionResult"))
             arguments = {name: members(code).get(name) for name in ("language", "code")}

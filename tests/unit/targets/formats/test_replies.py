@@ -105,7 +105,7 @@ NO_ANSWER: list[tuple[str, Any, str]] = [
     ("gemini", google(reason="MAX_TOKENS"), "'MAX_TOKENS'); raise `maxOutputTokens`"),
     ("gemini", google({"text": "hm", "thought": True}), "the reply is empty"),
     ("gemini", {"candidates": [{"content": {"parts": ["x"]}}]}, "parts[0]` is not an object"),
-    ("gemini", google({"functionCall": {"args": {}}}), "a function call of the reply has no name"),
+    ("gemini", google({"functionCall": {"args": {}}}), "a tool call of the reply has no name"),
 ]
 
 
