@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import (
+    Draft3Validator,
+    Draft7Validator,
+    Draft201909Validator,
+    Draft202012Validator,
+    ValidationError,
+)
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend, validator_for
@@ -37,6 +43,13 @@ _PROPERTY_KEYWORDS = frozenset({
     "dependencies",
 })  # fmt: skip
 
+#: The keywords that some draft checks: `additionalItems` checks nothing in 2020-12.
+_OF_ANY_DRAFT = frozenset[str]().union(
+    *(
+        draft.VALIDATORS
+        for draft in (Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator)
+    )
+)
 _additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
 #: Keywords that no draft checks, and those of OpenAPI.
 _ANNOTATIONS = frozenset({
@@ -202,6 +215,8 @@ def _keyword_problems(
     for keyword, value in owner.items():
         meant = None if keyword in known else _meant_keyword(keyword, known)
         problem = f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
+        if keyword in _OF_ANY_DRAFT - known:
+            problem = "this draft does not check the keyword; name its draft in `$schema`"
         try:
             if keyword in _REFERENCES and isinstance(value, str):
                 found = resolver.lookup(value)

@@ -79,7 +79,6 @@ def test_schema__output_that_is_not_json_is_a_miss() -> None:
     [
         ({"prefixItems": [{"type": "string"}]}, [1], False),
         ({"items": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], False),
-        ({"prefixItems": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], True),
         ({"$defs": {"a": {"$anchor": "here", "type": "string"}}, "$ref": "#here"}, 1, False),
         ({"x-order": 1, "propertyOrdering": ["a"]}, None, True),
         ({"pattern": r"^\p{L}+$"}, "été", True),
@@ -96,6 +95,9 @@ def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> N
         ({"properties": {"a": {"minimum": "x"}}}, ("schema", "properties", "a", "minimum"), "'x' is not of type 'number'"),
         ({"pattern": "("}, ("schema", "pattern"), '"(" is not a valid regular expression'),
         ({"requird": ["a"]}, ("schema", "requird"), "the keyword is unknown; did you mean `required`?"),
+        ({"additionalItems": False}, ("schema", "additionalItems"), "this draft does not check the keyword; name its draft"),
+        ({"dependencies": {"a": ["b"]}}, ("schema", "dependencies"), "this draft does not check the keyword"),
+        ({"prefixItems": [{}], "$schema": "http://json-schema.org/draft-07/schema#"}, ("schema", "prefixItems"), "this draft does not check"),
         ({"Required": ["a"]}, ("schema", "Required"), "did you mean `required`?"),
         ({"properties": {"a": {"min": 1}}}, ("schema", "properties", "a", "min"), "did you mean `minimum`?"),
         ({"properties": {"requird": {"minLenght": 1}}}, ("schema", "properties", "requird", "minLenght"), "did you mean `minLength`?"),
