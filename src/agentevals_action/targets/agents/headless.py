@@ -131,9 +131,7 @@ class AgentTarget(CommandTarget):
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command that are files of the repository."""
-        with suppress(ValueError):  # quotes with `${{ }}` in it
-            return self.files_among((*_split(self.command), *self.args), folder)
-        return ()
+        return self.files_among((*_split(self.command), *self.args), folder)
 
 
 class _Agent(Provider):

@@ -63,7 +63,9 @@ def read_item(item: Item) -> Iterator[WireMessage]:
     blocks = read_blocks(content)
     if role == "assistant":
         listed = [call for name in _CALL_LISTS for call in base.objects(item, name)]
-        calls = _add_calls(blocks.calls, [*map(_read_call, listed), *_single_call(item)])
+        if single := item.get(_SINGLE_CALL):
+            listed.append(members(single))
+        calls = _add_calls(blocks.calls, [_read_call(call) for call in listed])
         answer = own or blocks.text or base.optional_text(item.get("refusal")) or ""
         usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
         unread = (*blocks.unread, *_unread_fields(item, calls))
@@ -98,11 +100,6 @@ def _read_call(data: Item) -> ToolCall:
         return read_tool_call({**data, "id": base.optional_text(data.get("id"))})
     except ValueError as error:
         raise ValueError(f"the reply has a message that is not valid: {error}") from None
-
-
-def _single_call(item: Item) -> Iterator[ToolCall]:
-    if call := item.get(_SINGLE_CALL):
-        yield read_call(_SINGLE_CALL, members(call))
 
 
 def _add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[ToolCall, ...]:

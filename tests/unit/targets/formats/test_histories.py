@@ -409,3 +409,22 @@ def test_read_reply__an_item_that_is_not_valid_is_an_error(
     with pytest.raises(ValueError, match=r"^") as caught:
         read(items)
     assert str(caught.value) == problem
+
+
+def test_read_reply__a_call_with_name_and_args_in_a_list_of_roles() -> None:
+    call = {"name": "refund", "args": {"amount": 9999}, "id": "c1"}
+    trace = read([{"role": "assistant", "content": "", "tool_calls": [call]}])
+    assert trace.tool_calls == (ToolCall("refund", {"amount": 9999}, id="c1"),)
+
+
+def test_read_reply__an_unknown_item_of_a_response_is_part_of_the_reply_around_it() -> None:
+    items = [
+        {"role": "user", "content": "q"},
+        {"type": "function_call", "call_id": "c1", "name": "find", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "7"},
+        {"type": "new_kind", "id": "n1"},
+        {"role": "assistant", "content": "done"},
+    ]
+    trace = read(items)
+    assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("done", None, 2)
+    assert '"new_kind"' in trace.warnings[0]
