@@ -150,6 +150,11 @@ class Http(CommandTarget):
         "it the reply is the answer.",
     )
 
+    cwd: str | None = Field(
+        None,
+        description="Folder that the service runs in, relative to the suite's (the default); a "
+        "leading / is the repository's root.",
+    )
     start: Annotated[
         Annotated[placeholders.Command, AfterValidator(_check_start)] | None,
         BeforeValidator(_check_quotes),
