@@ -45,6 +45,11 @@ def read_conversation(
     parts = [item for item in own if item.message.role == "assistant"]
     models = {item.model for item in parts}
     unread = distinct(item.unread for item in own)
+    made = {call.id for item in read for call in item.message.tool_calls}
+    results = [item.message for item in own if item.message.role == "tool" and item.message.content]
+    is_complete = history is pydantic_ai  # there, the structured answer is a call with a result
+    if not (unread or is_complete) and any(each.tool_call_id not in made for each in results):
+        unread = ("a result of a tool without its call",)
     return Trace(
         messages=messages,
         tool_calls=calls_of(messages) if parts and not unread else None,

@@ -181,8 +181,10 @@ def pydantic_history(*parts: dict[str, Any], kind: str = "response") -> dict[str
 
 def test_read_reply__structured_output_of_pydantic_ai_is_the_answer() -> None:
     call = {**PYDANTIC_CALL, "tool_kind": "output"}
-    trace = read([pydantic_history(call)])
-    assert (trace.output, trace.tool_calls) == ('{"order": "7"}', ())
+    processed = {**PYDANTIC_RETURN, "content": "Final result processed."}
+    for end in ([], [{"kind": "request", "parts": [processed]}]):
+        trace = read([pydantic_history(call), *end])
+        assert (trace.output, trace.tool_calls) == ('{"order": "7"}', ())
 
 
 #: Parts of pydantic-ai that end a call, and whether the call was not made: a person denied it, its
@@ -300,6 +302,10 @@ UNREAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{"role": "assistant", "parts": [{"type": "tool-refund"}]}], "parts"),
     ([{"role": "assistant", "content": {"parts": [{"functionCall": {}}]}}], "parts"),
     ([{"role": "assistant", "contents": [{"type": "function_call"}]}], "contents"),
+    (
+        [{"role": "tool", "tool_call_id": "7", "content": "Refunded 9999."}],
+        "a result of a tool without its call",
+    ),
     ([{"role": "assistant", "items": [{"content_type": "function_call"}]}], "items"),
     (
         [{"role": "assistant", "additional_kwargs": {"tool_calls": [{"id": "1"}]}}],
