@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -218,6 +219,12 @@ class CodeJudge(Evaluator):
             stdin=payload,
         )
         if self.exit_code:
+            with suppress(UnreadableReply):
+                find_objects(done.stdout, ("score", "assertions"))
+                case.notice(
+                    f"the judge `{self.name}` printed a score, which does not count: "
+                    "`exit_code: true` declares that its exit code is the result"
+                )
             return _score_code(done, program.hint)
         return self._read_output(done, program.hint, case)
 

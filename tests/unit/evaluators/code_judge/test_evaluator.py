@@ -220,6 +220,17 @@ def test_objects__whose_scores_differ_are_a_notice(
     assert notices == ([sentence] if count else [])
 
 
+@pytest.mark.parametrize(("printed", "count"), [('{"score": 0}', 1), ("{}", 0), ("fine", 0)])
+def test_exit_code__a_printed_score_that_does_not_count_is_a_notice(
+    tmp_path: Path, printed: str, count: int
+) -> None:
+    notices: list[str] = []
+    result = judged(f"print({printed!r})", tmp_path, notice=notices.append, exit_code=True)
+    assert (result.score, result.error) == (1.0, None)
+    assert len(notices) == count
+    assert all("printed a score, which does not count" in notice for notice in notices)
+
+
 def test_exit_code__another_without_an_object_is_a_miss(tmp_path: Path) -> None:
     result = judged("print('too short'); raise SystemExit(1)", tmp_path)
     assert (result.score, result.misses, result.error) == (0.0, ("too short",), None)
