@@ -57,6 +57,17 @@ def repository(folder: Path, target: str) -> Repository:
             "changed: agent.py (target's command)",
         ),
         (
+            "provider: http, url: 'http://127.0.0.1:{PORT}/', "
+            "start: [uvicorn, 'shop.prompts:answer', --port, '{PORT}']",
+            "shop/rules.py",
+            "changed: shop/rules.py (shop/prompts.py imports shop/rules.py)",
+        ),
+        (
+            "provider: cli, command: [bash, -lc, 'python3 agent.py'], cwd: /",
+            "shop/rules.py",
+            f"changed: shop/rules.py ({CHAIN})",
+        ),
+        (
             "provider: cli, command: [node, ../agent.mjs]",
             "lib/text.mjs",
             "changed: lib/text.mjs (agent.mjs imports lib/text.mjs)",

@@ -52,6 +52,19 @@ def test_variables__of_a_file_in_another_encoding_are_invalid_input(
     assert ".env:1:7: this is not UTF-8\nsave the file as UTF-8" in done.err
 
 
+def test_variables__that_a_target_names_are_not_taken_from_a_file(tmp_path: Path) -> None:
+    target = "- {name: default, provider: cli, command: [echo, a], env: [AGENT_TOKEN]}\n"
+    made = Repository.create(tmp_path, {**FILES, ".agentv/targets.yaml": target})
+    made.write({".env": "AGENT_TOKEN=abcdefgh\n"})
+    refused = command.run(tmp_path, "run")
+    assert "AGENT_TOKEN, which the workflow does not let through" in refused.out + refused.err
+    done = command.run(tmp_path, "run", "--env", "AGENT_TOKEN")
+    assert "AGENT_TOKEN, which is not set in the environment" in done.out + done.err
+    assert "set it there; a file `.env` only fills `${{ }}`" in done.out + done.err
+    done = command.run(tmp_path, "run", "--env", "AGENT_TOKEN", env={"AGENT_TOKEN": "abcdefgh"})
+    assert done.code == 0, done.out + done.err
+
+
 @pytest.mark.parametrize(
     ("files", "arguments", "words"),
     [

@@ -249,7 +249,8 @@ class FileReader(FileContext):
             return
         elif key in owners:
             places = [noun for noun in owners[key] if noun != label]
-            advice = f"write it in {one_of(places)}" if places else "remove it"
+            where = one_of(places).replace("`evaluator`", "an evaluator (`assert`)")
+            advice = f"write it in {where}" if places else "remove it"
             self.error(location, problem, advice)
         elif meant := next(
             # `timeout` for `timeout_seconds`

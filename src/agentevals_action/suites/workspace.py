@@ -15,6 +15,7 @@ from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import files_below, leads_out
+from agentevals_action.system.program import all_words
 
 _HOOKS: tuple[HookName, ...] = get_args(HookName)
 #: The fields that come with the command of a hook.
@@ -162,7 +163,7 @@ def _named_files(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> I
             words = shlex.split(command)
         except ValueError:  # a script in which a quote has another meaning
             words = command.split()
-    for word in words:
+    for word in all_words(tuple(words)):
         try:
             path = Path(os.path.normpath(cwd / word))
             is_inside = path.is_relative_to(folder.root) and path.is_file()

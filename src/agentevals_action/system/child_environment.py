@@ -32,12 +32,14 @@ _CI_FACTS = re.compile(
 class ChildContext:
     """How the programs of a run start: all see `environment`, agents also the variables that the
     workflow passes on (`allowed`). `withheld` are the names of the credentials that no program
-    sees. `isolation` gives their users."""
+    sees. `isolation` gives their users. `unset` are the names that the workflow passes on and that
+    have no value."""
 
     environment: Mapping[str, str]
     allowed: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
     isolation: Isolation = NO_ISOLATION
+    unset: tuple[str, ...] = ()
 
     @classmethod
     def from_environ(
@@ -46,7 +48,8 @@ class ChildContext:
         """The context of programs to which the workflow passes the variables of these names."""
         environment, withheld = scrub(environ, names)
         allowed = {name: environ[name] for name in names if name in environ}
-        return cls(environment, allowed, withheld, isolation)
+        unset = tuple(name for name in names if name not in environ)
+        return cls(environment, allowed, withheld, isolation, unset)
 
     @property
     def hint(self) -> str:

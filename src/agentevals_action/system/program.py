@@ -5,9 +5,11 @@ import errno
 import itertools
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import ends_of
@@ -21,6 +23,9 @@ _NOT_A_PATH = re.compile(r"[\s{$*]|^-|://")
 _ELSEWHERE = frozenset({"docker", "podman", "kubectl", "ssh"})
 #: Words after which an interpreter takes code, or a module by its name.
 _NO_SCRIPT = frozenset({"-c", "-e", "--eval", "-m"})
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+#: The option after which a shell takes a script, also with others: `-c`, `-lc`, `-ceu`.
+_SHELL_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")
 #: The lines of a child's output that its error quotes, and the characters of each part.
 _FIRST_LINES, _LAST_LINES, _CHARACTERS = 6, 8, 1_000
 
@@ -48,6 +53,17 @@ def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError
     if lines := ends_of(output, _FIRST_LINES, _LAST_LINES, _CHARACTERS):
         problem += f":\n{lines}" if "\n" in lines else f": {lines}"
     return AttemptError(kind, problem, hint)
+
+
+def all_words(words: Sequence[str]) -> Sequence[str]:
+    """The words of a command, and those of the script if it is one of a shell (`sh -c "…"`)."""
+    found = list(words)
+    if any(PurePath(word).name in _SHELLS for word in words):
+        for option, script in itertools.pairwise(words):
+            if _SHELL_SCRIPT.fullmatch(option):
+                with suppress(ValueError):  # quotes that only a shell understands
+                    found += shlex.split(script, comments=True)
+    return found
 
 
 def missing_script(words: Sequence[str], folder: Path) -> Path | None:

@@ -52,6 +52,12 @@ def test_workspace__empty_is_an_empty_folder_for_all_tests(root: Path) -> None:
     assert (first.workspace.template, first.workspace.per_test) == (None, False)
 
 
+def test_hooks__name_the_files_of_the_script_of_a_shell(root: Path) -> None:
+    suites.write(root, {"evals/up.py": "", "evals/other.py": ""})
+    found = workspace(root, "hooks: {before_all: {command: [sh, -c, 'exec python3 up.py']}}")
+    assert [file.path for file in found.files] == ["evals/up.py"]
+
+
 def test_hooks__run_in_the_folder_of_the_file_that_declares_the_command(root: Path) -> None:
     shared = "hooks: {before_all: {command: [sh, up.sh]}, before_each: {command: [x], cwd: /evals}}"
     suites.write(root, {"shared/workspace.yaml": shared})

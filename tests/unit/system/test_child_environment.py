@@ -65,6 +65,11 @@ def test_scrub__a_fact_that_carries_a_secret_is_no_fact() -> None:
     assert set(environment) == SEEN - {"GITHUB_REF"}
 
 
+def test_context__states_the_names_that_are_not_set() -> None:
+    context = child_environment.ChildContext.from_environ(RUNNER, ["SOME_SETTING", "NOT_SET"])
+    assert context.unset == ("NOT_SET",)
+
+
 def test_scrub__a_child_sees_no_credential(tmp_path: Path) -> None:
     environment, _ = child_environment.scrub({**RUNNER, "PATH": os.environ["PATH"]}, [])
     script = "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'"

@@ -37,7 +37,7 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.program import child_error, missing_script
+from agentevals_action.system.program import all_words, child_error, missing_script
 
 _QUOTED_CHARACTERS = 1_000  # of the output, as the hit or miss of an exit code
 _MAX_WORDS = 10_000  # of a command: each may name a file of the judge
@@ -157,7 +157,8 @@ class CodeJudge(Evaluator):
         """The words that are files of the repository, all files next to one in a folder named
         `judges`, and what they import."""
         found: dict[Path, None] = {}
-        for word in self.script:
+        words = all_words(self.script)
+        for word in words:
             path = Path(os.path.normpath(self._folder / word))
             try:
                 if not path.is_relative_to(folder.root) or not path.is_file():
@@ -171,7 +172,7 @@ class CodeJudge(Evaluator):
         own = (
             path for path in found if path.is_file() and path.resolve().is_relative_to(folder.root)
         )
-        return files_of_program(own, "judge script", self.script, self._folder, folder)
+        return files_of_program(own, "judge script", words, self._folder, folder)
 
     def missing_script(self) -> Path | None:
         """The file that its command runs, if there is no such file."""

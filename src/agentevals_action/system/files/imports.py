@@ -15,6 +15,8 @@ _SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 #: `from './x'`, `import './x'`, `import('./x')` and `require('./x')`.
 _IMPORT = re.compile(r"""\b(?:from|import|require)\s*\(?\s*["'](\.{1,2}/[^"'\n]+)["']""")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+#: A module and a name in it (`shop.agent:app`), as servers take them, also after an option and `=`.
+_MODULE_AND_NAME = re.compile(r"(?:[-\w]+=)?([^\W\d][\w.]*):[^\W\d][\w.]*(?:\(.*\))?")
 #: An import of Python, names in parentheses on several lines included. To parse whole files takes
 #: ten times as long, and an agent may have thousands.
 _PYTHON_IMPORT = re.compile(
@@ -45,6 +47,8 @@ def find_imports(
             waiting += ((path, ()) for path in find(f"{word}.__main__", folders))
         elif option == "-c":
             waiting += ((path, ()) for path in _python_imports(word, folder, folders, find))
+    for match in filter(None, map(_MODULE_AND_NAME.fullmatch, words)):
+        waiting += ((path, ()) for path in find(match[1], folders))
     found: dict[Path, Sequence[Path]] = {}
     while waiting and len(found) < _MAX_FILES:
         path, importers = waiting.popleft()

@@ -24,7 +24,7 @@ from agentevals_action.system.child_environment import (
 )
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
-from agentevals_action.system.program import Program, child_error, missing_script
+from agentevals_action.system.program import Program, all_words, child_error, missing_script
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
@@ -57,7 +57,7 @@ class CommandTarget(Target):
         """The words of a command, or their parts after `=`, that are files of the repository, and
         what these import."""
         words, start = self._words_and_folder(command, folder)
-        found = []
+        words, found = all_words(words), []
         for name in (name for word in words for name in (word, word.rpartition("=")[2])):
             try:
                 path = (start / name).resolve()
@@ -220,6 +220,12 @@ def _select_variables(names: Sequence[str] | None, children: ChildContext) -> Ma
     if names is None:
         return {**children.environment, **allowed}
     common = {name: value for name, value in children.environment.items() if name not in allowed}
+    if unset := [name for name in names if name in children.unset]:
+        raise AttemptError(
+            "configuration",
+            f"the target's `env` names {', '.join(unset)}, which is not set in the environment",
+            "set it there; a file `.env` only fills `${{ }}`",
+        )
     if refused := [name for name in names if name not in allowed and name not in common]:
         raise AttemptError(
             "configuration",

@@ -326,6 +326,14 @@ def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...
     assert cases.evaluator("code_judge", {"script": script}).model_dump()["script"] == words
 
 
+def test_files__are_those_of_the_script_of_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "check.py").write_text("import rules\n")
+    (tmp_path / "rules.py").write_text("")
+    script = ["sh", "-c", "python3 check.py"]
+    judge = cases.evaluator("code_judge", {"script": script}, tmp_path)
+    assert set(cases.named(judge, Folder(tmp_path, tmp_path))) == {"check.py", "rules.py"}
+
+
 def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: Path) -> None:
     root, evals = tmp_path / "repo", tmp_path / "repo" / "evals"
     (evals / "judges" / "deep").mkdir(parents=True)

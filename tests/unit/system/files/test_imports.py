@@ -74,6 +74,9 @@ def test_find_imports__all_forms_of_python_also_with_an_error_of_syntax(tmp_path
         (None, ["python3", "-m", "near"], {"evals/near.py"}),
         (None, ["python3", "-m", "tool"], {"evals/tool/__main__.py", "evals/near.py"}),
         (None, ["python3", "-c", "import near; near.main()"], {"evals/near.py"}),
+        (None, ["uvicorn", "near:app", "--port", "{PORT}"], {"evals/near.py"}),
+        (None, ["flask", "--app=shared:create(1)", "run"], {"src/shared.py"}),
+        (None, ["gunicorn", "absent:app", "http://near:80", "near:80"], set()),
     ],
 )
 def test_find_imports__at_any_depth(
