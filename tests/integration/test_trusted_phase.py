@@ -19,7 +19,6 @@ from agentevals_action.model.review import Review
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import read_archive
-from agentevals_action.review import trusted_phase
 from agentevals_action.review.publish import publish
 from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
@@ -276,7 +275,7 @@ def test_claims__that_take_too_long_ask_for_a_person(
     trusted: Trusted, report: Report, tmp_path: Path
 ) -> None:
     """The comparison goes on in a thread, which does not delay the end of the process."""
-    results = trusted_phase.as_claims(read_archive(zipped(report)))
+    results = read_archive(zipped(report)).as_claims()
     is_reported = threading.Event()
 
     def slow_view(review: Review) -> ReportView:

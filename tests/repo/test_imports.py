@@ -3,6 +3,7 @@ library."""
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -205,3 +206,11 @@ def test_pure_folders__touch_neither_clock_nor_world() -> None:
         if {name, found.target.partition(":")[0]} & IMPURE
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_commands__do_not_wait_for_the_client_of_github(command: str) -> None:
+    """Its import takes longer than all others together."""
+    module = f"agentevals_action.cli.commands.{command}"
+    script = f"import sys, {module}; sys.exit('github' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -27,6 +27,8 @@ _COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 #: The errors of `zipfile` for an archive that is damaged or encrypted.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _RUN = TypeAdapter(Run)
+#: What the title of the check run begins with.
+_CLAIMS = "Claims of an untrusted run, not verified."
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ class RunResults:
             "problems": (*self.run.problems, *problems),
         }
         return replace(self, run=self.run.model_copy(update=update))
+
+    def as_claims(self) -> "RunResults":
+        """As results of the first phase, also those that cannot be used: never green.
+
+        Attack: without an artifact, `on-inconclusive: pass` makes the check run green."""
+        policy = replace(self.run.policy, on_inconclusive="fail", asks_person=True)
+        run = self.run.model_copy(update={"policy": policy, "claims": _CLAIMS})
+        return replace(self, run=run).adding(problems=["nobody has verified the results"])
 
 
 def not_run(head_sha: str, reasons: Iterable[str]) -> RunResults:

@@ -18,7 +18,6 @@ from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review.comparison.outcome import compare
 from agentevals_action.review.request import ReviewWorkspace
-from agentevals_action.review.trusted_phase import as_claims
 
 #: Seconds for the comparison and the reports of claims.
 _CLAIM_SECONDS = 60.0
@@ -46,7 +45,7 @@ async def publish(
     except TimeoutError:
         reason = f"the claims could not be compared and reported within {limit:g} s"
         policy, head = results.run.policy, results.run.head_sha
-        unread = as_claims(not_completed(head, [reason], policy))
+        unread = not_completed(head, [reason], policy).as_claims()
         view, page = await asyncio.to_thread(write, unread, view_of, workspace)
     except InvalidInput as error:
         reason = workspace.redactor.redact(error.sentence)
