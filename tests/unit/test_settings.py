@@ -62,7 +62,7 @@ def test_settings__typed() -> None:
     assert settings.report_dir == "out/report"
 
 
-@pytest.mark.parametrize("name", ["targets", "working_directory", "cache_dir"])
+@pytest.mark.parametrize("name", ["targets", "working_directory", "cache_dir", "report_dir"])
 def test_settings__a_name_that_no_file_can_have(name: str) -> None:
     (error,) = errors(**{name: "a" * 256})
     assert error.endswith("write names of files and folders that are shorter")

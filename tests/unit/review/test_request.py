@@ -16,7 +16,7 @@ def test_make_report_folder__that_may_not_be_written_is_inconclusive() -> None:
     assert caught.value.exit_code is ExitCode.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
+@pytest.mark.parametrize("name", ["file", "file/below"])
 def test_make_report_folder__that_cannot_be_a_folder_is_an_error_of_the_input(
     tmp_path: Path, name: str
 ) -> None:
