@@ -6,7 +6,8 @@ Converse and Strands:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html; LangChain:
 https://reference.langchain.com/python/langchain-core/messages/content"""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,10 @@ _IDS = ("toolCallId", "toolUseId", "tool_use_id", "tool_call_id", "call_id", "id
 _TOOL_NAMES = ("toolName", "tool_name", "name")
 _OUTPUTS = ("output", "result", "content")
 _DENIED = "execution-denied"
+#: Names of fields in which a message or a block may have calls; `tool_plan` is Cohere's text.
+_MAY_HOLD_CALLS = re.compile(r"tool(?!_plan)|call|function|^parts$|^blocks$", re.IGNORECASE)
+#: Fields that have counts, and the data of a block; their own fields have any names.
+_DATA = frozenset({"usage", "usage_metadata", "value"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Result:
 class Blocks:
     """What the blocks of a message contain. `results` are those of calls in other messages,
     `waiting` the ids of calls that need a person's approval, `unread` the kinds of blocks that are
-    not known."""
+    not known, and the fields of the others that may be calls."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -85,8 +90,28 @@ def read_blocks(content: Any) -> Blocks:
         tuple(_with_output(call, results) for call in calls),
         tuple(result for result in results if result.call_id not in made),
         tuple(str(fields.get("toolCallId")) for kind, fields in blocks if kind == _APPROVAL),
-        tuple(kind for kind, _ in blocks if not is_known(kind)),
+        tuple(name for block in blocks for name in _unread(*block)),
     )
+
+
+def _unread(kind: str, fields: Item) -> Iterator[str]:
+    """The kind if it is not known. The fields of blocks about tools are read, or described by it;
+    in any other block a field with such a name may be a call."""
+    if not is_known(kind):
+        yield kind
+    elif not _MAY_HOLD_CALLS.search(kind):
+        yield from (name for name, _ in call_fields(fields))
+
+
+def call_fields(fields: Item, depth: int = 1) -> Iterator[tuple[str, Any]]:
+    """The fields whose names are those of calls, with their values; with a `depth` also in objects
+    among the fields, as `metadata`."""
+    for name, value in fields.items():
+        if _MAY_HOLD_CALLS.search(name):
+            if value:
+                yield name, value
+        elif depth and name not in _DATA:
+            yield from call_fields(members(value), depth - 1)
 
 
 def _kind_and_fields(block: Any) -> tuple[str, Item]:

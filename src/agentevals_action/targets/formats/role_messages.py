@@ -2,7 +2,6 @@
 more kinds of blocks, Anthropic's Messages API, Vercel's AI SDK, Amazon Bedrock's Converse and
 Strands. One list may have blocks of all of them."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from agentevals_action.model.messages import (
 from agentevals_action.model.validation.json_values import members, shown
 from agentevals_action.targets.formats import base
 from agentevals_action.targets.formats.base import Item, WireMessage
-from agentevals_action.targets.formats.blocks import read_blocks, read_call
+from agentevals_action.targets.formats.blocks import call_fields, is_known, read_blocks, read_call
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -31,11 +30,8 @@ _ROLES: Mapping[str, Role] = {
 _CALL_LISTS = ("tool_calls", "toolCalls")
 #: OpenAI's field before it had lists of calls.
 _SINGLE_CALL = "function_call"
-#: The fields with calls that are read; LangChain also keeps the pieces in which they arrived.
-_READ = frozenset({*_CALL_LISTS, _SINGLE_CALL, "invalid_tool_calls", "tool_call_chunks"})
-#: Names of other fields in which an assistant's message may have calls.
-_MAY_HOLD_CALLS = re.compile(r"tool|call|function|^parts$|^blocks$", re.IGNORECASE)
-#: Such names that are usual in structured answers, too: `contents` is Microsoft's Agent Framework.
+#: More such fields, whose names are usual in structured answers, too: `contents` is Microsoft's
+#: Agent Framework.
 _LISTS = frozenset({"contents", "items", "actions", "steps"})
 
 
@@ -58,9 +54,10 @@ def read_item(item: Item) -> Iterator[WireMessage]:
     if role is None:
         raise ValueError(f"the reply has a message of the unknown role {shown(item.get('role'))}")
     name, content = base.optional_text(item.get("name")), item.get("content")
-    if own := _own_blocks(content):
-        content = None
-    blocks = read_blocks(content)
+    if role == "assistant" and is_known(str(members(content).get("type"))):
+        content = [content]
+    own = _own_blocks(content)
+    blocks = read_blocks(content if isinstance(content, list) or not own else None)
     if role == "assistant":
         listed = [call for name in _CALL_LISTS for call in base.objects(item, name)]
         if single := item.get(_SINGLE_CALL):
@@ -68,7 +65,7 @@ def read_item(item: Item) -> Iterator[WireMessage]:
         calls = _add_calls(blocks.calls, [_read_call(call) for call in listed])
         answer = own or blocks.text or base.optional_text(item.get("refusal")) or ""
         usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
-        unread = (*blocks.unread, *_unread_fields(item, calls))
+        unread = (*blocks.unread, *_unread_fields({**item, "content": content}, calls))
         message = Message(role, answer, name, tool_calls=calls)
         yield WireMessage(message, usage, model, unread=unread, waiting=blocks.waiting)
         return
@@ -108,13 +105,27 @@ def _add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[T
     return (*shown, *(call for call in listed if call.id not in ids))
 
 
-def _unread_fields(item: Item, calls: Sequence[ToolCall]) -> tuple[str, ...]:
-    """The fields of an assistant's message that are not read and may have calls. Frameworks copy
-    the calls that are read into `additional_kwargs`."""
-    more = {} if calls else members(item.get("additional_kwargs"))
-    content = members(item.get("content"))
-    named = [*item.items(), *content.items()]
-    unread = [name for name, value in named if value and name not in _READ]
-    unread += [name for name, value in more.items() if value]
-    found = (name for name in unread if _MAY_HOLD_CALLS.search(name))
-    return (*found, *(name for name in item if name in _LISTS and item[name]))
+def _unread_fields(item: Item, calls: Sequence[ToolCall]) -> Iterator[str]:
+    """What is not read in an assistant's message and may have calls: the kind of a content that is
+    an object, and fields."""
+    yield from filter(None, [base.optional_text(members(item.get("content")).get("type"))])
+    yield from (name for name, value in call_fields(item) if not _is_copy(value, calls))
+    yield from (name for name in item if name in _LISTS and item[name])
+
+
+def _is_copy(value: Any, calls: Sequence[ToolCall]) -> bool:
+    """Whether a field has only calls that are read, or data with their ids as keys. LangChain also
+    keeps the calls as they arrived."""
+    names = {call.id: call.name for call in calls if call.id}
+    if isinstance(value, Mapping) and names.keys() >= value.keys():
+        return True
+    read = [(call.name, call.arguments) for call in calls]
+    listed = value if isinstance(value, list) else [value]
+    try:
+        copies = [_read_call(members(each)) for each in listed]
+    except ValueError:
+        return False
+    return all(
+        names.get(copy.id or "") == copy.name or (copy.name, copy.arguments) in read
+        for copy in copies
+    )

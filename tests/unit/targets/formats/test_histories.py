@@ -293,6 +293,8 @@ def test_read_reply__a_call_of_vercel_that_a_person_must_approve(
     assert len(trace.made_calls or ()) == (not refused)
 
 
+REFUND = {"name": "refund", "args": {"amount": 9999}}
+LOOK_UP = {"name": "look_up", "args": {"order": "7"}, "id": "1"}
 #: Messages with a part that may be a call, and the name of that part.
 UNREAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{"role": "assistant", "content": [{"type": "tool-use", "text": "a"}]}], "tool-use"),
@@ -310,6 +312,35 @@ UNREAD: list[tuple[list[dict[str, Any]], str]] = [
     (
         [{"role": "assistant", "additional_kwargs": {"tool_calls": [{"id": "1"}]}}],
         "tool_calls",
+    ),
+    *(
+        ([{"role": "assistant", **fields}], name)
+        for name, fields in (
+            ("toolUse", {"content": [{"type": "text", "text": "", "toolUse": REFUND}]}),
+            ("functionCall", {"content": [{"text": "ok", "functionCall": REFUND}]}),
+            ("toolUse", {"content": [{"type": "text", "value": "ok", "toolUse": REFUND}]}),
+            ("tool_calls", {"content": [{"text": "ok", "metadata": {"tool_calls": [REFUND]}}]}),
+            ("function", {"content": [{"type": "thinking", "function": "refund"}]}),
+            ("tool-use", {"content": {"type": "tool-use", **REFUND}}),
+            ("tool", {"content": {"tool": "refund", "args": {"amount": 9999}}}),
+            ("tool_calls", {"content": "a", "metadata": {"tool_calls": [REFUND]}}),
+            ("tool", {"content": "a", "metadata": {"tool": "refund"}}),
+            ("function_call", {"tool_calls": [LOOK_UP], "metadata": {"function_call": REFUND}}),
+            ("tool_calls", {"tool_calls": [LOOK_UP], "additional_kwargs": {"tool_calls": [{}]}}),
+            ("tools", {"tool_calls": [LOOK_UP], "metadata": {"tools": [{**REFUND, "id": "1"}]}}),
+            ("tool_call_chunks", {"content": "a", "tool_call_chunks": [REFUND]}),
+        )
+    ),
+    (
+        [
+            {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [LOOK_UP],
+                "additional_kwargs": {"function_call": REFUND},
+            }
+        ],
+        "function_call",
     ),
     (
         [
@@ -338,6 +369,44 @@ def test_read_reply__a_part_of_an_unknown_kind_leaves_the_calls_unknown(
         trace = read(data)
         assert trace.tool_calls is None
         assert f'parts of an unknown kind ("{name}"), which may be tool calls' in trace.warnings[-1]
+
+
+def test_read_reply__a_content_that_is_one_block_is_read_as_a_block() -> None:
+    call = {"type": "tool_use", "id": "1", "name": "refund", "input": {"amount": 9999}}
+    trace = read([{"role": "assistant", "content": call}])
+    assert trace.tool_calls == (ToolCall("refund", {"amount": 9999}, id="1"),)
+    text = read([{"role": "assistant", "content": {"type": "text", "text": "Shipped."}}])
+    assert (text.output, text.tool_calls) == ("Shipped.", ())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"content": [{"type": "text", "text": "a", "annotations": [], "index": 0}]},
+        {"content": [{"type": "json", "value": {"tools": ["drill"]}}]},
+        {"metadata": {"team": "core", "finish_reason": "tool_calls", "tool_calls": []}},
+        {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 0}}},
+    ],
+)
+def test_read_reply__ordinary_fields_are_no_calls(fields: dict[str, Any]) -> None:
+    trace = read([{"role": "assistant", "content": "a", **fields}])
+    assert (trace.tool_calls, trace.warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"function_call": {"name": "look_up", "arguments": '{"order": "7"}'}},
+        {"tool_calls": [{"id": "1", "function": {"name": "look_up", "arguments": "{}"}}]},
+        {"__gemini_function_call_thought_signatures__": {"1": "signature"}},
+        {"tool_plan": "I look it up."},
+    ],
+)
+def test_read_reply__copies_of_a_call_are_no_other_calls(more: dict[str, Any]) -> None:
+    item = {"type": "ai", "content": "", "tool_calls": [LOOK_UP], "additional_kwargs": more}
+    trace = read([item])
+    assert trace.tool_calls == (ToolCall("look_up", {"order": "7"}, id="1"),)
+    assert trace.warnings == ()
 
 
 def test_read_reply__a_structured_answer_has_lists_of_any_name() -> None:
