@@ -146,6 +146,28 @@ def test_review__a_failure_of_a_service_that_runs_already_is_inconclusive(
     assert "**Inconclusive:** 1 test failed and has no result on base" in done.out
 
 
+def test_review__an_earlier_turn_of_a_removed_one_has_no_result_of_the_same_service(
+    tmp_path: Path, service: AgentServer
+) -> None:
+    """Base asks it again, so that the removed turn has its conversation: the answer is head's."""
+    change = repository(tmp_path, targets(url=service.url))
+    turns = """\
+        name: greeter
+        tests:
+          - {id: first, conversation_id: a, input: Ada, assert: [{type: contains, value: Yo}]}
+          - {id: second, conversation_id: a, input: Bob, assert: [{type: contains, value: Bob}]}
+        """
+    change.git("checkout", "--quiet", "main")
+    change.commit("turns", {"evals/EVAL.yaml": turns})
+    change.git("checkout", "--quiet", "-B", "change")
+    change.commit("one turn", {"evals/EVAL.yaml": turns.rpartition("  - {id")[0]})
+    done = review(change, "--confirm", "0")
+    assert done.code == 3, done.out + done.err
+    assert "1 test failed and has no result on base" in done.out
+    assert [row["evalId"] for row in rows(change, "base.jsonl")] == ["second"]
+    assert [received.body["prompt"] for received in service.requests] == ["Ada", "Ada", "Bob"]
+
+
 @pytest.mark.parametrize("what", ["definition", "system"])
 def test_review__another_definition_or_system_message_is_run_on_base(
     tmp_path: Path, service: AgentServer, what: str

@@ -1,6 +1,6 @@
 """Runs the suites of head, and those of base that have no stored results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,12 +50,12 @@ async def run_base(
     }
     if not suites or inputs.request.settings.baseline not in ("auto", "rerun"):
         return _with_common_facts(stored)
-    found = {}
+    shared = {path: _ask_same_service(inputs, path, suite) for path, suite in suites.items()}
+    found = {path: BaseSuite(same_service=tuple(sorted(names))) for path, names in shared.items()}
+    running = {}
     for path, suite in suites.items():
-        suites[path] = _with_own_agents(inputs, path, suite)
-        left_out = {test.id for test in suite.tests} - {test.id for test in suites[path].tests}
-        found[path] = BaseSuite(same_service=tuple(sorted(left_out)))
-    running = {path: suite for path, suite in suites.items() if suite.tests}
+        if tests := _tests_to_run(suite, shared[path]):
+            running[path] = suite.with_tests(tests)
     rows: Sequence[TestResult] = ()
     problem = ""
     if running:
@@ -66,25 +66,33 @@ async def run_base(
         else:
             rows = await _run(engine, tuple(running.values()), "base", progress)
     for path, suite in running.items():
-        own = tuple(row for row in rows if row.eval_path == suite.path)
+        own = tuple(
+            row for row in rows if row.eval_path == suite.path and row.eval_id not in shared[path]
+        )
         origin = origin_of("rerun", own, stored.info.commit) if own else None
         found[path] = replace(found[path], rows=own, origin=origin, problem=problem)
     return _with_common_facts(_with_suites(stored, found))
 
 
-def _with_own_agents(inputs: ReviewInputs, path: str, base: Suite) -> Suite:
-    """A suite of base without the tests that would ask the same service as head, except earlier
-    turns of other tests. In a replay no service is asked."""
+def _ask_same_service(inputs: ReviewInputs, path: str, base: Suite) -> frozenset[str]:
+    """The ids of the tests of a suite of base that would ask the same service as head. In a replay
+    no service is asked."""
     if inputs.request.cache == "replay":
-        return base
+        return frozenset()
     head = inputs.part.head[path]
     on_head = {test.id: test for test in head.tests}
+    return frozenset(
+        test.id
+        for test in base.tests
+        if (now := on_head.get(test.id))
+        and inputs.fingerprints.ask_same_service(head, now, base, test)
+    )
 
-    def has_own_agent(test: Test) -> bool:
-        now = on_head.get(test.id)
-        return now is None or not inputs.fingerprints.ask_same_service(head, now, base, test)
 
-    return base.with_tests(with_earlier_turns(base, has_own_agent))
+def _tests_to_run(base: Suite, shared: Collection[str]) -> Sequence[Test]:
+    """The tests without those that ask the same service (`shared`), apart from the earlier turns
+    of others: these run for their conversation, and have no result."""
+    return with_earlier_turns(base, lambda test: test.id not in shared)
 
 
 def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
