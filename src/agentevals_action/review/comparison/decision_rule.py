@@ -122,13 +122,10 @@ class ConfirmationPlan:
 
 
 class Step(StrEnum):
-    """The next step for a suspect. The last three are final."""
+    """What to sample next for a suspect."""
 
     SAMPLE_HEAD = "sample head"
     SAMPLE_BASE = "sample base"
-    REGRESSED = "regressed"
-    CLEARED = "flaky"
-    UNDECIDED = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -142,8 +139,8 @@ class Known:
     base_open: bool = False
 
 
-def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step:
-    """The next step for a suspect.
+def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step | Finding:
+    """The next step for a suspect, or what its samples show.
 
     The fresh samples of head are compared with what is expected if nothing has changed. In that
     case the sample that raised the suspicion is a draw like those of base and counts as one. The
@@ -154,21 +151,21 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step:
     if head.trials < min(FIRST_SAMPLES, plan.horizon):
         return Step.SAMPLE_HEAD
     if head.failures == 0:
-        return Step.CLEARED
+        return Finding.CLEARED
     if base.trials < MIN_HISTORY and known.base_open:
         return Step.SAMPLE_BASE
     left, needed = plan.horizon - head.trials, None
     if plan.level is not None:
         needed = failures_needed(base + SUSPICION, prior, plan.horizon, plan.level)
     if needed is not None and head.failures >= needed:
-        return Step.REGRESSED
+        return Finding.REGRESSED
     takes_all = plan.level is None and left > 0
     can_decide = needed is not None and head.failures + left >= needed
     # Undecided, it would be inconclusive (`TestComparison.is_unproven`): one success avoids that.
     can_succeed = needed is None and left and not head.successes and not base.failures
     if can_decide or can_succeed or takes_all:
         return Step.SAMPLE_HEAD
-    return Step.CLEARED if 2 * head.failures < head.trials else Step.UNDECIDED
+    return Finding.CLEARED if 2 * head.failures < head.trials else Finding.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -210,17 +207,18 @@ def assess(
     """The evidence of the fresh samples; `plan` has a level."""
     kept, known = weigh(suspect, fresh)
     prior, history = priors(suspect.suite, kept.verdict), known.base + SUSPICION
-    step = next_step(plan, prior, known)
+    found = next_step(plan, prior, known)
     # Samples that could have decided it are missing: an error, not a result.
-    is_error = fresh.problem or step is Step.SAMPLE_HEAD
-    is_error = is_error or (step is Step.UNDECIDED and fresh.base_problem)
+    is_incomplete = fresh.problem or (found is Finding.UNDECIDED and fresh.base_problem)
+    if is_incomplete or isinstance(found, Step):
+        found = Finding.ERROR
     needed = chance = None
     if plan.level is not None:
         needed = failures_needed(history, prior, plan.horizon, plan.level)
     if known.head.trials:
         chance = tail(history, prior, known.head.trials, known.head.failures)
     return Evidence(
-        finding=Finding.ERROR if is_error else Finding(step.value),
+        finding=found,
         base=known.base,
         head=known.head,
         base_samples=fresh.base,

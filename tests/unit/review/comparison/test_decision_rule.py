@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.model.comparison import NOTHING, Counts
+from agentevals_action.model.comparison import NOTHING, Counts, Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
@@ -74,14 +74,14 @@ def test_kept__what_could_not_be_scored_is_not_counted() -> None:
 
 THIN = ConfirmationPlan(horizon=6, level=0.0001)
 #: The plan, the prior, and what is known of a suspect, with the next step.
-STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step]] = {
+STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step | Finding]] = {
     "head is sampled first": (PLAN, STEADY, Known(Counts(20, 20)), Step.SAMPLE_HEAD),
     "even without a base": (PLAN, STEADY, Known(NOTHING, base_open=True), Step.SAMPLE_HEAD),
     "three that hold are enough": (
         PLAN,
         STEADY,
         Known(Counts(1, 1), Counts(3, 3), base_open=True),
-        Step.CLEARED,
+        Finding.CLEARED,
     ),
     "few samples of base are repeated": (
         PLAN,
@@ -90,12 +90,12 @@ STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step]] = {
         Step.SAMPLE_BASE,
     ),
     "if that is possible": (PLAN, STEADY, Known(Counts(1, 1), Counts(1, 3)), Step.SAMPLE_HEAD),
-    "a broken test": (PLAN, STEADY, Known(Counts(20, 20), Counts(0, 3)), Step.REGRESSED),
+    "a broken test": (PLAN, STEADY, Known(Counts(20, 20), Counts(0, 3)), Finding.REGRESSED),
     "a broken test without a prior": (
         PLAN,
         Prior(),
         Known(Counts(5, 5), Counts(0, 6)),
-        Step.REGRESSED,
+        Finding.REGRESSED,
     ),
     "more samples may decide": (
         PLAN,
@@ -103,9 +103,14 @@ STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step]] = {
         Known(Counts(20, 20), Counts(2, 3)),
         Step.SAMPLE_HEAD,
     ),
-    "more samples cannot decide": (PLAN, STEADY, Known(Counts(20, 20), Counts(4, 5)), Step.CLEARED),
-    "a flaky base": (PLAN, STEADY, Known(Counts(12, 20), Counts(1, 3)), Step.UNDECIDED),
-    "too few of base": (THIN, Prior(), Known(Counts(1, 1), Counts(0, 6)), Step.UNDECIDED),
+    "more samples cannot decide": (
+        PLAN,
+        STEADY,
+        Known(Counts(20, 20), Counts(4, 5)),
+        Finding.CLEARED,
+    ),
+    "a flaky base": (PLAN, STEADY, Known(Counts(12, 20), Counts(1, 3)), Finding.UNDECIDED),
+    "too few of base": (THIN, Prior(), Known(Counts(1, 1), Counts(0, 6)), Finding.UNDECIDED),
 }
 
 
