@@ -10,12 +10,18 @@ from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome, Review
+from agentevals_action.model.run import Run
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.run_folder import RunResults, not_completed, not_run
+from agentevals_action.results.run_folder import (
+    HEAD_RESULTS,
+    RunResults,
+    not_completed,
+    not_run,
+)
 from agentevals_action.review.comparison.outcome import compare
 from agentevals_action.review.request import ReviewWorkspace
 
@@ -110,10 +116,17 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
         "report-url": published.report_url or "",
         "comment-url": published.comment_url or "",
         "check-run-url": published.check_url or "",
+        **outputs_of_run(review.run, report_dir),
+    }
+
+
+def outputs_of_run(run: Run, report_dir: str) -> Mapping[str, str]:
+    """The outputs that a shard has, too."""
+    return {
         "report-dir": report_dir,
-        "results-path": f"{report_dir}/results.jsonl",
-        "base-sha": review.run.base_sha or "",
-        "head-sha": review.run.head_sha,
+        "results-path": f"{report_dir}/{HEAD_RESULTS}",
+        "base-sha": run.base_sha or "",
+        "head-sha": run.head_sha,
     }
 
 

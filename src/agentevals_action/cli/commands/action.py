@@ -23,7 +23,6 @@ from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results import shards
-from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import history, job_step, publish, requested_run, trusted_phase
 from agentevals_action.review.job_step import JobStep
 from agentevals_action.review.request import ReviewWorkspace
@@ -141,13 +140,7 @@ async def _run_shard(step: JobStep, outputs: CommandFile, summary: CommandFile) 
     sentence = shards.describe(results)
     print(sentence)
     workflow_commands.append_summary(summary, sentence)
-    report_dir = step.workspace.settings.report_dir
-    values = {
-        "report-dir": report_dir,
-        "results-path": f"{report_dir}/{HEAD_RESULTS}",
-        "base-sha": results.run.base_sha or "",
-        "head-sha": results.run.head_sha,
-    }
+    values = publish.outputs_of_run(results.run, step.workspace.settings.report_dir)
     workflow_commands.write_outputs(outputs, values)
     return shards.exit_code(results)
 

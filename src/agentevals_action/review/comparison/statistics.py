@@ -9,9 +9,10 @@ from functools import lru_cache
 from statistics import NormalDist
 
 from agentevals_action.model.comparison import Counts, Difference
+from agentevals_action.results.rates import Z95
 
-#: Quantiles of the normal distribution: two-sided 95 %, one-sided 95 %, one-sided 80 %.
-Z95, Z80 = (NormalDist().inv_cdf(share) for share in (0.975, 0.8))
+#: The quantile of the normal distribution for a power of 80 %.
+_Z80 = NormalDist().inv_cdf(0.8)
 
 #: The grid of failure rates: denser where most tests are.
 _RATES = (
@@ -118,5 +119,5 @@ def paired_difference(differences: Sequence[tuple[float, Hashable]]) -> Differen
     # With few clusters the plain sum is too small by (G - 1) / G on average.
     correction = len(sums) / (len(sums) - 1)
     error = math.sqrt(correction * math.fsum(part * part for part in sums.values())) / count
-    low, high, detectable = mean - Z95 * error, mean + Z95 * error, (Z95 + Z80) * error
+    low, high, detectable = mean - Z95 * error, mean + Z95 * error, (Z95 + _Z80) * error
     return Difference(mean, low, high, detectable, count, len(sums))
