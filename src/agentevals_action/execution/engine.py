@@ -21,7 +21,6 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
-from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import (
     PRIVATE_TEMP,
@@ -98,7 +97,6 @@ async def open_engine(
     settings: Settings,
     workspace: Path,
     suites: Iterable[Suite],
-    children: ChildContext,
     variables: Variables,
     fingerprints: Fingerprints,
     preparation: Preparation,
@@ -109,9 +107,10 @@ async def open_engine(
 ) -> AsyncIterator[Engine]:
     """An engine for the `suites` of head and of base, which has read all their files.
 
-    `cache` is what it does with stored replies, whose folder is in `workspace` (absolute).
-    `variables` returns what `${{ }}` in targets may name, as far as `permissions` allow it. At the
-    end no process of a program is left."""
+    Its programs run as those of the `preparation`. `cache` is what it does with stored replies,
+    whose folder is in `workspace` (absolute). `variables` returns what `${{ }}` in targets may
+    name, as far as `permissions` allow it. At the end no process of a program is left."""
+    children = preparation.children
     async with open_scratch(children.isolation) as scratch:
         sentences = Counter[str]()
         budget = Budget(settings.max_cost_usd)

@@ -26,6 +26,7 @@ class Preparation:
     """The two commands of a run; None where the input is empty.
 
     `setup` runs once, in `folder` (absolute), as the user of the action; `log` takes its output.
+    `children` has the variables and the users of all programs of the run.
     With an `obstacle` it does not run, and this is the reason."""
 
     setup: str | None

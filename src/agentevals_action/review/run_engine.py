@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.judge_trees import JudgeTrees, needs_judge_tree
-from agentevals_action.execution.preparation import LogSection, Preparation
+from agentevals_action.execution.preparation import Preparation
 from agentevals_action.github.runner import job_log
 from agentevals_action.results.shards import divided_budget
 from agentevals_action.review import base_tree
@@ -19,19 +19,15 @@ from agentevals_action.system.child_environment import ChildContext
 async def engine_of(inputs: ReviewInputs) -> AsyncIterator[Engine]:
     """The engine of a run, before a program of the change starts. Raises GitError."""
     request, part = inputs.request, inputs.part
-    workspace, settings = request.workspace, request.settings
-    children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
-    log = partial(job_log.folded, in_actions=workspace.in_actions)
     async with (
         _open_judge_trees(inputs) as judge_trees,
         open_engine(
-            divided_budget(settings),
-            workspace.folder,
+            divided_budget(request.settings),
+            request.workspace.folder,
             (*part.head.values(), *part.base.values()),
-            children,
             inputs.variables,
             inputs.fingerprints,
-            _preparation(inputs, children, log),
+            _preparation(inputs),
             judge_trees,
             cache=request.cache,
             permissions=inputs.permissions,
@@ -56,10 +52,13 @@ async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
         yield JudgeTrees(trees)
 
 
-def _preparation(inputs: ReviewInputs, children: ChildContext, log: LogSection) -> Preparation:
+def _preparation(inputs: ReviewInputs) -> Preparation:
     """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
-    settings, base = inputs.request.settings, inputs.base
-    folder, obstacle = base.root or inputs.request.workspace.folder, ""
+    request, base = inputs.request, inputs.base
+    workspace, settings = request.workspace, request.settings
+    children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
+    log = partial(job_log.folded, in_actions=workspace.in_actions)
+    folder, obstacle = base.root or workspace.folder, ""
     if base.root is None and base.problem:
         obstacle = f"it runs in the tree of base, and {base.problem}"
     return Preparation(settings.setup, settings.prepare, folder, children, log, obstacle)
