@@ -48,7 +48,7 @@ class _Side:
         """The digest of what the evaluators compare an answer with."""
         references = self.described.references(self.test)
         evaluators = _walk(self.test.evaluators).values()
-        if all(each.deterministic and not each.needs_judge() for each in evaluators):
+        if all(evaluator.deterministic and not evaluator.needs_judge() for evaluator in evaluators):
             references = {"expected_output": references["expected_output"]}
         return digest(references, is_ordered=False)
 
@@ -72,7 +72,9 @@ def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdi
         now, then = fingerprints.of(head, test), fingerprints.of(base, before)
         if now.grading != then.grading and now.question == then.question:
             rescored.add(test.id)
-            if any(each.type == "code_judge" for each in _walk(before.evaluators).values()):
+            if any(
+                evaluator.type == "code_judge" for evaluator in _walk(before.evaluators).values()
+            ):
                 by_program.add(test.id)
     grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
     order = list(EditKind)

@@ -82,8 +82,8 @@ class Runner:
     """Runs the tests of head and of base with one limit of concurrency: `samples` of each test,
     `max_concurrency` at once. `children` are the programs that judge, `fingerprint` computes what a
     result depends on, `open_workspaces` makes the folders that the agents of one run in a tree
-    work in, `judge_path` returns the path from which a judge runs for one in the tree of its suite.
-    `notice` receives sentences about replies."""
+    work in, `judge_path` returns, for a path in the tree of a suite, the path from which a judge
+    runs. `notice` receives sentences about replies."""
 
     def __init__(
         self,

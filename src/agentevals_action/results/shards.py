@@ -177,10 +177,10 @@ def _difference(run: Run, latest: Run) -> str:
     """Why a run does not belong to the same run as the latest shard; empty if it does."""
     if run.shard is None or latest.shard is None or run.shard.total != latest.shard.total:
         return f"the latest is shard {latest.shard}"
-    commits = [(each.head_sha, each.base_sha, each.commit) for each in (run, latest)]
+    commits = [(shard.head_sha, shard.base_sha, shard.commit) for shard in (run, latest)]
     if commits[0] != commits[1]:
         return "they are of another commit or base"
-    tests = [[(suite.path, suite.tests) for suite in each.suites] for each in (run, latest)]
+    tests = [[(suite.path, suite.tests) for suite in shard.suites] for shard in (run, latest)]
     if (run.inputs, run.policy) != (latest.inputs, latest.policy) or tests[0] != tests[1]:
         return "they are of other inputs or tests: give all jobs the same"
     return ""

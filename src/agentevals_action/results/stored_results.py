@@ -47,7 +47,9 @@ def _rows(path: Path) -> Mapping[Key, TestResult]:
     for result in read_results(path, is_complete=True):
         key = result.key
         if other := found.get(key):
-            targets = joined([f"`{each}`" for each in dict.fromkeys((other.target, result.target))])
+            targets = joined(
+                [f"`{target}`" for target in dict.fromkeys((other.target, result.target))]
+            )
             test = f"the test `{result.eval_id}` of `{result.eval_path}`"
             raise InvalidInput(
                 f"{path} contains {test} twice (target {targets})",

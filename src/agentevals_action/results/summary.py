@@ -33,7 +33,7 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
     traces = [
         trace
         for test in tests
-        for trace in ([each.trace_summary for each in test.samples] or [test.trace_summary])
+        for trace in ([sample.trace_summary for sample in test.samples] or [test.trace_summary])
     ]
     usages = [trace.usage for trace in traces if trace]
     durations = _known(test.duration_ms for test in tests)
@@ -61,17 +61,18 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
 
 def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:
     found: dict[tuple[str, str], list[EvaluatorResult]] = {}
-    for evaluated in (each for test in tests for each in test.evaluator_results):
-        found.setdefault((evaluated.name, evaluated.type), []).append(evaluated)
+    for test in tests:
+        for result in test.evaluator_results:
+            found.setdefault((result.name, result.type), []).append(result)
     return tuple(
         EvaluatorSummary(
             name=name,
             type=type,
-            total=len(evaluated),
-            error=sum(each.score is None for each in evaluated),
-            average_score=_mean(_known(each.score for each in evaluated)),
+            total=len(results),
+            error=sum(result.score is None for result in results),
+            average_score=_mean(_known(result.score for result in results)),
         )
-        for (name, type), evaluated in found.items()
+        for (name, type), results in found.items()
     )
 
 

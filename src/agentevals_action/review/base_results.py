@@ -36,7 +36,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
         return BaseResults(info)
     suites, missing = _suites_on_base(inputs)
     names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
-    sources = [await _open(inputs, each) for each in names.get(name, [name])]
+    sources = [await _open(inputs, source) for source in names.get(name, [name])]
     found, incomplete = await find_stored(sources, suites)
     if name == "auto":
         info = replace(info, tried=tuple(incomplete))

@@ -89,7 +89,10 @@ async def confirm(
     fresh = await sample_suspects(
         suspects, plan, priors, resampler.head, resampler.base, lambda: report("settled", 1)
     )
-    findings = {each.key: assess(each, fresh[each.key], plan, priors).finding for each in suspects}
+    findings = {
+        suspect.key: assess(suspect, fresh[suspect.key], plan, priors).finding
+        for suspect in suspects
+    }
     undecided = {
         key: fresh[key].head if key in fresh else ()
         for key in blocking
@@ -169,7 +172,7 @@ async def sample_suspects(
         return fresh
 
     async with asyncio.TaskGroup() as tasks:
-        running = {each.key: tasks.create_task(sample_suspect(each)) for each in suspects}
+        running = {suspect.key: tasks.create_task(sample_suspect(suspect)) for suspect in suspects}
     return {key: task.result() for key, task in running.items()}
 
 

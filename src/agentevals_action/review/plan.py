@@ -44,8 +44,8 @@ def find_plan(
         selection.path: _target_errors(by_path[selection.path], request, variables)
         for selection in (() if request.job.without_secrets else selected.selections)
     }
-    ready = tuple(each for each in selected.selections if not missing.get(each.path))
-    base_paths = {each.path: each.base_path or each.path for each in ready}
+    ready = tuple(selection for selection in selected.selections if not missing.get(selection.path))
+    base_paths = {selection.path: selection.base_path or selection.path for selection in ready}
     return Plan(
         ready,
         {path: by_path[path] for path in base_paths},
@@ -82,7 +82,7 @@ def select_tests(run: LocalRun, plan: Plan, quarantines: Quarantines) -> Plan:
         number = counted(len(errors), "error")
         raise InvalidInput(f"{number} in the quarantine, nothing was run", errors=errors)
     head = {suite.path: suite for suite in run.select(tuple(plan.head.values()))}
-    selections = tuple(each for each in plan.selections if each.path in head)
+    selections = tuple(selection for selection in plan.selections if selection.path in head)
     return replace(plan, selections=selections, head=head)
 
 
@@ -104,7 +104,7 @@ def part_of_shard(plan: Plan, shard: Shard) -> Plan:
 
     return replace(
         plan,
-        selections=tuple(each for each in plan.selections if each.path in names),
+        selections=tuple(selection for selection in plan.selections if selection.path in names),
         head=reduced(plan.head),
         base=reduced(plan.base),
     )

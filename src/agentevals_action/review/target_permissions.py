@@ -45,7 +45,8 @@ def _used_by(
         try:
             variables = read_variables(environ, root, folder)
             resolved = resolve_target(target, variables)
-        except AttemptError:  # base itself cannot use it: nothing is known about its address
+        except AttemptError:
+            # Without its address it permits no variable. Base's own tests report the error.
             continue
         for name in used_variables(resolved, variables):
             yield name, resolved.destination()
