@@ -39,6 +39,8 @@ from lib.rules import is_polite
 answer = json.load(sys.stdin)["output"]
 print(json.dumps({"score": float(is_polite(answer)), "hits": [], "misses": [answer]}))
 """
+#: The gate is scored by a model.
+JUDGED = SUITE.replace("type: code_judge, script: [python3, check.py]", "type: llm_judge")
 LAX = "def is_polite(answer):\n    return True\n"
 FILES: Files = {
     "evals/EVAL.yaml": SUITE,
@@ -66,6 +68,18 @@ def review(repository: Repository, *options: str) -> tuple[str, dict[str, Any]]:
     assert done.code == 0, done.out + done.err
     summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
     return done.out, summary["suites"][0]
+
+
+def add_judge(repository: Repository, suite: str, judge: str, files: Files | None = None) -> str:
+    """Adds the target `judge` (its fields in YAML) and a suite that uses it to the base. Returns
+    the targets file."""
+    targets = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}")
+    targets += f"  - {{name: judge, {judge}}}\n"
+    added: Files = {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": targets, **(files or {})}
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("a judge", added)
+    repository.git("checkout", "--quiet", "-B", "change")
+    return targets
 
 
 def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> Files:
@@ -153,15 +167,10 @@ def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
 
 
 def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
-    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
-        "  - {name: judge, provider: mock, responses: [{pattern: '(?s).*', "
-        'response: \'{"score": 0.1, "misses": ["is rude"]}\'}]}\n'
-    )
-    suite = SUITE.replace("type: code_judge, script: [python3, check.py]", "type: llm_judge")
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("kind", {".agentv/targets.yaml": judged.replace("0.1", "1.0")})
+    reply = '{"score": 0.1, "misses": ["is rude"]}'
+    judge = f"provider: mock, responses: [{{pattern: '(?s).*', response: '{reply}'}}]"
+    targets = add_judge(repository, JUDGED, judge)
+    repository.commit("kind", {".agentv/targets.yaml": targets.replace("0.1", "1.0")})
     out, suite_ = review(repository)
     assert "target `judge` of `greets` changed at `.agentv/targets.yaml:6`" in out
     # Base's own answer failed it too, so the change may correct the judge.
@@ -172,34 +181,19 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
 def test_review__a_judge_of_two_evaluators_of_a_test_is_one_edit_of_one_test(
     repository: Repository,
 ) -> None:
-    suite = SUITE.replace("type: contains, value: Ada, required: 0.9", "type: llm_judge").replace(
-        "type: code_judge, script: [python3, check.py], required: true", "type: llm_judge"
-    )
-    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
-        "  - {name: judge, provider: mock, responses: [{pattern: '(?s).*', "
-        "response: '{\"score\": 0.9}'}]}\n"
-    )
-    repository.git("checkout", "--quiet", "main")
-    repository.commit("a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged})
-    repository.git("checkout", "--quiet", "-B", "change")
-    repository.commit("kind", {".agentv/targets.yaml": judged.replace("0.9", "1.0")})
+    suite = JUDGED.replace("type: contains, value: Ada, required: 0.9", "type: llm_judge")
+    judge = "provider: mock, responses: [{pattern: '(?s).*', response: '{\"score\": 0.9}'}]"
+    targets = add_judge(repository, suite.replace(", required: true", ""), judge)
+    repository.commit("kind", {".agentv/targets.yaml": targets.replace("0.9", "1.0")})
     out, suite_ = review(repository)
     assert "target `judge` of `greets` changed at `.agentv/targets.yaml:6`" in out
     assert [edit["tests"] for edit in suite_["edits"]] == [["greets"]]
 
 
 def test_review__what_the_program_of_a_judge_imports_is_an_edit(repository: Repository) -> None:
-    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
-        "  - {name: judge, provider: cli, command: [python3, judge.py], cwd: /}\n"
-    )
     score = "import json\nfrom scores import SCORE\nprint(json.dumps({'score': SCORE}))\n"
-    suite = SUITE.replace("type: code_judge, script: [python3, check.py]", "type: llm_judge")
     files: Files = {"judge.py": score, "scores.py": "SCORE = 0.1\n"}
-    repository.git("checkout", "--quiet", "main")
-    repository.commit(
-        "a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged, **files}
-    )
-    repository.git("checkout", "--quiet", "-B", "change")
+    add_judge(repository, JUDGED, "provider: cli, command: [python3, judge.py], cwd: /", files)
     repository.commit("kind", {"scores.py": "SCORE = 1.0\n"})
     out, suite_ = review(repository)
     assert "target `judge` of `greets` changed at `.agentv/targets.yaml:6`" in out

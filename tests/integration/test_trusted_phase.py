@@ -67,6 +67,18 @@ class Trusted:
         content = content if isinstance(content, bytes) else zipped(content)
         self.server.history.add_artifact(RUN, content, **facts)
 
+    def add_requested_check(self, branch: str, conclusion: str) -> None:
+        """The check run of a requested run for a base branch."""
+        self.server.world.add_check_run(
+            {
+                "name": "agentevals",
+                "head_sha": self.pull.head,
+                "conclusion": conclusion,
+                "external_id": f"agentevals/agentevals/950/1/8/{branch_digest(branch)}-0a1b2c3d",
+                "output": {"title": "A requested run", "summary": "Why."},
+            }
+        )
+
     def publish(self, inputs: Mapping[str, str] | None = None) -> Finished:
         """The second phase, in an empty workspace."""
         workspace = self.folder / "workspace"
@@ -340,10 +352,7 @@ def test_requested_run__its_check_for_the_same_base_branch_stays(
     trusted: Trusted, report: Report, checks: list[tuple[str, str]], stays: bool
 ) -> None:
     for branch, conclusion in checks:
-        check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": conclusion}
-        external = f"agentevals/agentevals/950/1/8/{branch_digest(branch)}-0a1b2c3d"
-        output = {"title": "A requested run", "summary": "Why."}
-        trusted.server.world.add_check_run({**check, "external_id": external, "output": output})
+        trusted.add_requested_check(branch, conclusion)
     trusted.leave(report)
     done = trusted.publish()
     assert done.code == 0, done.log
@@ -359,10 +368,7 @@ def test_requested_run__its_check_does_not_stay_for_another_pull_request_of_the_
     """The author opens a second one, for the base branch with the weak judges."""
     second = trusted.server.add_pull(NUMBER + 1, trusted.pull.head, trusted.pull.main)
     second.repository, second.base_ref = FORK, "release"
-    check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": "success"}
-    external = f"agentevals/agentevals/950/1/8/{branch_digest('release')}-0a1b2c3d"
-    output = {"title": "A requested run", "summary": "Why."}
-    trusted.server.world.add_check_run({**check, "external_id": external, "output": output})
+    trusted.add_requested_check("release", "success")
     trusted.leave(report)
     done = trusted.publish()
     assert done.code == 0, done.log
