@@ -44,7 +44,7 @@ _DENIED = "execution-denied"
 #: Names of fields in which a message or a block may have calls; `tool_plan` is Cohere's text.
 _MAY_HOLD_CALLS = re.compile(r"tool(?!_plan)|call|function|^parts$|^blocks$", re.IGNORECASE)
 #: Fields that have counts, and the data of a block; their own fields have any names.
-_DATA = frozenset({"usage", "usage_metadata", "value"})
+_DATA = frozenset({"usage", "usage_metadata", "token_usage", "value"})
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,22 @@ def _unread(kind: str, fields: Item) -> Iterator[str]:
         yield from (name for name, _ in call_fields(fields))
 
 
-def call_fields(fields: Item, depth: int = 1) -> Iterator[tuple[str, Any]]:
-    """The fields whose names are those of calls, with their values; with a `depth` also in objects
-    among the fields, as `metadata`."""
-    for name, value in fields.items():
+def call_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """What may be a call in a value, at any depth, with its name: the fields whose names are those
+    of calls, and the objects whose `type` is that of a call."""
+    if isinstance(value, list):
+        for item in value:
+            yield from call_fields(item)
+    fields = members(value)
+    kind = fields.get("type")
+    if isinstance(kind, str) and is_call(kind):
+        yield kind, fields
+    for name, field in fields.items():
         if _MAY_HOLD_CALLS.search(name):
-            if value:
-                yield name, value
-        elif depth and name not in _DATA:
-            yield from call_fields(members(value), depth - 1)
+            if field:
+                yield name, field
+        elif name not in _DATA:
+            yield from call_fields(field)
 
 
 def _kind_and_fields(block: Any) -> tuple[str, Item]:

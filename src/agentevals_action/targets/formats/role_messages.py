@@ -107,9 +107,11 @@ def _add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[T
 
 def _unread_fields(item: Item, calls: Sequence[ToolCall]) -> Iterator[str]:
     """What is not read in an assistant's message and may have calls: the kind of a content that is
-    an object, and fields."""
-    yield from filter(None, [base.optional_text(members(item.get("content")).get("type"))])
-    yield from (name for name, value in call_fields(item) if not _is_copy(value, calls))
+    an object, and fields. The blocks of a list are read."""
+    content = item.get("content")
+    yield from filter(None, [base.optional_text(members(content).get("type"))])
+    unread = {**item, "content": None} if isinstance(content, list) else item
+    yield from (name for name, value in call_fields(unread) if not _is_copy(value, calls))
     yield from (name for name in item if name in _LISTS and item[name])
 
 

@@ -303,7 +303,7 @@ UNREAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{"role": "assistant", "content": "a", "toolInvocations": [{}]}], "toolInvocations"),
     ([{"role": "assistant", "parts": [{"type": "tool-refund"}]}], "parts"),
     ([{"role": "assistant", "content": {"parts": [{"functionCall": {}}]}}], "parts"),
-    ([{"role": "assistant", "contents": [{"type": "function_call"}]}], "contents"),
+    ([{"role": "assistant", "contents": [{"type": "invocation"}]}], "contents"),
     (
         [{"role": "tool", "tool_call_id": "7", "content": "Refunded 9999."}],
         "a result of a tool without its call",
@@ -329,6 +329,13 @@ UNREAD: list[tuple[list[dict[str, Any]], str]] = [
             ("tool_calls", {"tool_calls": [LOOK_UP], "additional_kwargs": {"tool_calls": [{}]}}),
             ("tools", {"tool_calls": [LOOK_UP], "metadata": {"tools": [{**REFUND, "id": "1"}]}}),
             ("tool_call_chunks", {"content": "a", "tool_call_chunks": [REFUND]}),
+            ("tool", {"content": "a", "metadata": {"events": [{"tool": "refund"}]}}),
+            ("tool_calls", {"content": "a", "choices": [{"message": {"tool_calls": [REFUND]}}]}),
+            ("tool_calls", {"content": [{"text": "ok", "extra": [{"tool_calls": [REFUND]}]}]}),
+            (
+                "tool_use",
+                {"content": "a", "message": {"content": [{"type": "tool_use", **REFUND}]}},
+            ),
         )
     ),
     (
@@ -386,6 +393,7 @@ def test_read_reply__a_content_that_is_one_block_is_read_as_a_block() -> None:
         {"content": [{"type": "json", "value": {"tools": ["drill"]}}]},
         {"metadata": {"team": "core", "finish_reason": "tool_calls", "tool_calls": []}},
         {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 0}}},
+        {"response_metadata": {"usage": {"server_tool_use": {"web_search_requests": 0}}}},
     ],
 )
 def test_read_reply__ordinary_fields_are_no_calls(fields: dict[str, Any]) -> None:
@@ -400,6 +408,12 @@ def test_read_reply__ordinary_fields_are_no_calls(fields: dict[str, Any]) -> Non
         {"tool_calls": [{"id": "1", "function": {"name": "look_up", "arguments": "{}"}}]},
         {"__gemini_function_call_thought_signatures__": {"1": "signature"}},
         {"tool_plan": "I look it up."},
+        {
+            "message": {
+                "tool_calls": [{"function": {"name": "look_up", "arguments": {"order": "7"}}}]
+            }
+        },
+        {"message": {"content": [{**LOOK_UP, "type": "tool_use"}]}},
     ],
 )
 def test_read_reply__copies_of_a_call_are_no_other_calls(more: dict[str, Any]) -> None:
