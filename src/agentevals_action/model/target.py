@@ -86,6 +86,11 @@ class ProviderContext:
 class Provider(Protocol):
     """A connected target."""
 
+    async def wait_until_ready(self, request: Request) -> None:  # noqa: ARG002  # of the interface
+        """Waits until it can be called, before each call. The wait is no time of the call, and has
+        its own limit. Raises AttemptError."""
+        return
+
     async def complete(self, request: Request) -> Trace:
         """One call. Raises TransientError (retry), TargetDead (stop calling this target),
         AttemptError (an error of this test)."""

@@ -56,11 +56,11 @@ class StartedService:
         if ended := await self._ended():
             raise ended
 
-    def error(self, problem: str, kind: str = "target") -> AttemptError:
+    def error(self, problem: str) -> AttemptError:
         """An error with the last lines that the service wrote."""
         output = redact(self._output.decode("utf-8", "replace"))
         wrote = "; its service wrote" if output.strip() else ""
-        return child_error(kind, problem + wrote, output, self._program.hint)
+        return child_error("target", problem + wrote, output, self._program.hint)
 
     async def explained(self, error: AttemptError) -> AttemptError:
         """The error of a call with the last lines that the service wrote, or its end, if that is

@@ -74,7 +74,7 @@ class TargetClient:
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers
-        all retries, but not the wait for the rate limit.
+        all retries, but not the waits for the rate limit and until the target can be called.
 
         Raises TargetDead if the target refuses all calls, else AttemptError of kind `timeout`,
         `configuration`, `budget` or `target`."""
@@ -99,11 +99,12 @@ class TargetClient:
     async def check(self, target: Target, request: Request) -> str:
         """The smallest call that shows whether a target would answer, without retries; returns and
         raises as the `check` of its provider does."""
-        connection = self._connect(target, request.root, request.suite_folder)
+        provider = self._connect(target, request.root, request.suite_folder).provider
         limit = _time_limit(target, request)
+        await provider.wait_until_ready(request)
         try:
             async with asyncio.timeout(limit + GRACE):
-                return await connection.provider.check(replace(request, timeout=limit))
+                return await provider.check(replace(request, timeout=limit))
         except TimeoutError:
             raise AttemptError("timeout", f"no answer within {limit:g} s") from None
 
@@ -121,9 +122,14 @@ class TargetClient:
         if shared.dead is not None:
             raise shared.dead
         self._budget.check()
-        started = monotonic()
         try:
-            reply = await _answer(connection.provider, request, retries.seconds_left)
+            await connection.provider.wait_until_ready(request)
+            started = monotonic()
+            try:
+                reply = await _answer(connection.provider, request, retries.seconds_left)
+            finally:
+                seconds = monotonic() - started
+                retries.deduct(seconds)
         except AttemptError as error:
             if error.spent is not None:  # a failed call is paid for, too
                 self._budget.add(target.name, with_cost(error.spent, target))
@@ -133,9 +139,6 @@ class TargetClient:
                     problem = f"{missing.location}: {missing.problem}"
                     raise AttemptError("target", problem, missing.advice) from error
             raise
-        finally:
-            seconds = monotonic() - started
-            retries.deduct(seconds)
         shared.rate_limit.succeeded()
         if reply.duration_ms is None and not reply.cached:  # a replay: that of its call
             reply = replace(reply, duration_ms=round(seconds * 1000, 1))

@@ -265,33 +265,22 @@ class _Connected(Provider):
 
 
 class _Started(_Connected):
-    """A service that is started for its first call."""
+    """A service that is started before its first call."""
 
     def __init__(self, target: Http, context: ProviderContext) -> None:
         super().__init__(target)
         self._runner, self._services = CommandRunner(target, context), context.services
 
+    async def wait_until_ready(self, request: Request) -> None:
+        """Waits until the service is ready."""
+        await self._service_of(request).wait()
+
     async def complete(self, request: Request) -> Trace:
-        """The answer with the time that it took, without that until the service was ready."""
-        service, loop = self._service_of(request), asyncio.get_running_loop()
-        started = None
+        service = self._service_of(request)
         try:
-            async with asyncio.timeout(request.timeout):
-                await service.wait()
-                started = loop.time()
-                trace = await self._ask(PORT.sub(f"{service.port}", self._target.url), request)
-                seconds = loop.time() - started
-        except TimeoutError:
-            while_starting = "" if started else ": its service was still starting"
-            problem = f"no answer within {request.timeout:g} s{while_starting}"
-            raise service.error(problem, "timeout") from None
+            return await self._ask(PORT.sub(f"{service.port}", self._target.url), request)
         except AttemptError as error:
-            if started is None:
-                raise
             raise await service.explained(error) from None
-        if trace.duration_ms is None:
-            trace = replace(trace, duration_ms=round(seconds * 1000, 1))
-        return trace
 
     async def close(self) -> None:
         """Closes the connections, and ends the services."""

@@ -13,7 +13,6 @@ from agentevals_action.model.target import Price, Provider, ProviderContext, Req
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.child_environment import ChildContext
-from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.variables import read_variables
@@ -230,25 +229,22 @@ def test_close__can_be_followed_by_another_call() -> None:
 # Cost and time
 
 
-class Failing(Target):
+class OutOfTurns(Provider):
     """Fails after it has used a million tokens."""
-
-    provider: ClassVar[str] = "failing"
-
-    def connect(self, context: ProviderContext) -> Provider:
-        return self
-
-    def load(self, folder: Folder) -> None: ...
 
     async def complete(self, request: Request) -> Trace:
         error = AttemptError("target", "too many turns")
         error.spent = Trace((), usage=Usage(1_000_000, 0))
         raise error
 
-    async def check(self, request: Request) -> str:
-        return ""
 
-    async def close(self) -> None: ...
+class Failing(Target):
+    """Its provider fails."""
+
+    provider: ClassVar[str] = "failing"
+
+    def connect(self, context: ProviderContext) -> Provider:
+        return OutOfTurns()
 
 
 def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
