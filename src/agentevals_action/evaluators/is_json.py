@@ -204,23 +204,22 @@ def _keyword_problems(
     resource: Resource[Any], resolver: Any, draft: type[Validator], seen: set[int]
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
     """The keywords with a problem, each with the object that has it: unknown ones that resemble a
-    known one, references that lead nowhere, and patterns that cannot be used. `seen` are the
+    known one, references that lead to no schema, and patterns that cannot be used. `seen` are the
     identities of the objects that were searched, because references may lead back."""
     owner = resource.contents
     if not isinstance(owner, dict) or id(owner) in seen:
         return
     seen.add(id(owner))
-    known = draft.VALIDATORS.keys() | _ANNOTATIONS
     inside = [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     for keyword, value in owner.items():
-        meant = None if keyword in known else _meant_keyword(keyword, known)
-        problem = f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
-        if keyword in _OF_ANY_DRAFT - known:
-            problem = "this draft does not check the keyword; name its draft in `$schema`"
+        problem = _unknown_keyword(keyword, draft.VALIDATORS.keys() | _ANNOTATIONS)
         try:
             if keyword in _REFERENCES and isinstance(value, str):
                 found = resolver.lookup(value)
-                inside.append((_as_resource(found.contents, draft), found.resolver))
+                if draft(draft.META_SCHEMA).is_valid(found.contents):
+                    inside.append((_as_resource(found.contents, draft), found.resolver))
+                else:  # a place that the check of the whole schema takes for data
+                    problem = f"{shown(value)} leads to what is no JSON Schema; correct it"
             patterns = {"pattern": (value,), "patternProperties": value}
             for pattern in patterns.get(keyword, ()):
                 compile_pattern(pattern)
@@ -239,12 +238,18 @@ def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
     return Resource.from_contents(contents, default_specification=specification)
 
 
-def _meant_keyword(word: str, known: Set[str]) -> str | None:
-    """The known keyword that an unknown one probably means: a similar one, or one that checks and
-    begins with it (`min` for `minimum`)."""
+def _unknown_keyword(word: str, known: Set[str]) -> str:
+    """The problem of a keyword that a draft does not know but another one checks, or that probably
+    means a known one: a similar one, or one that checks and begins with it (`min` for `minimum`).
+    Empty if there is none."""
+    if word in known:
+        return ""
+    if word in _OF_ANY_DRAFT:
+        return "this draft does not check the keyword; name its draft in `$schema`"
     checks = known - _ANNOTATIONS if len(word) > 2 else ()
     longer = [keyword for keyword in checks if keyword.startswith(word)]
-    return nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
+    meant = nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
+    return f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
 
 
 def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:

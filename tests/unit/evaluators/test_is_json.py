@@ -110,6 +110,8 @@ def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> N
         ({"$ref": "https://example.com/other.json"}, ("schema", "$ref"), '"https://example.com/other.json" leads to nothing in the schema'),
         ({"properties": {"a": {"$ref": "other.json#/$defs/a"}}}, ("schema", "properties", "a", "$ref"), '"other.json#/$defs/a" leads'),
         ({"items": {"$ref": "#/$defs/none"}}, ("schema", "items", "$ref"), '"#/$defs/none" leads to nothing'),
+        ({"title": "x", "items": {"$ref": "#/title"}}, ("schema", "items", "$ref"), '"#/title" leads to what is no JSON Schema'),
+        ({"enum": [{"type": "text"}], "items": {"$ref": "#/enum/0"}}, ("schema", "items", "$ref"), '"#/enum/0" leads to what is no JSON Schema'),
         (None, ("schema",), "it is empty"),
         (7, ("schema",), "write an object or a text"),
         ("gone.json", ("schema",), "there is no file 'gone.json'"),
