@@ -105,7 +105,7 @@ def _newer_release(version: str) -> str:
     listed = git("ls-remote", "--tags", "origin", f"refs/tags/{major_tag(version)}.*").splitlines()
     found = [line.rpartition("/v")[2] for line in listed]
     versions = [*filter(_VERSION.fullmatch, found), version]
-    latest = max(versions, key=lambda version: tuple(map(int, version.split("."))))
+    latest = max(versions, key=lambda release: tuple(map(int, release.split("."))))
     return latest if latest != version else ""
 
 

@@ -1,6 +1,7 @@
 """README and docs agree with the code: the reference is what the code generates, the examples are
 valid, the commands run, the links lead somewhere."""
 
+import ast
 import json
 import os
 import re
@@ -31,13 +32,18 @@ from tests.support.trends import store
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "agentevals_action"
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    for path in (
+        *sorted(ROOT.glob("*.md")),
+        ROOT / "examples/README.md",
+        *sorted(DOCS.rglob("*.md")),
+    )
 }
 COMPATIBILITY = PAGES["docs/compatibility.md"]
 #: The longest pages, in words.
-MOST_WORDS = {"README.md": 1_500, "docs/reference/": 2_500, "docs/": 1_500}
+MOST_WORDS = {"docs/reference/": 2_500, "": 1_500}
 MOST_README_LINES = 250
 MOST_CHARACTERS = 120  # of a line that is no row of a table and no code
 #: Words that the glossary replaces.
@@ -134,7 +140,27 @@ def test_reference__every_generated_part_is_on_a_page() -> None:
 def test_navigation__has_every_page() -> None:
     content = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), yaml.BaseLoader)
     listed = re.findall(r"[\w/-]+\.md", str(content["nav"]))
-    assert {f"docs/{name}" for name in listed} == set(PAGES) - {"README.md"}
+    pages = [page for page in PAGES if page.startswith("docs/")]
+    assert sorted(f"docs/{name}" for name in listed) == sorted(pages)
+
+
+def test_troubleshooting__quotes_the_messages_of_the_code() -> None:
+    """A bold text that begins with a small letter or with code is a message, `…` any part of it."""
+    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")]
+    nodes = [node for module in modules for node in ast.walk(module)]
+    messages = "\n".join(str(node.value) for node in nodes if isinstance(node, ast.Constant))
+    quoted = re.findall(r"^\*\*([a-z`].*?)\*\*", PAGES["docs/troubleshooting.md"], re.M | re.S)
+    assert len(quoted) > 20
+    for message in quoted:
+        parts = re.split(r"`?…`?|`\$\{\{ NAME \}\}`", " ".join(message.split()))
+        assert [part for part in parts if part.strip(" .:;`") not in messages] == [], message
+
+
+def test_contributing__names_files_that_exist() -> None:
+    named = re.findall(r"`([\w./]+(?:\.py|\.j2|/))`", PAGES["docs/contributing.md"])
+    assert len(named) > 40
+    inside = {name for name in named if any(SOURCE.rglob(name.rstrip("/")))}
+    assert [name for name in named if name not in inside and not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("block", blocks("json"))
@@ -196,8 +222,22 @@ def test_dialects__every_spelling_is_listed_with_its_name() -> None:
     ] == []
 
 
-#: Files of other systems, and parts of ours.
-OF_OTHERS = ("# .gitlab-ci.yml", "# azure-pipelines.yml", "# .buildkite/pipeline.yml")
+#: The files of other systems by their first lines, with the schemas that check-jsonschema has.
+OF_OTHERS = {
+    "# .gitlab-ci.yml": "vendor.gitlab-ci",
+    "# azure-pipelines.yml": "vendor.azure-pipelines",
+    "# .buildkite/pipeline.yml": "vendor.buildkite",
+}
+
+
+def check_file_of_other_system(block: str, file: Path) -> None:
+    assert "agentevals-action review --base" in block
+    # These systems take every value as a text, and so do their schemas.
+    file.write_text(json.dumps(yaml.load(block, yaml.BaseLoader)))
+    schema = ("--builtin-schema", OF_OTHERS[block.partition("\n")[0]])
+    words = ("check-jsonschema", "--regex-variant", "nonunicode", *schema, str(file))
+    checked = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
 
 
 def check_steps(steps: list[dict[str, Any]]) -> None:
@@ -238,8 +278,8 @@ def check_suite(root: Path) -> None:
 @pytest.mark.parametrize("block", blocks("yaml"))
 def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) -> None:
     data = yaml.safe_load(block)
-    if block.startswith(OF_OTHERS):
-        assert "agentevals-action review --base" in block
+    if block.startswith(tuple(OF_OTHERS)):
+        check_file_of_other_system(block, tmp_path / "file.json")
     elif isinstance(data, list):
         check_steps(data)
     elif data is None:
@@ -276,7 +316,7 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
 
 
 def workflows() -> dict[str, str]:
-    """The workflows of the README that are complete, by their file names."""
+    """The complete workflows of the pages, by their file names."""
     found = {
         block.partition("\n")[0].partition(".github/workflows/")[2].split(":")[0]: block
         for parameter in blocks("yaml")
