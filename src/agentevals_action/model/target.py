@@ -102,8 +102,8 @@ class Provider(Protocol):
         return
 
     async def check(self, request: Request) -> str:  # noqa: ARG002  # of the interface
-        """One call of a model or a service, with the errors of `complete`. What is known in its
-        place if the target was not asked, otherwise empty."""
+        """One call of a model or a service that is ready, with the errors of `complete`. What is
+        known in its place if the target was not asked, otherwise empty."""
         return "it was not asked: only models, services and healthchecks are"
 
     async def close(self) -> None:

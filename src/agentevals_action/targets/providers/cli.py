@@ -125,8 +125,28 @@ class _Connected(Provider):
         self._is_healthy = target.healthcheck is None
         self._failed_check: TargetDead | None = None
 
+    async def wait_until_ready(self, request: Request) -> None:
+        """Runs the healthcheck if it did not run yet; TargetDead if it failed."""
+        check = self._target.healthcheck
+        async with self._lock:
+            if self._failed_check is not None:
+                raise self._failed_check
+            if self._is_healthy or check is None:
+                return
+            try:
+                await self._runner.run(
+                    "the healthcheck",
+                    placeholders.words_of(check.command),
+                    request,
+                    folder=self._runner.declared_folder(request, check.cwd),
+                    timeout=check.timeout_seconds,
+                )
+            except AttemptError as error:
+                self._failed_check = TargetDead(str(error), error.hint)
+                raise self._failed_check from None
+            self._is_healthy = True
+
     async def complete(self, request: Request) -> Trace:
-        await self._check_health(request)
         if self._target.serve:
             return await self._ask_worker(request)
         with self._runner.call_folder() as folder:
@@ -135,10 +155,9 @@ class _Connected(Provider):
             return await self._traced_answer(request, folder)
 
     async def check(self, request: Request) -> str:
-        """Runs the healthcheck."""
+        """What the healthcheck showed."""
         if self._target.healthcheck is None:
             return await super().check(request)
-        await self._check_health(request)
         return "its healthcheck succeeds; it was not asked"
 
     async def close(self) -> None:
@@ -216,27 +235,6 @@ class _Connected(Provider):
         words, folder = placeholders.words_of(command), self._runner.working_folder(request)
         program = self._runner.program(words, request, folder, request.workspace)
         return await self._client.ask(program, request)
-
-    async def _check_health(self, request: Request) -> None:
-        """Runs the healthcheck if it did not run yet; TargetDead if it failed."""
-        check = self._target.healthcheck
-        async with self._lock:
-            if self._failed_check is not None:
-                raise self._failed_check
-            if self._is_healthy or check is None:
-                return
-            try:
-                await self._runner.run(
-                    "the healthcheck",
-                    placeholders.words_of(check.command),
-                    request,
-                    folder=self._runner.declared_folder(request, check.cwd),
-                    timeout=check.timeout_seconds,
-                )
-            except AttemptError as error:
-                self._failed_check = TargetDead(str(error), error.hint)
-                raise self._failed_check from None
-            self._is_healthy = True
 
 
 def _read_output(path: Path) -> str:

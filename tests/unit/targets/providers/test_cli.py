@@ -254,9 +254,13 @@ def test_environment__a_name_that_the_workflow_does_not_pass_on_is_an_error(
 
 
 def complete_three(root: Path, provider: Provider) -> list[str]:
+    async def answer() -> Trace:
+        request = targets.request(root, "hello")
+        await provider.wait_until_ready(request)
+        return await provider.complete(request)
+
     async def complete() -> list[str]:
-        calls = (provider.complete(targets.request(root, "hello")) for _ in range(3))
-        results = await asyncio.gather(*calls, return_exceptions=True)
+        results = await asyncio.gather(*(answer() for _ in range(3)), return_exceptions=True)
         return [
             result.output.strip() if isinstance(result, Trace) else type(result).__name__
             for result in results
@@ -282,17 +286,33 @@ def test_healthcheck__runs_once_before_the_first_call(tmp_path: Path) -> None:
 )
 def test_healthcheck__that_fails_ends_the_target(tmp_path: Path, check: Any, problem: str) -> None:
     request, provider = targets.request(tmp_path, "hello"), connect(["cat"], healthcheck=check)
-    for call in (provider.complete(request), provider.check(request)):
+    for _ in range(2):
         with pytest.raises(TargetDead, match=f"^the healthcheck {problem}"):
-            asyncio.run(call)
+            asyncio.run(provider.wait_until_ready(request))
+
+
+def test_healthcheck__its_time_is_not_that_of_the_answer(tmp_path: Path) -> None:
+    async def run() -> tuple[Trace, float]:
+        calls, loop = targets.calls(ENVIRONMENT), asyncio.get_running_loop()
+        target = targets.target({"provider": "cli", "command": ["cat"], "healthcheck": "sleep 0.3"})
+        started = loop.time()
+        trace = await calls.complete(target, targets.request(tmp_path, "hello"))
+        return trace, (loop.time() - started) * 1000
+
+    trace, elapsed_ms = asyncio.run(run())
+    assert trace.duration_ms is not None
+    assert trace.duration_ms <= elapsed_ms - 300
 
 
 def test_check__runs_the_healthcheck_alone(tmp_path: Path) -> None:
-    request = targets.request(tmp_path, "hello")
-    without = connect(["no-such-agent"]), connect(["no-such-agent"], healthcheck="exit 0")
-    notes = [asyncio.run(provider.check(request)) for provider in without]
+    calls, request = targets.calls(ENVIRONMENT), targets.request(tmp_path, "hello")
+    without = {"provider": "cli", "command": ["no-such-agent"]}
+    definitions = (without, {**without, "healthcheck": "exit 0"})
+    notes = [asyncio.run(calls.check(targets.target(each), request)) for each in definitions]
     assert "it was not asked" in notes[0]
     assert "its healthcheck succeeds" in notes[1]
+    with pytest.raises(TargetDead, match=r"^the healthcheck ended with exit code 1"):
+        asyncio.run(calls.check(targets.target({**without, "healthcheck": "exit 1"}), request))
 
 
 PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n pixel").decode()
