@@ -62,7 +62,7 @@ class BaselineOrigin:
 class BaseSuite:
     """The results of a suite on base, and where they are from. Without results there is nothing to
     compare with (base has no such suite: `is_new`, or it has the error `broken`), or there is a
-    `problem`. The tests in `same_service` (their ids) were not run: head asks the same service."""
+    `problem`. The tests in `same_service` (their ids) have none: head asks the same service."""
 
     rows: tuple[TestResult, ...] = ()
     origin: BaselineOrigin | None = None
