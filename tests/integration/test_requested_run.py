@@ -141,14 +141,19 @@ def test_refusal__of_a_comment_is_answered(fine: Requested) -> None:
     assert fine.server.check_runs == ()
 
 
-def ask(gate: Requested, body: str = "", login: str = "ada", **facts: Any) -> None:
-    """Raises Refused for a request that is not valid."""
+def requests_of(gate: Requested, body: str = "", login: str = "ada", **facts: Any) -> RunRequests:
     body = body or f"/agentevals run {gate.pull.head[:7]}"
     request = read_request(payloads.issue_comment_event(body, login, moment(30), NUMBER, **facts))
     assert request
-    requests = RunRequests(github_jobs.api(gate.server), request)
-    requests.require_valid()
-    requests.merge_commit(requests.pull())
+    return RunRequests(github_jobs.api(gate.server), request)
+
+
+def ask(gate: Requested, **facts: Any) -> None:
+    """Raises Refused for a request that is not valid."""
+    requests = requests_of(gate, **facts)
+    pull = requests.pull()
+    requests.require_valid(pull)
+    requests.merge_commit(pull)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +190,16 @@ def test_refusal__of_a_pull_request_states_the_reason(
     vars(fine.announced).update(changes)
     with pytest.raises(Refused, match=sentence):
         ask(fine)
+
+
+def test_refusal__of_a_head_that_moves_to_the_commit_of_the_command(fine: Requested) -> None:
+    """Attack: the head moves back after that. What would run is the head that was read first."""
+    requests = requests_of(fine)
+    fine.announced.head_sha = "e" * 40
+    pull = requests.pull()
+    fine.announced.head_sha = fine.pull.head
+    with pytest.raises(Refused, match=r"is not the head of the pull request \(e{12}\)"):
+        requests.require_valid(pull)
 
 
 @pytest.mark.parametrize(("minute", "is_refused"), [(29, False), (30, True), (31, True)])

@@ -112,8 +112,9 @@ class RunRequests:
         with _readable():
             return PullRequest.from_reply(self._read().raw_data)
 
-    def require_valid(self) -> None:
-        """Raises Refused unless a person with write access asks for the present head.
+    def require_valid(self, pull: PullRequest) -> None:
+        """Raises Refused unless a person with write access asks for the head of the pull request as
+        it was read: that one runs.
 
         Attack: between the comment and the run, a stranger pushes code that nobody has read: the
         command names the commit. Or the base branch is changed to one with fewer tests, or a second
@@ -126,20 +127,19 @@ class RunRequests:
             reason = "the comment was edited after it was written"
             raise Refused(reason, "write the command in a new comment")
         with _readable():
-            pull = self._read()
-            state = "merged" if pull.merged_at else pull.state
-            now = PullRequest.from_reply(pull.raw_data)
+            now = self._read()
+            state = "merged" if now.merged_at else now.state
         if state != "open":
             raise Refused(f"the pull request is {state}", "open it, then write it again")
-        if not now.head_sha.startswith(request.commit):
+        if not pull.head_sha.startswith(request.commit):
             raise Refused(
-                f"{request.commit} is not the head of the pull request ({now.head_sha[:12]})",
-                f"read the changes, then write `{run_command(now.head_sha)}`",
+                f"{request.commit} is not the head of the pull request ({pull.head_sha[:12]})",
+                f"read the changes, then write `{run_command(pull.head_sha)}`",
             )
         if self._is_base_changed():
             reason = "the base branch of the pull request was changed after the comment"
             raise Refused(reason, "write the command in a new comment")
-        if bases := other_bases(self._api, now):
+        if bases := other_bases(self._api, pull):
             reason = (
                 f"another open pull request has the same head, and the base branch `{bases[0]}`"
             )

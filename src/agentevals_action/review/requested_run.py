@@ -32,7 +32,7 @@ def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) 
     requests = RunRequests(api, request)
     pull = requests.pull()
     try:
-        requests.require_valid()
+        requests.require_valid(pull)
         requests.react("EYES")
         merge, tip = requests.merge_commit(pull)
     except Refused as refused:
