@@ -190,6 +190,7 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
             row[name] = HOSTILE
         failed = {"verdict": "fail", "gatesFailed": [HOSTILE]}
         row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", **failed}
+        row["spent"] |= {"costUsd": 0.5, "costSources": [HOSTILE]}
         for sample in row["samples"]:
             sample |= failed
             sample["evaluatorResults"][0] |= {"name": HOSTILE, "gatesFailed": [HOSTILE]}

@@ -343,6 +343,7 @@ def hostile() -> Review:
         "misses": (line, "- [x] done", "1. one"),
         "gates": (line,),
         "line": 5,
+        "cost_sources": (line,),
     }
     head: tuple[TestResult, ...] = (
         result(line, "fail", failed=(line,), **hard),

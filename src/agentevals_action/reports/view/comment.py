@@ -93,7 +93,7 @@ class _Builder:
         sentence = prose(sentences.sentence(view), 1_000)
         notices = [prose(notice, 500) for notice in each_once(view.notices)]
         folded = self._list(counted(len(notices[_NOTICES:]), "more notice"), notices[_NOTICES:])
-        spent = spending_sentence(view.spending)
+        spent = spending_sentence(view.spending)  # a result names the source of its cost
         return Comment(
             marker=MARKER,
             alert=sentences.alert(view),
@@ -111,7 +111,7 @@ class _Builder:
                 for group in GROUPS
                 if group.place == "counted" and view.groups[group.key]
             ),
-            facts=tuple(filter(None, (self._base.sentence(), spent))),
+            facts=tuple(filter(None, (self._base.sentence(), spent and prose(spent)))),
             details=tuple(filter(None, (*self._details(), folded))),
             notices=tuple(notices[:_NOTICES]),
             shortened=self._shortened() if is_short else "",
