@@ -126,6 +126,18 @@ def test_output__without_space_is_reported_and_not_a_success(tmp_path: Path, at_
     assert errors.read_text().startswith("the machine has no disk space left for the run\n")
 
 
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no device that is always full"
+)
+def test_output__of_an_error_without_space_keeps_its_exit_code(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    with Path("/dev/full").open("wb") as full, errors.open("wb") as err:
+        streams = (full.fileno(), err.fileno())
+        code = run_into(tmp_path, ["validate", "--json"], streams, at_once=True)
+    assert code == 2
+    assert errors.read_text().startswith("there is no suite in this repository; looked for ")
+
+
 def test_output__that_its_encoding_cannot_express_ends_no_run(tmp_path: Path) -> None:
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(

@@ -106,8 +106,10 @@ def _report(error: AgentEvalsError) -> int:
     """Prints an error, with `--json` also as the document; gives the exit code."""
     if "--json" in sys.argv:
         own = {"problem": str(error), "advice": error.hint}
-        document = {"errors": [*({"problem": each} for each in error.errors), own]}
-        print(json.dumps(redact_record(document, Redactor.from_environ(os.environ)), indent=2))
+        document = {"errors": [*({"problem": line} for line in error.errors), own]}
+        redacted = redact_record(document, Redactor.from_environ(os.environ))
+        with suppress(OSError):  # full or closed: the exit code is that of the error
+            print(json.dumps(redacted, indent=2))
     for line in filter(None, (*error.errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code

@@ -97,7 +97,9 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
         "target": agent.name,
         "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or settings.timeout,
         "input": wire_messages(test.input),
-        "evaluators": [_evaluator(each, suite, suite.agent_of(test)) for each in test.evaluators],
+        "evaluators": [
+            _evaluator(evaluator, suite, suite.agent_of(test)) for evaluator in test.evaluators
+        ],
     }
     if test.expected_output:
         effective["expected_output"] = wire_messages(test.expected_output)

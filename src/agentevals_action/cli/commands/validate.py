@@ -57,13 +57,16 @@ async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Dia
         return suite.errors
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
-    evaluators = (each for test in suite.tests for own in test.evaluators for each in own.walk())
-    programs = [(each.missing_script(), each.missing_program(suite.root)) for each in evaluators]
+    evaluators = [inner for test in suite.tests for own in test.evaluators for inner in own.walk()]
+    programs = [
+        (evaluator.missing_script(), evaluator.missing_program(suite.root))
+        for evaluator in evaluators
+    ]
     if all(test.workspace is None for test in suite.tests):
         folder = Folder(suite.root, suite.folder)
-        targets = (suite.targets.targets[name] for name in suite.used_targets)
+        targets = [suite.targets.targets[name] for name in suite.used_targets]
         programs += [
-            (each.missing_script(folder), each.missing_program(folder)) for each in targets
+            (target.missing_script(folder), target.missing_program(folder)) for target in targets
         ]
     for script, error in programs:
         if script and error and not await _is_ignored(script, loaded):
