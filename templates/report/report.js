@@ -156,7 +156,7 @@ function fillRows(state) {
     element("td", {}, changeWord(test)),
     element("td", { class: "wide" }, element("a", { class: "id", href: hashOf(state, test) }, test.id), " ", gateBadges(test), test.turn ? element("span", { class: "muted small" }, ` ${test.conversation}, ${turnWords(test)}`) : null,
       several ? element("div", { class: "muted small id" }, data.suites[test.suite]) : null,
-      test.miss ? element("div", { class: "small id" }, test.miss.slice(0, 200)) : null),
+      test.miss ? element("div", { class: "small id" }, test.miss) : null),
     data.hasBase ? element("td", {}, verdicts(test)) : null,
     COLUMNS.map(([key, format]) => element("td", { class: "number", "data-label": key }, moved(format, test.base?.[key], test.head?.[key])))));
   listing.body.replaceChildren(...rows);

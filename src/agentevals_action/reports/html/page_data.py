@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from agentevals_action.escaping import plain
 from agentevals_action.formatting import ERROR_KINDS, error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import Key, TestResult
@@ -23,6 +24,8 @@ from agentevals_action.reports.view.sentences import describe_change
 MAX_ROWS = 20_000
 MAX_COMPLETE = 1_000
 MAX_DETAILS = 4_000_000
+#: Characters of a text in a row.
+TEXT_IN_ROW = 200
 
 _RESULT = TypeAdapter(TestResult)
 #: Changes that nobody has to look at.
@@ -152,11 +155,12 @@ def _row(
 def reason_of(test: TestComparison) -> str:
     """Why a test is not fine, in a line: the first miss, the error, or why it is not compared."""
     head = test.head
+    reason = test.reason or ""
     if head and head.misses:
-        return head.misses[0]
-    if head and head.error:
-        return f"{error_kind(head.error.kind)}: {head.error.message}"
-    return test.reason or ""
+        reason = head.misses[0]
+    elif head and head.error:
+        reason = f"{error_kind(head.error.kind)}: {head.error.message}"
+    return plain(reason, TEXT_IN_ROW)
 
 
 def _figures(result: TestResult | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from agentevals_action.model.result import SampleResult, TestResult, TraceSummar
 from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
 from agentevals_action.reports.html.markdown_html import markdown_line
-from agentevals_action.reports.html.page_data import page_data, reason_of
+from agentevals_action.reports.html.page_data import TEXT_IN_ROW, page_data, reason_of
 from agentevals_action.reports.view.comment import build_comment, differences, origin
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS
@@ -25,7 +25,6 @@ _LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, 
 _FEW_SUITES = 3  # whose table stands above the tests
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
-_TEXT = 200  # characters of a text in a table
 
 
 def report_page(view: ReportView) -> str:
@@ -78,12 +77,12 @@ def _row(listed: ListedTest) -> dict[str, str]:
     base, head = test.base, test.head
     scores = [side.score for side in (base, head) if side]
     return {
-        "id": plain(test.id, _TEXT),
-        "suite": plain(listed.suite, _TEXT),
+        "id": plain(test.id, TEXT_IN_ROW),
+        "suite": plain(listed.suite, TEXT_IN_ROW),
         "change": change_word(test.change),
         "verdict": verdicts(test),
         "score": moved(score, scores[0], scores[-1]),
-        "miss": plain(reason_of(test), _TEXT),
+        "miss": reason_of(test),
     }
 
 

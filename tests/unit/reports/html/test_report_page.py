@@ -135,6 +135,13 @@ def test_limits__tests_without_a_row_or_details_are_counted(
     assert "2 more tests in results.jsonl" in report_page(view)
 
 
+def test_limits__a_row_has_the_beginning_of_a_long_miss() -> None:
+    miss = "says please " * 2_000
+    tests = tuple(reviews.result(f"case-{number}", "fail", misses=(miss,)) for number in range(500))
+    rows = _data(_page(reviews.review(reviews.compared(tests, tests)))[1])["tests"]
+    assert {row["miss"] for row in rows} == {f"{miss[:199]}…"}
+
+
 @given(st.text(st.characters(), max_size=40))
 def test_data__no_text_ends_its_element(text: str) -> None:
     result = reviews.result("case", "fail", answer=text, misses=(f"</script>{text}",))
