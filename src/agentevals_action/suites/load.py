@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,9 @@ def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) 
             key = tests_key(data)
             if key is None:
                 return document
-            try:
+            with suppress(ValueError):  # no path of the repository: it does not name this file
                 if isinstance(data[key], str) and folder.resolve(data[key]) == file.resolve():
                     return document
-            except ValueError:
-                pass  # not a path of the repository
             if stem == file.stem:
                 problem = f"`{key}` is here, and {file.name} next to it is a suite of its own"
                 advice = f"take `{key}` out, or name {file.name} in it and run this file"

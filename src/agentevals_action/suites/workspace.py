@@ -1,8 +1,7 @@
 """Reads the workspaces of a suite and its tests, merges them, and collects the files in them."""
 
-import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -155,19 +154,13 @@ def _complete(workspace: Workspace, reader: FileReader) -> Workspace:
     return workspace.model_copy(update={"hooks": hooks, "files": files})
 
 
-def _named_files(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> Iterable[NamedFile]:
+def _named_files(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> Iterator[NamedFile]:
     """The files of the repository that the words of a command name."""
-    words: Iterable[str] = command
+    words: Sequence[str] = command
     if isinstance(command, str):
         try:
             words = shlex.split(command)
         except ValueError:  # a script in which a quote has another meaning
             words = command.split()
-    for word in all_words(tuple(words)):
-        try:
-            path = Path(os.path.normpath(cwd / word))
-            is_inside = path.is_relative_to(folder.root) and path.is_file()
-            if is_inside and path.resolve().is_relative_to(folder.root):
-                yield NamedFile(folder.relative(path), "workspace hook")
-        except (OSError, RuntimeError, ValueError):
-            continue  # not a path
+    for path in folder.files_among(all_words(words), cwd):
+        yield NamedFile(folder.relative(path), "workspace hook")

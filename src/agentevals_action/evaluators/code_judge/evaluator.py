@@ -1,7 +1,6 @@
 """`code_judge`: a program reads the case on standard input and prints the score."""
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -156,22 +155,11 @@ class CodeJudge(Evaluator):
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """The words that are files of the repository, all files next to one in a folder named
         `judges`, and what they import."""
-        found: dict[Path, None] = {}
         words = all_words(self.script)
-        for word in words:
-            path = Path(os.path.normpath(self._folder / word))
-            try:
-                if not path.is_relative_to(folder.root) or not path.is_file():
-                    continue
-            except (OSError, ValueError):  # too long for a path
-                continue
-            neighbours = sorted(path.parent.iterdir()) if path.parent.name == "judges" else []
-            # Both a link and the file that it leads to are part of the judge.
-            for each in (path, *neighbours):
-                found |= {each: None, each.resolve(): None}
-        own = (
-            path for path in found if path.is_file() and path.resolve().is_relative_to(folder.root)
-        )
+        own = tuple(folder.files_among(words, self._folder))
+        judges = dict.fromkeys(path.parent for path in own if path.parent.name == "judges")
+        names = sorted(str(path) for judge_folder in judges for path in judge_folder.iterdir())
+        own += tuple(folder.files_among(names, self._folder))
         return files_of_program(own, "judge script", words, self._folder, folder)
 
     def missing_script(self) -> Path | None:

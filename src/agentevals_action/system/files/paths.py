@@ -1,7 +1,7 @@
 """Resolution of the paths in suites: relative to the declaring file, inside the repository."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +80,18 @@ class Folder:
         if len(data) > limit:
             raise ValueError(f"{name} is longer than {limit:,} bytes")
         return data
+
+    def files_among(self, words: Sequence[str], start: Path) -> Iterator[Path]:
+        """The files of the repository that the words of a command, or their parts after `=`, name;
+        it runs in `start`. For a link that is the link and the file that it leads to."""
+        for name in (name for word in words for name in (word, word.rpartition("=")[2])):
+            path = Path(os.path.normpath(start / name))
+            try:
+                file = path.resolve()
+                if file.is_relative_to(self.root) and file.is_file():
+                    yield from (link for link in (path, file) if link.is_relative_to(self.root))
+            except (OSError, RuntimeError, ValueError):  # no path but a text, or a loop of links
+                continue
 
     def imports(
         self, files: Sequence[Path], words: Sequence[str], start: Path

@@ -57,14 +57,8 @@ class CommandTarget(Target):
         """The words of a command, or their parts after `=`, that are files of the repository, and
         what these import."""
         words, start = self._words_and_folder(command, folder)
-        words, found = all_words(words), []
-        for name in (name for word in words for name in (word, word.rpartition("=")[2])):
-            try:
-                path = (start / name).resolve()
-                if path.is_relative_to(folder.root) and path.is_file():
-                    found.append(path)
-            except (OSError, RuntimeError, ValueError):  # not a path: a script, a long text
-                continue
+        words = all_words(words)
+        found = folder.files_among(words, start)
         return files_of_program(found, "command", words, start, folder)
 
     def script_missing_in(self, command: str | Sequence[str], folder: Folder) -> Path | None:

@@ -343,9 +343,12 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
         "judges/deep/far.py",
         "tool.sh",
         "beside_tool.sh",
+        "rules.json",
     ):
         (evals / name).write_text("")
     (tmp_path / "outside.py").write_text("")
+    (evals / "judges" / "loop").symlink_to("loop")
+    (evals / "judges" / "link.py").symlink_to("deep/far.py")
     (evals / "judges" / "link_out.py").symlink_to(tmp_path / "outside.py")
     folder = Folder(root, evals)
     script = [
@@ -356,6 +359,7 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
         str(tmp_path / "outside.py"),
         "judges/link_out.py",
         "--flag",
+        "--rules=rules.json",
         "judges",
         "x" * 5000,
     ]
@@ -363,5 +367,8 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
     assert cases.named(options, folder) == {
         "evals/judges/check.py": "judge script",
         "evals/judges/shared.py": "judge script",
+        "evals/judges/link.py": "judge script",
+        "evals/judges/deep/far.py": "judge script",
         "evals/tool.sh": "judge script",
+        "evals/rules.json": "judge script",
     }
