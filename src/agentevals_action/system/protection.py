@@ -231,7 +231,7 @@ def _restore_mode(path: Path, group: int, mode: int) -> None:
         if not path.is_symlink():
             os.chown(path, -1, group)
             path.chmod(mode)
-    except FileNotFoundError:
+    except FileNotFoundError:  # a program removed it
         pass
     except OSError as error:
         log.warning("the mode of %s could not be restored: %s", path, error.strerror)

@@ -25,8 +25,8 @@ _READY_SECONDS, _PAUSE = 120.0, 0.1
 #: Bytes of the end of a service's output that are kept.
 _KEPT = 64 * 1024
 
-#: Whether the service at a port is ready for calls.
-IsReady = Callable[[int], Awaitable[bool]]
+#: Asks the service at a port whether it is ready for calls; AttemptError if it is not.
+AskReady = Callable[[int], Awaitable[None]]
 
 
 class StartedService:
@@ -36,14 +36,14 @@ class StartedService:
     seconds later."""
 
     def __init__(
-        self, program: Program, port: int, is_ready: IsReady, delay: float, limit: float
+        self, program: Program, port: int, ask_ready: AskReady, delay: float, limit: float
     ) -> None:
         words = tuple(PORT.sub(str(port), word) for word in program.words)
         self.port, self._program = port, replace(program, words=words)
         self._child: process.Child | None = None
         self._output = bytearray()
         self._reading: list[asyncio.Task[None]] = []
-        self._starting = asyncio.create_task(self._start(is_ready, delay, limit))
+        self._starting = asyncio.create_task(self._start(ask_ready, delay, limit))
 
     async def wait(self) -> None:
         """Waits until the service is ready; a caller that gives up does not end the start.
@@ -81,7 +81,7 @@ class StartedService:
         if self._child:
             await self._child.end(*self._reading)
 
-    async def _start(self, is_ready: IsReady, delay: float, limit: float) -> None:
+    async def _start(self, ask_ready: AskReady, delay: float, limit: float) -> None:
         try:
             with tempfile.TemporaryFile() as empty:
                 child = self._child = await process.Child.start(self._program, empty)
@@ -89,12 +89,17 @@ class StartedService:
             raise self._program.start_error("target", "its service", error) from None
         streams = (child.output, child.errors)
         self._reading = [asyncio.create_task(self._read(stream)) for stream in streams]
+        problem = "it did not answer"
         try:
             async with asyncio.timeout(delay + limit):
-                while not (await child.wait(delay) or await is_ready(self.port)):
-                    delay = _PAUSE
+                while not await child.wait(delay):
+                    try:
+                        return await ask_ready(self.port)
+                    except AttemptError as error:
+                        problem, delay = str(error), _PAUSE
         except TimeoutError:
-            raise self.error(f"its service was not ready within {limit:g} s") from None
+            not_ready = f"its service was not ready within {limit:g} s"
+            raise self.error(f"{not_ready}: {problem}") from None
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(_KEPT):
@@ -121,13 +126,13 @@ class StartedServices:
         self._running: dict[tuple[str, Program], StartedService] = {}
 
     def of(
-        self, name: str, program: Program, is_ready: IsReady, delay: float = 0.0
+        self, name: str, program: Program, ask_ready: AskReady, delay: float = 0.0
     ) -> StartedService:
         """The service of a name and a program, in whose words `{PORT}` stands for its port."""
         key = name, program
         if key not in self._running:
             port = self._free_port()
-            self._running[key] = StartedService(program, port, is_ready, delay, self._limit)
+            self._running[key] = StartedService(program, port, ask_ready, delay, self._limit)
         return self._running[key]
 
     async def close(self) -> None:

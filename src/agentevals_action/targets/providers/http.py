@@ -301,21 +301,21 @@ class _Started(_Connected):
             raise AttemptError("configuration", problem, advice)
         ready = self._target.ready
         delay = ready if isinstance(ready, float | int) else 0.0
-        return self._services.of(self._target.name, program, self._is_ready, delay)
+        return self._services.of(self._target.name, program, self._ask_ready, delay)
 
-    async def _is_ready(self, port: int) -> bool:
-        """Whether the service at a port answers at the path `ready`, or listens."""
+    async def _ask_ready(self, port: int) -> None:
+        """AttemptError if the service at a port does not answer at the path `ready`, or does not
+        listen."""
         url, ready = PORT.sub(f"{port}", self._target.url), self._target.ready
+        if isinstance(ready, str):
+            client = self._client(origin_of(url).removesuffix("/") + ready)
+            await client.send("GET", "", None, _READY_TIMEOUT)
+            return
         try:
-            if isinstance(ready, str):
-                client = self._client(origin_of(url).removesuffix("/") + ready)
-                await client.send("GET", "", None, _READY_TIMEOUT)
-            else:
-                _, writer = await asyncio.open_connection(urlsplit(url).hostname, port)
-                writer.close()
-        except (AttemptError, OSError):
-            return False
-        return True
+            _, writer = await asyncio.open_connection(urlsplit(url).hostname, port)
+        except OSError:
+            raise AttemptError("target", f"nothing listens on its port {port}") from None
+        writer.close()
 
 
 def _make_body(target: Http, request: Request) -> bytes:

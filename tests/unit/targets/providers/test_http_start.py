@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -185,10 +186,21 @@ def test_complete__of_what_it_wrote_whole_lines_are_shown(tmp_path: Path) -> Non
 NEVER_READY = "echo $$; exec sleep 600 {PORT}"
 
 
-def test_complete__one_that_never_gets_ready_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"nothing listens on its port \d+"),
+        ({"ready": "/health"}, r"the connection to .* failed: .*"),
+    ],
+)
+def test_complete__one_that_never_gets_ready_is_ended(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
     within = context(services=StartedServices(limit=0.5))
-    first, second = map(str, ask(tmp_path, "hi", "hi", start=NEVER_READY, within=within))
-    assert first.startswith("its service was not ready within 0.5 s; its service wrote: ")
+    outcomes = ask(tmp_path, "hi", "hi", start=NEVER_READY, within=within, **fields)
+    first, second = map(str, outcomes)
+    not_ready = "its service was not ready within 0.5 s"
+    assert re.fullmatch(rf"{not_ready}: {problem}; its service wrote: \d+", first)
     assert second == first  # it is not started again
     assert gone(int(first.split()[-1]))
 
