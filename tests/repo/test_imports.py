@@ -33,6 +33,7 @@ ORDER = (
     "evaluators",
     "suites",
     "execution",
+    "runners",
     "baselines",
     "reports",
     "github",

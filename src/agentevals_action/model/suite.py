@@ -21,6 +21,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location, missing_pro
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Answer, Message, Question
 from agentevals_action.model.result import Score
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.target import Choice, Target, TargetTable
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
@@ -400,7 +401,10 @@ class Suite(FileModel):
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
     `files` are the files that the suite and its tests name, itself and its targets file included,
-    each once. `used_targets` are the names of the targets that answer and judge its tests."""
+    each once. `used_targets` are the names of the targets that answer and judge its tests.
+
+    A suite with a `runner` is a file of that program's own format: its tests are known when it has
+    run."""
 
     noun = "suite"
 
@@ -466,6 +470,7 @@ class Suite(FileModel):
     files: Computed[tuple[NamedFile, ...]] = ()
     warnings: Computed[tuple[Diagnostic, ...]] = ()
     used_targets: Computed[tuple[str, ...]] = ()
+    runner: Computed[Runner | None] = None
 
     @field_validator("name")
     @classmethod

@@ -1,0 +1,107 @@
+"""A runner: a program of others that runs suites of its own format, as `.agentevals.yaml` declares
+it."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.quarantine import FILE, Globs
+from agentevals_action.model.validation.file_model import (
+    Computed,
+    FileModel,
+    ListOf,
+    NonEmpty,
+    expected,
+    spelled,
+)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class PassRule(FileModel):
+    """What passes where a runner has scores without a verdict."""
+
+    noun = "`pass`"
+
+    scorer: NonEmpty = Field(description="Name of the scorer that decides.")
+    key: NonEmpty | None = Field(default=None, description="The key in a score that is an object.")
+    at_least: float = Field(description="The lowest value that passes.")
+
+
+def _read_required(value: Any, info: ValidationInfo) -> Any:
+    if info.context is not None and not isinstance(value, bool | str | list):
+        raise expected("true, or globs over test ids")
+    return ("*",) if value is True else () if value is False else value
+
+
+class Runner(FileModel):
+    """One entry of `runners`.
+
+    `results` is the name of a format. `command` and `again` are lists of words with placeholders;
+    the format has default ones. `required` are globs over the ids of tests that are gates; `!glob`
+    takes out again, and the last that matches decides. `location` is that of the entry."""
+
+    noun = "runner"
+
+    name: NonEmpty = Field(description="Shown with the suites of this runner.")
+    results: NonEmpty = Field(
+        description="The format of its results: promptfoo, junit, inspect, agentv or agentevals."
+    )
+    suites: Globs = Field(description="Globs of its suite files; `!glob` excludes.")
+    program: NonEmpty | None = Field(
+        default=None,
+        description="The program, if the default commands need another one: `npx promptfoo`.",
+    )
+    command: ListOf[NonEmpty] = Field(
+        default=(),
+        description="The first run as a list of words, with {SUITE}, {SAMPLES} and {RESULTS}.",
+    )
+    again: ListOf[NonEmpty] = Field(
+        default=(),
+        description="The run of the tests in {SELECTION} again; all tests run again without it.",
+    )
+    env: ListOf[NonEmpty] = Field(
+        default=(),
+        description="Names of the variables that it needs; the input `env` must name them, too.",
+    )
+    required: Annotated[
+        Globs,
+        BeforeValidator(
+            _read_required,
+            json_schema_input_type=bool | NonEmpty | Annotated[list[NonEmpty], Field(min_length=1)],
+        ),
+    ] = Field(
+        default=(), description="The tests that are gates: true for all, or globs over their ids."
+    )
+    errors: NonEmpty | None = Field(
+        default=None,
+        description="A regular expression: a failure whose message matches it is an outage, not a "
+        "failure of the agent.",
+    )
+    passes: PassRule | None = spelled(
+        "pass", default=None, description="inspect: the score that passes."
+    )
+    timeout_seconds: Annotated[float, Field(ge=1, le=21_600)] = Field(
+        default=1800.0, description="Time limit of each start in seconds, 1-21,600."
+    )
+
+    location: Computed[Location] = Location(FILE)
+
+    @field_validator("env")
+    @classmethod
+    def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _VARIABLE.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a variable; write only its name")
+        return value
+
+    @field_validator("errors")
+    @classmethod
+    def _is_expression(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"{value!r} is not a regular expression: {error}") from None
+        return value

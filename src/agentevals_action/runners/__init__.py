@@ -1,0 +1,1 @@
+"""Runs the suites of programs of others, and reads their results."""

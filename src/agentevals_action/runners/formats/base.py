@@ -1,0 +1,107 @@
+"""What a format of results is: how its runner starts, and what its results mean."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import Usage
+from agentevals_action.system.files.regular_files import read_regular
+
+#: Bytes of a file of results.
+MAX_BYTES = 32 * 1024 * 1024
+
+
+class ResultsError(Exception):
+    """Why the results of a start cannot be used, as a sentence; the suite ends in that error."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One assertion or scorer of a row; `score` is the runner's own figure, `passed` None if it has
+    no verdict of its own."""
+
+    name: str
+    passed: bool | None
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample of a test, as a runner reports it. Rows with equal ids are samples of one test.
+
+    `passed` is the runner's own verdict. With an `error` (an outage, no failure of the agent) or a
+    reason why it was `skipped`, the row has no score. `asked` and `graded` are JSON data: what the
+    question is and what scores the answer, the same in every checkout; None stands for the suite's
+    files. `source` is what the format's `select` and `locate` need. Figures are None where they are
+    unknown, texts empty; `duration_ms` is in milliseconds."""
+
+    id: str
+    passed: bool
+    error: str = ""
+    skipped: str = ""
+    question: str = ""
+    answer: str = ""
+    target: str = ""
+    asked: Any = None
+    graded: Any = None
+    checks: tuple[Check, ...] = ()
+    score: float | None = None
+    reason: str = ""
+    usage: Usage = Usage()  # noqa: RUF009  # frozen
+    duration_ms: float | None = None
+    source: Any = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The tests of one start: the content of the file that `{SELECTION}` names, or the words that
+    stand in its place."""
+
+    text: str | None = None
+    words: tuple[str, ...] = ()
+
+
+class Format(ABC):
+    """The results of one runner. There is one object of each format, without state.
+
+    `version` names the structure that is read, for messages. `command` and `again` are the words of
+    the default commands after those of the `program`; without them, the entry has a command of its
+    own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side.
+    `exit_codes` are those with which complete results can come."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    program: ClassVar[str] = ""
+    command: ClassVar[tuple[str, ...]] = ()
+    again: ClassVar[tuple[str, ...]] = ()
+    variables: ClassVar[Mapping[str, str]] = {}
+    exit_codes: ClassVar[frozenset[int]] = frozenset({0})
+
+    @abstractmethod
+    def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
+        """All rows in the folder `{RESULTS}` of a start in the tree of the suite. ResultsError."""
+
+    @abstractmethod
+    def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
+        """What runs the tests of these rows again, one selection for each start; the rows are one
+        of each test."""
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:  # noqa: ARG002  # for subclasses
+        """Where a test stands, None if that is unknown."""
+        return None
+
+
+def read_file(folder: Path, name: str) -> bytes:
+    """The content of a file of results. ResultsError if there is none, or a larger one."""
+    try:
+        content = read_regular(folder / name, MAX_BYTES + 1)
+    except OSError as error:
+        raise ResultsError(f"it wrote no {name} ({error.strerror})") from None
+    if len(content) > MAX_BYTES:
+        raise ResultsError(f"its {name} is larger than {MAX_BYTES >> 20} MiB")
+    return content
