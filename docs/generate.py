@@ -14,10 +14,12 @@ import yaml
 
 from agentevals_action import settings
 from agentevals_action.cli.app import app
+from agentevals_action.cli.commands.schema import SCHEMAS
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.validation.file_model import FileModel, fields_of
+from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
 from agentevals_action.targets.providers import ALIASES, PROVIDERS
@@ -203,6 +205,15 @@ def _architecture() -> str:
     return "\n".join([*lines, "```", ""])
 
 
+def _own_results() -> str:
+    """The fields of a line: those of the test, then those of a sample."""
+    schema = SCHEMAS["own-results"]()
+    of_sample = schema["definitions"]["LineSample"]["properties"]
+    return _fields(ResultLine, schema, of_sample) + _fields(
+        ResultLine, schema, schema["properties"].keys() - of_sample
+    )
+
+
 #: The generated parts by name.
 PARTS: Mapping[str, Callable[[], str]] = {
     "architecture": _architecture,
@@ -214,6 +225,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "evaluators": _evaluators,
     "targets": _targets,
     "commands": _commands,
+    "own-results": _own_results,
     "configuration": lambda: _fields(
         Configuration, configuration_schema(), (), configuration_schema()["definitions"]
     ),

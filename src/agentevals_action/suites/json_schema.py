@@ -92,7 +92,7 @@ def configuration_schema() -> Schema:
 
 
 def output_schema(form: type, title: str) -> Schema:
-    """The schema of a JSON document that the program writes."""
+    """The schema of a JSON document that a program writes."""
     definitions: Schema = {}
     root = _definition(form, definitions, "serialization")
     return {"$schema": _DRAFT, **root, "title": title, "definitions": definitions}

@@ -1,0 +1,208 @@
+"""Our own `results.jsonl`, as a script of one's own writes it. The least of a line is an id with a
+verdict; the rows of our own runs are valid, too."""
+
+import os
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.result import Record, Verdict
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.field_errors import invalid_json
+from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.model.validation.json_values import MAX_COUNT
+from agentevals_action.runners.formats.base import (
+    Check,
+    Format,
+    ResultsError,
+    Row,
+    Selection,
+    read_file,
+)
+
+_FILE = "results.jsonl"
+#: The file of a selection has one id a line.
+_OneLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+_Count = Annotated[int, Field(ge=0, lt=MAX_COUNT)]
+_Amount = Annotated[float, Field(ge=0, lt=MAX_COUNT)]
+
+
+class LineError(Record):
+    """Why a test could not be scored."""
+
+    message: NonEmpty
+
+
+class LineCheck(Record):
+    """One check of an answer."""
+
+    name: NonEmpty
+    passed: bool | None = None
+    score: float | None = None
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class LineTrace(Record):
+    """What the agent used, as far as it is known."""
+
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cached_tokens: _Count | None = None
+    cache_write_tokens: _Count | None = None
+    cost_usd: _Amount | None = None
+
+
+class LineFingerprint(Record):
+    """Any texts that change when the question, or what scores the answer, changes."""
+
+    question: NonEmpty
+    grading: NonEmpty
+
+
+class LineSample(Record):
+    """One sample of a test."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": [name]} for name in ("verdict", "error", "skipped")]
+        }
+    )
+
+    verdict: Verdict | None = Field(default=None, description="The outcome. Only `pass` passes.")
+    error: LineError | None = Field(
+        default=None,
+        description="In place of a verdict: the `message` of an outage, which is no failure of "
+        "the agent.",
+    )
+    skipped: str = Field(default="", description="In place of a verdict: why it did not run.")
+    score: float | None = Field(default=None, description="Shown; it decides nothing.")
+    candidate_answer: str = Field(default="", description="The answer of the agent.")
+    misses: tuple[str, ...] = Field(default=(), description="What is wrong with it.")
+    evaluator_results: tuple[LineCheck, ...] = Field(
+        default=(),
+        description="The checks of the answer: `name`, `passed`, `score`, `misses`, `reasoning`.",
+    )
+    trace_summary: LineTrace | None = Field(
+        default=None,
+        description="`inputTokens`, `outputTokens`, `costUsd`: those of the agent that are known.",
+    )
+
+    @model_validator(mode="after")
+    def _has_outcome(self) -> Self:
+        if not (self.verdict or self.error or self.skipped):
+            problem = "it has no `verdict`, and neither an `error` nor why it was `skipped`"
+            raise PydanticCustomError("no_outcome", problem)
+        return self
+
+
+class ResultLine(LineSample):
+    """A line: one sample of a test, or all its `samples`. Other fields are ignored."""
+
+    eval_id: Annotated[_OneLine, Field(min_length=1)] = Field(
+        description="The id of the test, the same on head and base, without line breaks. Lines "
+        "with one id are samples of one test."
+    )
+    question: str = Field(default="", description="What the agent was asked.")
+    target: str = Field(default="", description="The name of the agent.")
+    path: _OneLine = Field(
+        default="", description="The file of the test, if it is not the suite's."
+    )
+    line: Annotated[int, Field(ge=1, lt=2**31)] | None = Field(
+        default=None, description="The line of the test in that file, from 1."
+    )
+    duration_ms: _Amount | None = Field(default=None, description="Milliseconds that it took.")
+    fingerprint: LineFingerprint | None = Field(
+        default=None,
+        description="`question` and `grading`: texts that change with what is asked, and with "
+        "what scores the answer. By default: the suite's file and the files that it names.",
+    )
+    samples: tuple[LineSample, ...] = Field(
+        default=(), description="The samples, if one line has several: the fields from `verdict`."
+    )
+
+
+class OwnResults(Format):
+    """Our own format, for a command of one's own."""
+
+    name = "agentevals"
+    version = "schemas/own-results.schema.json"
+
+    def read(
+        self,
+        folder: Path,
+        suite: Suite,  # noqa: ARG002  # of the base class
+    ) -> Sequence[Row]:
+        """The rows of `results.jsonl`."""
+        lines = BytesIO(read_file(folder, _FILE))
+        return [
+            row
+            for number, text in enumerate(lines, 1)
+            if text.strip()
+            for row in _rows(_read(number, text))
+        ]
+
+    def select(
+        self,
+        rows: Sequence[Row],
+        suite: Suite,  # noqa: ARG002  # of the base class
+    ) -> Sequence[Selection]:
+        """A file with one id a line."""
+        ids = dict.fromkeys(row.id for row in rows)
+        return [Selection("".join(f"{each}\n" for each in ids))]
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:
+        """The line in the file that the row names, if there is that file in the tree."""
+        if row.source is None:
+            return None
+        path, line = row.source
+        root = suite.root.resolve()
+        file = (root / path).resolve() if path else root / suite.path
+        if not file.is_relative_to(root) or not os.path.isfile(file):  # noqa: PTH113  # never raises
+            return None
+        return Location(file.relative_to(root).as_posix(), line)
+
+
+def _read(number: int, text: bytes) -> ResultLine:
+    try:
+        return ResultLine.model_validate_json(text)
+    except ValidationError as error:
+        raise ResultsError(f"line {number} of its {_FILE}: {invalid_json(error)}") from None
+
+
+def _rows(line: ResultLine) -> Iterator[Row]:
+    is_single = not line.samples
+    for sample in line.samples or (line,):
+        # A failure stays one, whatever else the line says; an outage is no pass.
+        has_failed = sample.verdict not in (None, "pass")
+        error, skipped = sample.error, sample.skipped
+        trace, fingerprint = sample.trace_summary, line.fingerprint
+        checks = tuple(map(_check, sample.evaluator_results))
+        yield Row(
+            id=line.eval_id,
+            passed=sample.verdict == "pass" and not (error or skipped),
+            error=error.message if error and not has_failed else "",
+            skipped=skipped if not has_failed else "",
+            question=line.question,
+            answer=sample.candidate_answer,
+            target=line.target,
+            asked=fingerprint and fingerprint.question,
+            graded=fingerprint and fingerprint.grading,
+            checks=checks,
+            score=sample.score,
+            reason="; ".join(sample.misses),
+            usage=Usage(**trace.model_dump(by_alias=False)) if trace else Usage(),
+            duration_ms=line.duration_ms if is_single else None,
+            source=(line.path, line.line) if line.line else None,
+        )
+
+
+def _check(check: LineCheck) -> Check:
+    reason = "; ".join(check.misses) or check.reasoning
+    return Check(check.name, check.passed, check.score, reason)
