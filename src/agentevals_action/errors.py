@@ -74,7 +74,7 @@ class AttemptError(AgentEvalsError):
     """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
-    `configuration`, `resources`, `shard`."""
+    `configuration`, `resources`, `shard`, `runner`."""
 
     exit_code = ExitCode.INCONCLUSIVE
 

@@ -208,6 +208,7 @@ ERROR_KINDS = {
     "configuration": "wrongly configured",
     "resources": "out of resources",
     "shard": "shard without results",
+    "runner": "runner failed",
     "bug": "bug of the action",
 }
 

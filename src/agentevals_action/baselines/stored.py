@@ -3,11 +3,12 @@ samples of the other runs as its history."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from agentevals_action.baselines.run_files import latest_answer, without_messages
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.baseline import (
     STORED,
@@ -42,8 +43,8 @@ class StoredSource:
     at: str
     runs: Sequence[StoredRun]
     problem: str
-    stored: Callable[[Suite, Test], Fingerprint]
-    compared: Callable[[Suite, Test], Fingerprint]
+    stored: Fingerprints
+    compared: Fingerprints
     now: datetime
     days: float
 
@@ -62,12 +63,12 @@ class StoredSource:
         Every test must have one scored result with the three digests of the base's tree: a missing
         test would count as new on head, and hide its regression. Only the samples of a result are
         used (without those of a confirmation); everything else follows from them and the suite."""
-        expected = {test.id: self.stored(suite, test) for test in suite.tests}
         reason = ""
         for run in self.runs:
             rows = _rows_of(run, suite)
             if not rows:
                 continue
+            expected = self._expected(suite, rows)
             try:
                 _require_all(rows, expected)
                 return self._results(suite, rows, expected), run
@@ -77,8 +78,18 @@ class StoredSource:
         known = "; ".join(filter(None, [self.problem, reason]))
         raise Unavailable(known or f"{self.at} has no results of it")
 
+    def _expected(
+        self, suite: Suite, rows: Sequence[TestResult]
+    ) -> Mapping[str, Fingerprint | None]:
+        """The fingerprints of base's tests by id. Of a runner's suite, the rows alone know the
+        questions; that base has the same ones follows from the digest of all its files."""
+        if suite.runner is None:
+            return {test.id: self.stored.of(suite, test) for test in suite.tests}
+        _, agent = self.stored.describe(suite).of_runner
+        return {row.eval_id: _with_agent(row, agent) for row in rows}
+
     def _results(
-        self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]
+        self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint | None]
     ) -> tuple[TestResult, ...]:
         """The results of the newest run, with the samples of all runs that have the same
         fingerprints, oldest first."""
@@ -88,14 +99,20 @@ class StoredSource:
                 if row.fingerprint == expected.get(row.eval_id):
                     history[row.eval_id] += _sound_samples(row)
         by_id = {row.eval_id: row for row in rows}
+        tests = {test.id: test for test in suite.tests}
         results, errored = [], []
-        for test in suite.tests:
-            stored = by_id[test.id]
-            if samples := _latest(history[test.id], _sound_samples(stored)):
-                fingerprint = self.compared(suite, test)
-                results.append(_result(suite, test, stored, samples, fingerprint))
+        for name in expected:
+            stored = by_id[name]
+            samples = _latest(history[name], _sound_samples(stored))
+            if not samples:
+                errored.append(name)
+            elif suite.runner:
+                _, agent = self.compared.describe(suite).of_runner
+                known = replace(stored, fingerprint=_with_agent(stored, agent))
+                results.append(_shown(build.with_samples(known, samples)))
             else:
-                errored.append(test.id)
+                fingerprint = self.compared.of(suite, tests[name])
+                results.append(_result(suite, tests[name], stored, samples, fingerprint))
         if errored:
             raise Unavailable(f"{_names(errored)} ended in an error there")
         return tuple(results)
@@ -159,7 +176,11 @@ def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
 
 
-def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]) -> None:
+def _with_agent(row: TestResult, agent: str) -> Fingerprint | None:
+    return replace(row.fingerprint, agent=agent) if row.fingerprint else None
+
+
+def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint | None]) -> None:
     """Raises Unavailable unless each test has one row with its fingerprint."""
     stored = {row.eval_id: row.fingerprint for row in rows}
     if len(stored) != len(rows):
@@ -232,15 +253,19 @@ def _result(
     samples: tuple[SampleResult, ...],
     fingerprint: Fingerprint,
 ) -> TestResult:
-    """The result of a test by these samples, of which the one that has an answer is shown if it has
-    the verdict."""
+    """The result of a test by these samples."""
     result = replace(
         build.test_result(suite, test, samples, stored.duration_ms or 0.0, fingerprint),
         timestamp=stored.timestamp,
         duration_ms=stored.duration_ms,
         spent=stored.spent,
     )
-    for sample in samples:
+    return _shown(result)
+
+
+def _shown(result: TestResult) -> TestResult:
+    """A result shown by the sample that has an answer, if it has the verdict."""
+    for sample in result.samples:
         if sample.output_messages and sample.verdict == result.verdict:
             answer, trace = sample.candidate_answer, sample.trace_summary
             return replace(result, candidate_answer=answer, trace_summary=trace)

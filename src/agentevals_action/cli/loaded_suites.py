@@ -11,6 +11,7 @@ from agentevals_action.cli.options import as_environment
 from agentevals_action.errors import GitError
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.runners.suites import find_all
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
 from agentevals_action.suites.checkout import Checkout
@@ -68,14 +69,13 @@ async def load_suites(
     configuration = await asyncio.to_thread(read_configuration, folder)
     settings = configuration.complete(given)
     checkout = await Checkout.at(folder, settings, repository)
-    found = await asyncio.to_thread(checkouts.suites_in, checkout, settings, paths)
+    found = await asyncio.to_thread(
+        find_all, checkout, settings, configuration, folder, environ, paths
+    )
     if not keeps_errors:
         checkouts.require_valid((), found.errors)
-    suites = await asyncio.to_thread(
-        checkouts.load_all, checkout, settings, found.paths, folder, environ
-    )
-    if not suites and not found.errors:
+    if not found.suites and not found.errors:
         raise checkouts.no_suite(checkout, settings)
     return LoadedSuites(
-        folder, repository, environ, configuration, settings, checkout, suites, found.errors
+        folder, repository, environ, configuration, settings, checkout, found.suites, found.errors
     )

@@ -21,6 +21,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
+from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import (
     PRIVATE_TEMP,
@@ -41,21 +42,28 @@ _PREFIX = "agentevals-run-"
 
 @dataclass(frozen=True)
 class Engine:
-    """Runs the tests of head and of base. `fingerprints` are those of their suites."""
+    """Runs the tests of head and of base. `fingerprints` are those of their suites, `children` the
+    programs of the run, `scratch` is the folder of its temporary files."""
 
     runner: Runner
     fingerprints: Fingerprints
+    children: ChildContext
+    scratch: Path
+    budget: Budget
     _client: TargetClient
     _stored: StoredCalls | None
     _preparation: Preparation
     _judge_trees: JudgeTrees
-    _budget: Budget
     _sentences: Counter[str]
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
-        return (*self._budget.notices(), *each_once(self._sentences.elements()))
+        return (*self.budget.notices(), *each_once(self._sentences.elements()))
+
+    def note(self, sentence: str) -> None:
+        """Adds a sentence for the reader of the run."""
+        self._sentences[sentence] += 1
 
     def load(self, suites: Iterable[Suite], variables: Variables) -> None:
         """Reads the files, the variables and the stored replies of suites before the first program
@@ -141,7 +149,16 @@ async def open_engine(
             note,
         )
         engine = Engine(
-            runner, fingerprints, client, stored, preparation, judge_trees, budget, sentences
+            runner,
+            fingerprints,
+            children,
+            scratch,
+            budget,
+            client,
+            stored,
+            preparation,
+            judge_trees,
+            sentences,
         )
         await asyncio.to_thread(engine.load, suites, variables)
         try:

@@ -26,6 +26,10 @@ from agentevals_action.targets.calls.description import (
 _NAMING = ("name", "extends")
 #: Roles of the files that a workspace is made of.
 _WORKSPACE_ROLES = ("workspace template", "workspace repository")
+#: Fields of a runner that do not change its answers.
+_NOT_OF_AGENT = {"name", "suites", "required", "location"}
+#: Roles of the files that ask and grade in a suite of a runner of others.
+_OF_SUITE = ("suite", "named file")
 #: Stands for the content of a watched file in a question.
 _WATCHED = "the agent's own"
 
@@ -102,6 +106,9 @@ class SuiteDescription:
 
     def read(self) -> None:
         """Reads all files of the suite, before a program can change them."""
+        if self._suite.runner:
+            self.of_runner  # noqa: B018  # computed once
+            return
         for file in self._suite.files:
             self._content(file.path)
         for test in self._suite.tests:
@@ -116,6 +123,24 @@ class SuiteDescription:
                 agent=_digest(self.agent(test)),
             )
         return self._fingerprints[test.id]
+
+    @cached_property
+    def of_runner(self) -> tuple[str, str]:
+        """The digests of a suite that a runner of others runs: of its file and the files that it
+        names, and of all that its results depend on, which is the agent."""
+        own = {file.path for file in self._suite.files if file.role in _OF_SUITE}
+        every = sorted(file.path for file in self._suite.files)
+        runner = self._suite.runner
+        return (
+            _digest([self._content(path) for path in sorted(own) if not self._is_watched(path)]),
+            _digest(
+                [
+                    runner.model_dump(exclude=_NOT_OF_AGENT) if runner else None,
+                    [[path, self._tracked.get(path) or self._content(path)] for path in every],
+                    self._watched_files,
+                ]
+            ),
+        )
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

@@ -2,6 +2,7 @@
 
 `**` crosses folders, `*` does not, `{a,b}` is a choice, hidden names count."""
 
+import fnmatch
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ def selected(path: str, patterns: Sequence[str]) -> bool:
     for pattern in patterns:
         if matches(path, pattern.removeprefix("!")):
             chosen = not pattern.startswith("!")
+    return chosen
+
+
+def selected_name(name: str, patterns: Sequence[str]) -> bool:
+    """The same for the id of a test, in which `*` crosses every sign."""
+    chosen = False
+    for pattern in patterns:
+        bare = pattern.removeprefix("!")
+        if name == bare or fnmatch.fnmatchcase(name, bare):
+            chosen = bare == pattern
     return chosen
 
 

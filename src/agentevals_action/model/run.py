@@ -75,14 +75,16 @@ class CommentTemplate:
 @dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
-    shards run. `origin` is where base's results are from; there are none if the suite `is_new`, if
-    it is `broken` on base (by this error), or because of a `problem`; the tests in `same_service`
-    have none because head asks the same service. `question_files` are the changed files that are
-    part of the question of a test, by its id."""
+    shards run; of the suite of a `runner` (by its name), those that it reported. `origin` is where
+    base's results are from; there are none if the suite `is_new`, if it is `broken` on base (by
+    this error), or because of a `problem`; the tests in `same_service` have none because head asks
+    the same service. `question_files` are the changed files that are part of the question of a
+    test, by its id."""
 
     selection: Selection
     name: str
     tests: tuple[str, ...]
+    runner: str = ""
     problem: str = ""
     is_new: bool = False
     broken: Diagnostic | None = None

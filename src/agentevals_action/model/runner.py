@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.quarantine import FILE, Globs
 from agentevals_action.model.validation.file_model import (
     Computed,
@@ -105,3 +106,7 @@ class Runner(FileModel):
         except re.error as error:
             raise ValueError(f"{value!r} is not a regular expression: {error}") from None
         return value
+
+    def requires(self, test: str) -> bool:
+        """Whether a test is a gate, by its id."""
+        return selected_name(test, self.required)

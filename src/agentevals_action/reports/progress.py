@@ -3,7 +3,7 @@ then."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -61,8 +61,20 @@ class Progress:
 
     def expect(self, side: str, tests: int) -> None:
         """Announces how many tests of a side run."""
-        self._sides[side] = _Side(tests)
+        self._sides.setdefault(side, _Side(0)).total += tests
         self._show(side)
+
+    def begin(self, side: str, suite: str, runner: str) -> None:
+        """Says that a runner starts with a suite, whose tests are not known yet."""
+        self._sides.setdefault(side, _Side(0)).running[suite, runner] = None
+        self._show(side)
+        self._print(f"{side}: `{runner}` runs {printable(suite, _NAME)}", is_due=True)
+
+    def found(self, side: str, results: Sequence[TestResult]) -> None:
+        """Counts the tests that a runner reported."""
+        self._sides[side].total += len(results)
+        for result in results:
+            self.advance(side, result)
 
     def start(self, side: str, suite: str, test: str) -> None:
         """Notes that an attempt of a test starts; `suite` is a path, `test` an id."""

@@ -55,7 +55,7 @@ def test_result(
 ) -> TestResult:
     """The result of one test over all its samples."""
     return TestResult(
-        timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        timestamp=timestamp(),
         eval_id=test.id,
         dataset=suite.name,
         conversation_id=test.conversation_id,
@@ -73,6 +73,16 @@ def test_result(
         fingerprint=fingerprint,
         **_totals(tuple(samples), [gate.name for gate in test.gates]),
     )
+
+
+def timestamp() -> str:
+    """The time of a result: now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def with_samples(result: TestResult, samples: Sequence[SampleResult]) -> TestResult:
+    """A result with what follows from these samples."""
+    return replace(result, **_totals(tuple(samples), [gate.name for gate in result.gates]))
 
 
 def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "") -> TestResult:
@@ -99,8 +109,7 @@ def without_fresh(result: TestResult) -> TestResult:
     """A result without the samples of a confirmation."""
     if not result.fresh_samples:
         return result
-    totals = _totals(result.main_samples, [gate.name for gate in result.gates])
-    return replace(result, **totals, confirming=0)
+    return replace(with_samples(result, result.main_samples), confirming=0)
 
 
 def is_consistent(result: TestResult, *, is_stored: bool) -> bool:
@@ -120,8 +129,7 @@ def is_consistent(result: TestResult, *, is_stored: bool) -> bool:
             return False
         if any(map(scoring.hides_gate, found)):
             return False
-    declared = [gate.name for gate in result.gates]
-    main = replace(result, **_totals(result.main_samples, declared))
+    main = with_samples(result, result.main_samples)
     return _decided_by(extended(main, result.fresh_samples)) == _decided_by(result)
 
 

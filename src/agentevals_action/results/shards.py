@@ -42,19 +42,19 @@ def divided_budget(settings: Settings) -> Settings:
 def part_of(suites: Mapping[str, Sequence[Test]], shard: Shard) -> Mapping[str, Collection[str]]:
     """The ids of the tests of a shard by the suite's path on head, from the tests of both sides.
     Every machine makes the same parts: the largest groups of tests first, each to the shard with
-    the fewest tests."""
-    groups = [(path, names) for path, tests in suites.items() for names in _groups(tests)]
+    the fewest tests. A suite of a runner, whose tests are not known yet, is one group."""
+    groups = [(path, names) for path, tests in suites.items() for names in _groups(tests) or [()]]
     loads = [(0, number) for number in range(1, shard.total + 1)]
     part: dict[str, set[str]] = {}
     for path, names in sorted(groups, key=lambda group: len(group[1]), reverse=True):
         load, number = heapq.heappop(loads)
-        heapq.heappush(loads, (load + len(names), number))
+        heapq.heappush(loads, (load + max(len(names), 1), number))
         if number == shard.number:
             part.setdefault(path, set()).update(names)
     return part
 
 
-def _groups(tests: Sequence[Test]) -> Iterable[Sequence[str]]:
+def _groups(tests: Sequence[Test]) -> Sequence[Sequence[str]]:
     """The ids of tests that stay on one machine: the turns of a conversation; all tests of a suite
     some of which share a workspace, or belong to another conversation on base."""
     conversations: dict[str, str | None] = {}
@@ -68,7 +68,7 @@ def _groups(tests: Sequence[Test]) -> Iterable[Sequence[str]]:
     groups: dict[tuple[str | None, str], list[str]] = {}
     for name, conversation in conversations.items():
         groups.setdefault((conversation, "" if conversation else name), []).append(name)
-    return groups.values()
+    return list(groups.values())
 
 
 def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:
@@ -155,11 +155,12 @@ def merge(
         shards, have = plural(len(missing), "shard", "shards"), plural(len(missing), "has", "have")
         problems.append(f"{shards} {joined(missing)} of {total} {have} no results")
     used = [newest[number] for number in sorted(newest)]
-    tests = [(suite, test) for suite in latest.suites for test in suite.tests]
+    merged = _merged([part.run for part in used], policy, problems)
+    tests = [(suite, test) for suite in merged.suites for test in suite.tests]
     head = {(suite.path, test): index for index, (suite, test) in enumerate(tests)}
     base = {(suite.base_path, test): index for index, (suite, test) in enumerate(tests)}
     return RunResults(
-        _merged([part.run for part in used], policy, problems),
+        merged,
         _in_order((row for part in used for row in part.head), head),
         _in_order((row for part in used for row in part.base), base),
     )
@@ -180,7 +181,10 @@ def _difference(run: Run, latest: Run) -> str:
     commits = [(shard.head_sha, shard.base_sha, shard.commit) for shard in (run, latest)]
     if commits[0] != commits[1]:
         return "they are of another commit or base"
-    tests = [[(suite.path, suite.tests) for suite in shard.suites] for shard in (run, latest)]
+    tests = [
+        [(suite.path, suite.runner or suite.tests) for suite in shard.suites]
+        for shard in (run, latest)
+    ]
     if (run.inputs, run.policy) != (latest.inputs, latest.policy) or tests[0] != tests[1]:
         return "they are of other inputs or tests: give all jobs the same"
     return ""
@@ -209,6 +213,7 @@ def _merged_suite(*parts: RunSuite) -> RunSuite:
     without a test of the suite does not know that it is new or broken on base."""
     return replace(
         parts[0],
+        tests=distinct(part.tests for part in parts),
         problem=next(filter(None, (part.problem for part in parts)), ""),
         origin=next(filter(None, (part.origin for part in parts)), None),
         is_new=any(part.is_new for part in parts),

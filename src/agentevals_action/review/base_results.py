@@ -72,8 +72,8 @@ async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
         at,
         runs,
         problem,
-        fingerprints.with_rules(inputs.base.watch).of,
-        fingerprints.of,
+        fingerprints.with_rules(inputs.base.watch),
+        fingerprints,
         datetime.now(UTC),
         settings.baseline_max_age,
     )

@@ -14,8 +14,9 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.request import ReviewRequest
+from agentevals_action.runners.suites import find_all
 from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import Checkout, load_all, require_valid, suites_in
+from agentevals_action.suites.checkout import Checkout, require_valid
 from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
@@ -180,16 +181,16 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> 
     settings, environ, root = request.settings, request.workspace.environ, base.root
     if root is None:
         return base
+    configuration = await asyncio.to_thread(read_configuration, root)
     with suppress(InvalidInput):  # head's corrects it
-        settings = (await asyncio.to_thread(read_configuration, root)).complete(inputs)
+        settings = configuration.complete(inputs)
     repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
         return replace(base, tracked=(await repository.listing()).tracked)
     checkout = await Checkout.at(root, settings, repository, is_commit=True)
-    found = await asyncio.to_thread(suites_in, checkout, settings)
+    found = await asyncio.to_thread(find_all, checkout, settings, configuration, root, environ)
     require_valid((), found.errors)
-    suites = await asyncio.to_thread(load_all, checkout, settings, found.paths, root, environ)
-    return replace(base, suites=suites, tracked=checkout.tracked, watch=settings.watch_rules)
+    return replace(base, suites=found.suites, tracked=checkout.tracked, watch=settings.watch_rules)
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agentevals_action.model.files import NamedFile
+from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.selection import Change
@@ -32,9 +34,14 @@ def describe_change(
     named: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for suite in suites if files else ():
         named[suite.path] += replies
+    before: dict[str, Runner | None] = {}
     for suite in base.suites if files else ():
         path = renamed.get(suite.path, suite.path)
         named[path] += suite.files
+        before[path] = suite.runner if isinstance(suite, Suite) else None
+    for suite in suites:
+        if isinstance(suite, Suite) and _differ(suite.runner, before.get(suite.path)):
+            named[suite.path].append(NamedFile(FILE, "runner"))
     return Change(
         files,
         everything=everything,
@@ -43,6 +50,12 @@ def describe_change(
         watch=(settings.watch_rules, base.watch),
         links=linked_files(paths, [root, *([base.root] if base.root else [])]),
     )
+
+
+def _differ(head: Runner | None, base: Runner | None) -> bool:
+    """Whether the entries of a runner differ in more than their place."""
+    now, then = (side and side.model_dump(exclude={"location"}) for side in (head, base))
+    return now != then
 
 
 def linked_files(paths: Iterable[str], roots: Sequence[Path]) -> Mapping[str, Sequence[str]]:

@@ -4,12 +4,14 @@ regression, is cleared, or stays undecided."""
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.resample import Resampler, is_deterministic
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import Key, SampleResult, TestResult
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import extended
 from agentevals_action.results.scoring import MIN_MAJORITY
@@ -30,6 +32,7 @@ from agentevals_action.review.comparison.decision_rule import (
 )
 from agentevals_action.review.head_and_base import Rows
 from agentevals_action.review.inputs import ReviewInputs
+from agentevals_action.runners.program import RunnerPrograms
 
 #: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
 _MAX_ERRORS = 2
@@ -39,7 +42,12 @@ TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
 
 
 async def confirm(
-    inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows, progress: Progress
+    inputs: ReviewInputs,
+    engine: Engine,
+    programs: RunnerPrograms,
+    head: Rows,
+    base: Rows,
+    progress: Progress,
 ) -> tuple[Rows, Rows]:
     """The results of both sides with the fresh samples of the confirmation: those of suspects, and
     those of tests that block by themselves. A shard takes all samples that may be needed, because
@@ -53,6 +61,8 @@ async def confirm(
 
     def is_certain(key: Key) -> bool:
         """Whether fresh samples of a test reveal nothing; in a replay, of all tests."""
+        if key not in tests:  # of a runner
+            return False
         return settings.cache == "replay" or is_deterministic(*tests[key])
 
     on_base = _by_suite(base)
@@ -83,11 +93,22 @@ async def confirm(
         settings.samples,
         lambda number: report("samples", number),
     )
+
+    async def sample(side: Mapping[str, Suite], key: Key, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of a side, by the runner of its suite or by the engine."""
+        path, name = key
+        if path in side and side[path].runner:
+            samples = await programs.of(side[path]).sample(name, count)
+            report("samples", count)
+            return samples
+        return await (resampler.head if side is part.head else resampler.base)(key, count)
+
+    sample_head, sample_base = partial(sample, part.head), partial(sample, part.base)
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
     plan = ConfirmationPlan(settings.confirm, level)
     priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
     fresh = await sample_suspects(
-        suspects, plan, priors, resampler.head, resampler.base, lambda: report("settled", 1)
+        suspects, plan, priors, sample_head, sample_base, lambda: report("settled", 1)
     )
     findings = {
         suspect.key: assess(suspect, fresh[suspect.key], plan, priors).finding
@@ -99,7 +120,7 @@ async def confirm(
         if findings.get(key) not in (Finding.REGRESSED, Finding.ERROR)
     }
     failures = await sample_failures(
-        undecided, settings.confirm, resampler.head, lambda: report("settled", 1)
+        undecided, settings.confirm, sample_head, lambda: report("settled", 1)
     )
     more = {
         key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))

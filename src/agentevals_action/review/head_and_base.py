@@ -1,5 +1,6 @@
 """Runs the suites of head, and those of base that have no stored results."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
@@ -17,12 +18,16 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review.inputs import ReviewInputs
+from agentevals_action.review.runner_suites import run_on_base, run_on_head
+from agentevals_action.runners.program import RunnerPrograms
 
 #: Results by the suite's path on head and the test's id.
 Rows = Mapping[Key, TestResult]
 
 
-async def run_head(inputs: ReviewInputs, engine: Engine, progress: Progress) -> Rows:
+async def run_head(
+    inputs: ReviewInputs, engine: Engine, programs: RunnerPrograms, progress: Progress
+) -> Rows:
     """The results of the suites of head, apart from those that an earlier run has; each is added to
     the results file at once. If its tree cannot be prepared, all tests are errors."""
     kept = inputs.kept
@@ -32,15 +37,27 @@ async def run_head(inputs: ReviewInputs, engine: Engine, progress: Progress) -> 
     ]
     side = "tests" if inputs.request.run else "head"  # `run` has one side
     writer = _open_writer(inputs)
+    globs = inputs.request.run.globs if inputs.request.run else ()
     with closing(writer) if writer else nullcontext():
-        taken = await _run(engine, suites, side, progress, writer)
-    rows = {row.key: row for row in (*kept.values(), *taken)}
-    keys = [(suite.path, test.id) for suite in inputs.part.head.values() for test in suite.tests]
-    return {key: rows[key] for key in keys}
+        async with asyncio.TaskGroup() as tasks:
+            own = [suite for suite in suites if not suite.runner]
+            running = tasks.create_task(_run(engine, own, side, progress, writer))
+            others = [suite for suite in suites if suite.runner]
+            of_runners = await run_on_head(programs, others, globs, side, progress)
+    rows = {row.key: row for row in (*kept.values(), *running.result())}
+    found: dict[Key, TestResult] = {}
+    for suite in inputs.part.head.values():
+        reported = of_runners.get(suite.path, [rows[suite.path, test.id] for test in suite.tests])
+        found |= {row.key: row for row in reported}
+    return found
 
 
 async def run_base(
-    inputs: ReviewInputs, engine: Engine, stored: BaseResults, progress: Progress
+    inputs: ReviewInputs,
+    engine: Engine,
+    programs: RunnerPrograms,
+    stored: BaseResults,
+    progress: Progress,
 ) -> BaseResults:
     """Base's results, with those of the suites that have no stored ones, which run on base now."""
     suites = {
@@ -50,6 +67,23 @@ async def run_base(
     }
     if not suites or inputs.request.settings.baseline not in ("auto", "rerun"):
         return _with_common_facts(stored)
+    of_runners = {path: suite for path, suite in suites.items() if suite.runner}
+    own = {path: suite for path, suite in suites.items() if path not in of_runners}
+    commit = stored.info.commit
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(_run_own_base(inputs, engine, own, commit, progress))
+        reported = await run_on_base(programs, of_runners, commit, progress)
+    return _with_common_facts(_with_suites(stored, {**running.result(), **reported}))
+
+
+async def _run_own_base(
+    inputs: ReviewInputs,
+    engine: Engine,
+    suites: Mapping[str, Suite],
+    commit: str | None,
+    progress: Progress,
+) -> Mapping[str, BaseSuite]:
+    """Base's results of these suites, by their path on head."""
     shared = {path: _ask_same_service(inputs, path, suite) for path, suite in suites.items()}
     found = {path: BaseSuite(same_service=tuple(sorted(names))) for path, names in shared.items()}
     running = {}
@@ -69,9 +103,9 @@ async def run_base(
         own = tuple(
             row for row in rows if row.eval_path == suite.path and row.eval_id not in shared[path]
         )
-        origin = origin_of("rerun", own, stored.info.commit) if own else None
+        origin = origin_of("rerun", own, commit) if own else None
         found[path] = replace(found[path], rows=own, origin=origin, problem=problem)
-    return _with_common_facts(_with_suites(stored, found))
+    return found
 
 
 def _ask_same_service(inputs: ReviewInputs, path: str, base: Suite) -> frozenset[str]:
@@ -103,12 +137,13 @@ def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
         if suite.rows
         for names in [{test.id for test in suites[path].tests}]
         for row in suite.rows
-        if row.eval_id in names
+        if row.eval_id in names or suites[path].runner
     }
 
 
-def completed_facts(facts: Run, base: BaseResults, notices: Sequence[str]) -> Run:
-    """The facts of a run that is done, with those of base's results and its `notices`."""
+def completed_facts(facts: Run, head: Rows, base: BaseResults, notices: Sequence[str]) -> Run:
+    """The facts of a run that is done, with the tests that runners reported, those of base's
+    results and its `notices`."""
     duration = datetime.now(UTC) - datetime.fromisoformat(facts.time)
     unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
     suites = []
@@ -117,6 +152,7 @@ def completed_facts(facts: Run, base: BaseResults, notices: Sequence[str]) -> Ru
         suites.append(
             replace(
                 suite,
+                tests=suite.tests or tuple(name for path, name in head if path == suite.path),
                 problem=known.problem,
                 is_new=known.is_new,
                 broken=known.broken,

@@ -39,13 +39,12 @@ from agentevals_action.review.selection import (
     useless_rules,
 )
 from agentevals_action.review.target_permissions import read_permissions
+from agentevals_action.runners.suites import find_all
 from agentevals_action.suites.checkout import (
     Checkout,
     distinct_errors,
-    load_all,
     no_suite,
     require_valid,
-    suites_in,
 )
 from agentevals_action.suites.configuration_file import (
     ConfigurationFile,
@@ -112,10 +111,16 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     await check_cache(settings, workspace.folder, workspace.environ)
     with suppress(OutputError):  # reported when the results are written
         await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(run))
-    found = await asyncio.to_thread(suites_in, checkout, settings, run.paths if run else ())
-    suites: Suites = await asyncio.to_thread(
-        load_all, checkout, settings, found.paths, workspace.folder, workspace.environ
+    found = await asyncio.to_thread(
+        find_all,
+        checkout,
+        settings,
+        configuration,
+        workspace.folder,
+        workspace.environ,
+        run.paths if run else (),
     )
+    suites: Suites = found.suites
     if run or not suites:
         suites = require_valid(suites, found.errors)
     environ, valid = workspace.environ, [suite for suite in suites if isinstance(suite, Suite)]
@@ -137,7 +142,7 @@ async def _read_inputs(
     if not suites:
         raise no_suite(head.checkout, settings, [suite.path for suite in base.suites])
     uncommitted = await _uncommitted(request, head.checkout)
-    tracked = await _tracked_files(request, uncommitted, base)
+    tracked = await _tracked_files(request, suites, uncommitted, base)
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     template, template_notices = await choose_template(request, base)
     quarantines = await _read_quarantines(request, head.configuration, base)
@@ -215,11 +220,13 @@ async def _uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str,
 
 
 async def _tracked_files(
-    request: ReviewRequest, uncommitted: Sequence[str], base: Base
+    request: ReviewRequest, suites: Suites, uncommitted: Sequence[str], base: Base
 ) -> Mapping[Path, Mapping[str, str]]:
-    """The ids of the contents of the tracked files of both sides, if `watch` may match some."""
+    """The ids of the contents of the tracked files of both sides, if `watch` may match some, or
+    suites of runners depend on some."""
     repository = request.repository
-    if repository is None or not (request.settings.watch_rules or base.watch):
+    of_runners = any(suite.runner for suite in suites if isinstance(suite, Suite))
+    if repository is None or not (request.settings.watch_rules or base.watch or of_runners):
         return {}
     tracked = {repository.root: await repository.blobs(uncommitted)}
     if base.root is not None:
@@ -282,7 +289,16 @@ def _run_suites(
                 questions[test.id] = in_question
         ids = tuple(test.id for test in suite.tests)
         of_suite = edits.get(suite.path, SuiteEdits()).edits
-        found.append(RunSuite(selection, suite.name, ids, edits=of_suite, question_files=questions))
+        found.append(
+            RunSuite(
+                selection,
+                suite.name,
+                ids,
+                runner=suite.runner.name if suite.runner else "",
+                edits=of_suite,
+                question_files=questions,
+            )
+        )
     return tuple(found)
 
 

@@ -16,6 +16,8 @@ from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_engine import engine_of
+from agentevals_action.review.runner_suites import with_errors
+from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.system.redaction import without_secrets
 
 
@@ -23,16 +25,18 @@ async def run(request: ReviewRequest) -> RunResults:
     """Runs the suites that a change affects on head and base, or the part of a shard, and writes
     the files of the run, which contain no secrets. Raises AgentEvalsError when nothing can run."""
     async with open_inputs(request) as inputs, engine_of(inputs) as engine:
+        programs = RunnerPrograms(engine, request.settings.samples)
         with show_progress() as progress, unwrapped():
             stored = await find_base(inputs)
             async with asyncio.TaskGroup() as tasks:
-                running = tasks.create_task(run_head(inputs, engine, progress))
-                base_results = await run_base(inputs, engine, stored, progress)
-            head, base = running.result(), base_rows(base_results, inputs.part.base)
+                running = tasks.create_task(run_head(inputs, engine, programs, progress))
+                base_results = await run_base(inputs, engine, programs, stored, progress)
+            base = base_rows(base_results, inputs.part.base)
+            head = with_errors(running.result(), base, inputs.part.head)
             base = await rescore_base(inputs, engine, head, base)
             head = await rescore_head(inputs, engine, head)
-            head, base = await confirm(inputs, engine, head, base, progress)
-        facts = without_secrets(completed_facts(inputs.facts, base_results, engine.notices))
+            head, base = await confirm(inputs, engine, programs, head, base, progress)
+        facts = without_secrets(completed_facts(inputs.facts, head, base_results, engine.notices))
     # The engine is closed: no program is left that could change the files, which decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
     return await asyncio.to_thread(inputs.request.write, results)

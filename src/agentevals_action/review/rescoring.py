@@ -18,11 +18,14 @@ from agentevals_action.system.redaction import without_secrets
 
 async def rescore_base(inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows) -> Rows:
     """The results of base; where head scores the same question differently, with the result of
-    base's answers by the evaluators of head's suites."""
+    base's answers by the evaluators of head's suites; a runner cannot score answers."""
+    suites = inputs.part.head
     to_score = {
-        key: row for key, row in base.items() if key in head and needs_head_scores(head[key], row)
+        key: row
+        for key, row in base.items()
+        if key in head and not suites[key[0]].runner and needs_head_scores(head[key], row)
     }
-    return _with_scores(base, await _rescore(engine, inputs.part.head, to_score))
+    return _with_scores(base, await _rescore(engine, suites, to_score))
 
 
 def needs_head_scores(head: TestResult, base: TestResult) -> bool:

@@ -1,7 +1,7 @@
 """Finds and loads the suites of a checkout by the settings of a command."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -61,19 +61,26 @@ class Checkout:
         return cls(root, below, listing.files, listing.tracked, missing)
 
 
-def suites_in(checkout: Checkout, settings: Settings, paths: Sequence[Path] = ()) -> FoundSuites:
-    """The suites of a checkout; only those that are named, or lie below a named folder, when paths
-    are given."""
+def suites_in(
+    checkout: Checkout,
+    settings: Settings,
+    paths: Sequence[Path] = (),
+    of_runners: Collection[str] = (),
+) -> FoundSuites:
+    """The suites of a checkout, with those of runners (their paths); only those that are named, or
+    lie below a named folder, when paths are given."""
     if not paths:
-        return _search(checkout, checkout.below, settings)
-    named = [_named(checkout, settings, path) for path in paths]
+        return _search(checkout, checkout.below, settings, of_runners)
+    named = [_named(checkout, settings, path, of_runners) for path in paths]
     return FoundSuites(
         tuple(dict.fromkeys(path for found in named for path in found.paths)),
         tuple(dict.fromkeys(error for found in named for error in found.errors)),
     )
 
 
-def _search(checkout: Checkout, below: Path, settings: Settings) -> FoundSuites:
+def _search(
+    checkout: Checkout, below: Path, settings: Settings, of_runners: Collection[str]
+) -> FoundSuites:
     """The suites below a folder. One that a sparse checkout lacks on both sides must not be taken
     for no suite."""
     patterns, missing = settings.suites, checkout.missing
@@ -87,10 +94,13 @@ def _search(checkout: Checkout, below: Path, settings: Settings) -> FoundSuites:
             "check out the whole repository, or exclude suites by `suites` or `working-directory`",
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
         )
-    return found
+    inside = (path for path in of_runners if (checkout.root / path).is_relative_to(below))
+    return replace(found, paths=tuple(sorted({*found.paths, *inside})))
 
 
-def _named(checkout: Checkout, settings: Settings, path: Path) -> FoundSuites:
+def _named(
+    checkout: Checkout, settings: Settings, path: Path, of_runners: Collection[str]
+) -> FoundSuites:
     absolute = path.resolve()
     if not absolute.is_relative_to(checkout.root):
         raise InvalidInput(
@@ -103,7 +113,7 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> FoundSuites:
         raise InvalidInput(
             f"there is no file or folder {path}", "name a suite, or a folder that contains some"
         )
-    found = _search(checkout, absolute, settings)
+    found = _search(checkout, absolute, settings, of_runners)
     if found == FoundSuites():
         raise no_suite(replace(checkout, below=absolute), settings)
     return found
@@ -115,8 +125,9 @@ def load_all(
     paths: Sequence[str],
     folder: Path,
     environ: Mapping[str, str],
+    of_runners: Mapping[str, Suite],
 ) -> tuple[Suite | BrokenSuite, ...]:
-    """Loads the suites, each valid or with all its errors."""
+    """Loads the suites, each valid or with all its errors; those of runners are given by path."""
     catalog = Catalog(
         targets_file=(folder / settings.targets).resolve() if settings.targets else None,
         target=settings.target,
@@ -125,7 +136,8 @@ def load_all(
         allowed=frozenset(settings.env),
         strict=settings.strict,
     )
-    return tuple(load_suite(checkout.root / path, checkout.root, catalog) for path in paths)
+    root = checkout.root
+    return tuple(of_runners.get(path) or load_suite(root / path, root, catalog) for path in paths)
 
 
 def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, ...]:

@@ -1,5 +1,6 @@
-"""Reads `.agentevals.yaml` at the repository's root: the tests in quarantine, and some inputs, so
-that a review on a developer's machine has the same ones as the pull request."""
+"""Reads `.agentevals.yaml` at the repository's root: the tests in quarantine, the runners of
+others, and some inputs, so that a review on a developer's machine has the same ones as the pull
+request."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Globs, Quarantine, Quarantines
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.validation.field_errors import describe_value, shorten
 from agentevals_action.model.validation.file_model import (
     FileModel,
@@ -31,7 +33,7 @@ from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.yaml_reader import read_settings_file, read_yaml
 
 _MISNAMED = ".agentevals.yml"
-_FIELDS = "`watch` or `quarantine`"
+_FIELDS = "`watch`, `quarantine` or `runners`"
 
 
 def _input(name: str, label: str) -> Any:
@@ -49,6 +51,9 @@ class Configuration(FileModel):
 
     quarantine: ListOf[Quarantine] | None = Field(
         default=None, description="Tests that do not block for a while."
+    )
+    runners: ListOf[Runner] | None = Field(
+        default=None, description="Programs of others, each with the suites that it runs."
     )
     watch: Globs | None = _input("watch", "The agent's own code")
     suites: Globs | None = _input("suites", "Globs of the suite files")
@@ -73,7 +78,7 @@ class Configuration(FileModel):
 
     def inputs(self) -> Mapping[str, str]:
         """The inputs that the file gives, as texts by name."""
-        given = self.model_dump(exclude={"quarantine"}, exclude_none=True)
+        given = self.model_dump(exclude={"quarantine", "runners"}, exclude_none=True)
         return {
             name.replace("_", "-"): value if isinstance(value, str) else "\n".join(value)
             for name, value in given.items()

@@ -71,7 +71,7 @@ def find_suites(
     precede."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
-    paths = sorted(path for path in {*known, *missing} if _is_searched(path))
+    paths = sorted(path for path in {*known, *missing} if is_searched(path))
     chosen, diagnostics = list(patterns), DiagnosticCollector()
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths, diagnostics), *chosen]
@@ -126,7 +126,7 @@ def _is_hidden(path: str, missing: Collection[str]) -> bool:
 
 def _walk(root: Path, below: Path) -> Iterator[str]:
     for folder, names, files in os.walk(below):
-        names[:] = [name for name in names if _is_searched(name + "/x")]
+        names[:] = [name for name in names if is_searched(name + "/x")]
         yield from ((Path(folder) / name).relative_to(root).as_posix() for name in files)
     # A configuration above the folder applies to it, too.
     for parent in below.parents:
@@ -134,7 +134,8 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
             yield path.relative_to(root).as_posix()
 
 
-def _is_searched(path: str) -> bool:
+def is_searched(path: str) -> bool:
+    """Whether suites are searched at a path: not below hidden folders and `node_modules`."""
     folders = PurePosixPath(path).parts[:-1]
     if (FOLDER, _RESULTS) in pairwise(folders):  # AgentV copies each test into its results
         return False

@@ -89,7 +89,7 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
 }
 #: The objects in which every unknown field is an error: with a misspelled `watch`, nothing runs and
 #: the check is green; with a misspelled `suites`, an entry puts tests of every suite in quarantine.
-STRICT = ("configuration", "quarantine")
+STRICT = ("configuration", "quarantine", "runner", "`pass`")
 _OF_A_SUITE = (Suite, Test, SuiteExecution, TestExecution, Workspace, Hooks, Hook, ResettingHook)
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75

@@ -45,8 +45,8 @@ def of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None) -> 
 
 def source(*runs: StoredRun, name: str = "branch", problem: str = "") -> StoredSource:
     """A source with these runs, the newest of which is the last."""
-    of = Fingerprints().of
-    return StoredSource(name, "`data`", runs[::-1], problem, of, of, base_tree.NOW, 14.0)
+    known = Fingerprints()
+    return StoredSource(name, "`data`", runs[::-1], problem, known, known, base_tree.NOW, 14.0)
 
 
 def found(suite: Suite, *runs: StoredRun) -> BaseSuite:

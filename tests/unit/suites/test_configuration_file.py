@@ -105,7 +105,10 @@ quarantine:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("- a\n", "1:1: this file is a list; write an object with `watch` or `quarantine`"),
+        (
+            "- a\n",
+            "1:1: this file is a list; write an object with `watch`, `quarantine` or `runners`",
+        ),
         ("quarantine: refund-*\n", "1:13: `quarantine` is the text 'refund-*'; write a list"),
         ("quarantine: [\n", "this is not valid YAML"),
         (f"quarantin:\n{ENTRY}", "1:1: the field `quarantin` is unknown; did you mean"),

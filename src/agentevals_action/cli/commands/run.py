@@ -166,7 +166,7 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
 
     found = [suite.with_tests(with_earlier_turns(suite, matches)) for suite in suites]
     tests = [test for suite in found for test in suite.tests]
-    if not tests:
+    if not tests and not any(suite.runner for suite in found):
         raise InvalidInput(
             "no test matches",
             "correct the globs of `--test`; `agentevals-action list` prints the ids",
@@ -175,7 +175,7 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
         turns = plural(number, "turn of a conversation runs", "turns of conversations run")
         why = "because an agent that remembers them may answer differently without them"
         print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
-    return [suite for suite in found if suite.tests]
+    return [suite for suite in found if suite.tests or suite.runner]
 
 
 def _kept_results(

@@ -58,7 +58,7 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
         counts["all"] = sum(len(suite.tests) for suite in suites)
         counts["run"] = sum(len(suite.tests) for suite in found)
         print(f"{counted(counts['run'], 'test')}, {samples} samples each", file=sys.stderr)
-        return [suite for suite in found if suite.tests]
+        return [suite for suite in found if suite.tests or suite.runner]
 
     path = workspace.report / HEAD_RESULTS
     run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)

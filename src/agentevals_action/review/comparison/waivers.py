@@ -1,6 +1,5 @@
 """Waivers: tests in quarantine, and regressions that somebody accepted. Pure."""
 
-import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -54,12 +53,7 @@ def _covers(entry: Quarantine, suite: str, test: str) -> bool:
     """Whether an entry covers the suite, and the last pattern that matches the test includes it."""
     if entry.suites and not path_patterns.selected(suite, entry.suites):
         return False
-    covered = False
-    for pattern in entry.tests:
-        bare = pattern.removeprefix("!")
-        if test == bare or fnmatch.fnmatchcase(test, bare):
-            covered = bare == pattern
-    return covered
+    return path_patterns.selected_name(test, entry.tests)
 
 
 def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:

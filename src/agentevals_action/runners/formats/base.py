@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.system.files.regular_files import read_regular
+from agentevals_action.system.files.regular_files import read_resolved
 
 #: Bytes of a file of results.
 MAX_BYTES = 32 * 1024 * 1024
@@ -38,7 +38,8 @@ class Row:
     reason why it was `skipped`, the row has no score. `asked` and `graded` are JSON data: what the
     question is and what scores the answer, the same in every checkout; None stands for the suite's
     files. `source` is what the format's `select` and `locate` need. Figures are None where they are
-    unknown, texts empty; `duration_ms` is in milliseconds."""
+    unknown, texts empty; `duration_ms` is in milliseconds.
+    `notice` is a sentence for the reader of the run, of whom each is shown once."""
 
     id: str
     passed: bool
@@ -55,6 +56,7 @@ class Row:
     usage: Usage = Usage()  # noqa: RUF009  # frozen
     duration_ms: float | None = None
     source: Any = None
+    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Format(ABC):
     `version` names the structure that is read, for messages. `command` and `again` are the words of
     the default commands after those of the `program`; without them, the entry has a command of its
     own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side.
-    `exit_codes` are those with which complete results can come."""
+    `configuration` are the names of files that concern its suites in their folder and below.
+    `exit_codes` are those with which complete results can come. With `has_scores`, the results have
+    no verdicts, and an entry may need `pass`."""
 
     name: ClassVar[str]
     version: ClassVar[str]
@@ -80,7 +84,9 @@ class Format(ABC):
     command: ClassVar[tuple[str, ...]] = ()
     again: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[Mapping[str, str]] = {}
+    configuration: ClassVar[tuple[str, ...]] = ()
     exit_codes: ClassVar[frozenset[int]] = frozenset({0})
+    has_scores: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
@@ -97,9 +103,10 @@ class Format(ABC):
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """The content of a file of results. ResultsError if there is none, or a larger one."""
+    """The content of a file of results; `folder` has no links. ResultsError if there is none, or a
+    larger one."""
     try:
-        content = read_regular(folder / name, MAX_BYTES + 1)
+        content = read_resolved(folder / name, MAX_BYTES + 1)
     except OSError as error:
         raise ResultsError(f"it wrote no {name} ({error.strerror})") from None
     if len(content) > MAX_BYTES:

@@ -29,12 +29,15 @@ class Budget:
 
     def add(self, target: str, reply: Trace) -> None:
         """Counts a reply of a target; a cached one costs nothing."""
-        if reply.cached:
-            return
-        if reply.usage.cost_usd is None:
-            self.unknown.add(target)
+        if not reply.cached:
+            self.count(target, reply.usage.cost_usd)
+
+    def count(self, name: str, cost_usd: float | None) -> None:
+        """Counts what a target, or a runner of others, cost; None if it is unknown."""
+        if cost_usd is None:
+            self.unknown.add(name)
         else:
-            self.spent += reply.usage.cost_usd
+            self.spent += cost_usd
 
     def notices(self) -> tuple[str, ...]:
         """Sentences for the report: the limit was reached, or some costs are unknown."""
@@ -51,6 +54,6 @@ class Budget:
             names = ", ".join(f"`{name}`" for name in sorted(self.unknown))
             notices.append(
                 f"The cost of calls to {names} is not known and not counted in `max-cost-usd`; "
-                "give the target a `price`."
+                "give a target a `price`."
             )
         return tuple(notices)

@@ -49,7 +49,7 @@ def test_budget__what_cannot_be_counted_is_named() -> None:
     budget = Budget(1)
     budget.add("agent", reply())
     assert budget.notices() == (
-        "The cost of calls to `agent` is not known and not counted in `max-cost-usd`; give the target a `price`.",
+        "The cost of calls to `agent` is not known and not counted in `max-cost-usd`; give a target a `price`.",
     )
 
 

@@ -1,0 +1,91 @@
+"""Runs the suites of other runners on head and base, those of a side one after another: each runner
+has a concurrency of its own."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from agentevals_action.baselines.stored import origin_of
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.baseline import BaseSuite
+from agentevals_action.model.path_patterns import selected_name
+from agentevals_action.model.result import ErrorInfo, Key, TestResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.reports.progress import Progress
+from agentevals_action.runners.program import RunnerPrograms
+from agentevals_action.runners.rows import error_row
+from agentevals_action.system.resources import exhausted
+
+
+async def run_on_head(
+    programs: RunnerPrograms,
+    suites: Iterable[Suite],
+    globs: Sequence[str],
+    side: str,
+    progress: Progress,
+) -> Mapping[str, Sequence[TestResult]]:
+    """The results of suites by path, of the tests whose ids match one of the `globs` (empty: all).
+    A suite whose runner ends in an error has one row, which is that error."""
+    found = {}
+    for suite in suites:
+        try:
+            rows = await _run(programs, suite, side, progress)
+        except AttemptError as error:
+            found[suite.path] = [_error_of_suite(suite, error)]
+            progress.found(side, found[suite.path])
+            continue
+        found[suite.path] = [row for row in rows if not globs or selected_name(row.eval_id, globs)]
+    return found
+
+
+async def run_on_base(
+    programs: RunnerPrograms, suites: Mapping[str, Suite], commit: str | None, progress: Progress
+) -> Mapping[str, BaseSuite]:
+    """Base's results of suites, by their path on head."""
+    found = {}
+    for path, suite in suites.items():
+        try:
+            rows = await _run(programs, suite, "base", progress)
+        except AttemptError as error:
+            found[path] = BaseSuite(problem=f"on base, {error.sentence}")
+        else:
+            found[path] = BaseSuite(rows, origin_of("rerun", rows, commit))
+    return found
+
+
+def with_errors(
+    head: Mapping[Key, TestResult], base: Mapping[Key, TestResult], suites: Mapping[str, Suite]
+) -> Mapping[Key, TestResult]:
+    """The results of head, with the error of a runner as that of each test that base has: no test
+    was deleted."""
+    found = dict(head)
+    for path, suite in suites.items():
+        row = head.get((path, _id_of_error(suite)))
+        names = [name for suite_path, name in base if suite_path == path]
+        if row and row.error and suite.runner and names:
+            del found[row.key]
+            found |= {(path, name): replace(row, eval_id=name) for name in names}
+    return found
+
+
+async def _run(
+    programs: RunnerPrograms, suite: Suite, side: str, progress: Progress
+) -> tuple[TestResult, ...]:
+    progress.begin(side, suite.path, _id_of_error(suite))
+    try:
+        rows = await programs.of(suite).run()
+    except OSError as error:
+        if cause := exhausted(error):
+            raise AttemptError("resources", str(cause), cause.hint) from error
+        raise
+    progress.found(side, rows)
+    return rows
+
+
+def _id_of_error(suite: Suite) -> str:
+    """The id of the row of a suite that ended in an error: the name of its runner."""
+    return suite.runner.name if suite.runner else suite.name
+
+
+def _error_of_suite(suite: Suite, error: AttemptError) -> TestResult:
+    info = ErrorInfo(kind=error.kind, message=error.sentence)
+    return error_row(suite, _id_of_error(suite), info)

@@ -1,0 +1,74 @@
+"""The commands of a runner: the default ones of its format or its own, with placeholders."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from agentevals_action.formatting import joined
+from agentevals_action.model.runner import Runner
+from agentevals_action.runners.formats import FORMATS
+
+SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELECTION}"
+_PLACEHOLDER = re.compile(r"\{[A-Z_]+\}")
+
+
+def commands_of(runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the first run, and of the run of a selection. An entry with a command of its own
+    and no `again` runs all its tests again."""
+    known = FORMATS[runner.results]
+    if runner.command:
+        return runner.command, runner.again or runner.command
+    program = shlex.split(runner.program or known.program)
+    return (*program, *known.command), runner.again or (*program, *known.again)
+
+
+def problem_of(runner: Runner) -> str:
+    """The first thing that is wrong with an entry and what to do; empty if nothing is."""
+    return next(_problems(runner), "")
+
+
+def _problems(runner: Runner) -> Iterator[str]:
+    known = FORMATS.get(runner.results)
+    if known is None:
+        names = joined([f"`{name}`" for name in FORMATS], "or")
+        yield f"there is no format of results `{runner.results}`; write {names}"
+        return
+    if not runner.command and not known.command:
+        yield (
+            f"`results: {known.name}` has no default command; write `command`, a list of words "
+            f"with `{SUITE}` and `{RESULTS}`"
+        )
+        return
+    try:
+        first, again = commands_of(runner)
+    except ValueError as error:
+        yield f"`program` cannot be split into words ({error}); close its quotes"
+        return
+    yield from _problems_of_words("command", first, (SUITE, SAMPLES, RESULTS))
+    if again != first:
+        yield from _problems_of_words("again", again, (SUITE, SAMPLES, RESULTS, SELECTION))
+    if runner.passes and not known.has_scores:
+        yield f"`pass` is of no use with `results: {known.name}`, which has verdicts; remove it"
+
+
+def _problems_of_words(name: str, words: Sequence[str], allowed: Sequence[str]) -> Iterator[str]:
+    found = {each for word in words for each in _PLACEHOLDER.findall(word)}
+    if unknown := sorted(found.difference(allowed)):
+        known = joined([f"`{each}`" for each in allowed], "or")
+        yield f"`{name}` has no placeholder `{unknown[0]}`; write {known}"
+    if RESULTS not in found:
+        yield f"`{name}` does not say where the results go; write `{RESULTS}` in it"
+
+
+def filled(
+    words: Sequence[str], values: Mapping[str, str], selected: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """A command with values for its placeholders. `selected` are the words that stand for the word
+    `{SELECTION}`."""
+    found: list[str] = []
+    for word in words:
+        if word == SELECTION and selected is not None:
+            found += selected
+        else:
+            found.append(_PLACEHOLDER.sub(lambda match: values.get(match[0], match[0]), word))
+    return tuple(found)

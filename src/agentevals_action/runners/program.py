@@ -1,0 +1,263 @@
+"""Runs the suites of other runners: a first run of each, and suspects again."""
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.execution.engine import Engine
+from agentevals_action.formatting import counted, list_paths
+from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
+from agentevals_action.model.runner import Runner
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.validation.field_errors import invalid_json
+from agentevals_action.runners import commands
+from agentevals_action.runners.formats import FORMATS
+from agentevals_action.runners.formats.base import ResultsError, Row, Selection
+from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
+from agentevals_action.system import process
+from agentevals_action.system.program import Program, child_error
+from agentevals_action.system.redaction import without_secrets
+from agentevals_action.targets.calls.description import digest
+
+
+class RunnerPrograms:
+    """The runners of a run. `engine` prepares the trees and pays; `samples` are taken of each test
+    in the first run."""
+
+    def __init__(self, engine: Engine, samples: int) -> None:
+        self._engine, self._samples = engine, samples
+        self._sides: dict[tuple[Path, str], SuiteProgram] = {}
+
+    def of(self, suite: Suite) -> "SuiteProgram":
+        """The runner of a suite on one side."""
+        key = suite.root, suite.path
+        if key not in self._sides:
+            number = len(self._sides)
+            self._sides[key] = SuiteProgram(suite, self._engine, self._samples, number)
+        return self._sides[key]
+
+
+class SuiteProgram:
+    """The runner of one suite in one tree. `number` is its own among all of a run."""
+
+    def __init__(self, suite: Suite, engine: Engine, samples: int, number: int) -> None:
+        if suite.runner is None:
+            raise TypeError(f"{suite.path} has no runner")
+        self._suite, self._engine, self._samples = suite, engine, samples
+        self._runner: Runner = suite.runner
+        self._format = FORMATS[self._runner.results]
+        self._folder = engine.scratch.resolve() / f"runner-{number}"
+        self._starts = 0
+        #: A row of each test of the first run, by the test's id.
+        self._known: dict[str, Row] = {}
+        self._again = _Again(self)
+
+    async def run(self) -> tuple[TestResult, ...]:
+        """The results of all tests. AttemptError if the runner ends in an error: then it has no
+        results, whatever it wrote."""
+        await self._engine.prepare(self._suite.root)
+        words, _ = commands.commands_of(self._runner)
+        found = await self._rows(words, Selection(), self._samples)
+        files, agent = self._engine.fingerprints.describe(self._suite).of_runner
+        results, skipped = [], []
+        for name, rows in found.items():
+            self._known[name] = row = rows[0]
+            fingerprint = Fingerprint(
+                question=files if row.asked is None else digest(row.asked, is_ordered=False),
+                grading=files if row.graded is None else digest(row.graded, is_ordered=False),
+                agent=agent,
+            )
+            place = self._format.locate(row, self._suite)
+            result = result_of(self._suite, name, rows, self._samples, fingerprint, place)
+            if result:
+                results.append(without_secrets(result))
+            else:
+                skipped.append(name)
+        if skipped:
+            reason = found[skipped[0]][0].skipped
+            number = counted(len(skipped), "test", "not scored")
+            self._engine.note(f"{self._suite.path}: {number}, {list_paths(skipped)}: {reason}")
+        if not results:
+            raise AttemptError("runner", f"`{self._runner.name}` scored no test")
+        for notice in dict.fromkeys(row.notice for rows in found.values() for row in rows):
+            if notice:
+                self._engine.note(f"{self._suite.path}: {notice}")
+        return tuple(results)
+
+    async def sample(self, name: str, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of a test, together with other tests that wait for some."""
+        return await self._again.take(name, count)
+
+    async def run_again(self, wanted: Mapping[str, int]) -> Mapping[str, Sequence[SampleResult]]:
+        """So many fresh samples of each test, by id: one start for each sample, or one for all if
+        the command takes their number. One that could not be taken is an error."""
+        _, words = commands.commands_of(self._runner)
+        most = max(wanted.values())
+        takes_samples = any(commands.SAMPLES in word for word in words)
+        found: dict[str, list[SampleResult]] = {name: [] for name in wanted}
+        for number in [most] if takes_samples else range(1, most + 1):
+            names = [name for name in wanted if takes_samples or wanted[name] >= number]
+            size = most if takes_samples else 1
+            try:
+                rows = await self._selected(words, names, size)
+            except AttemptError as error:
+                info = ErrorInfo(kind=error.kind, message=error.sentence)
+                samples = {name: [SampleResult(error=info)] * size for name in names}
+            else:
+                samples = {name: self._fresh(name, rows.get(name, ()), size) for name in names}
+            for name in names:
+                found[name] += samples[name]
+        return without_secrets(found)
+
+    def _fresh(self, name: str, rows: Sequence[Row], size: int) -> list[SampleResult]:
+        is_gate = self._runner.requires(name)
+        scored = [row for row in rows if row.error or not row.skipped]
+        samples = [sample_of(row, self._runner, is_gate=is_gate) for row in scored]
+        return (samples + [missing_sample(self._runner)] * size)[:size]
+
+    async def _selected(
+        self, words: Sequence[str], names: Sequence[str], samples: int
+    ) -> Mapping[str, Sequence[Row]]:
+        """The rows of these tests, run again. If one has no row of a first run, because stored
+        results stood for it, all tests run."""
+        await self._engine.prepare(self._suite.root)
+        known = [self._known[name] for name in names if name in self._known]
+        if len(known) < len(names) or not _has_selection(words):
+            words, _ = commands.commands_of(self._runner)
+            return await self._rows(words, Selection(), samples)
+        found: dict[str, Sequence[Row]] = {}
+        for selection in self._format.select(known, self._suite):
+            found |= await self._rows(words, selection, samples)
+        return found
+
+    async def _rows(
+        self, words: Sequence[str], selection: Selection, samples: int
+    ) -> Mapping[str, Sequence[Row]]:
+        """The rows by test of one start with all samples, or of one for each. AttemptError."""
+        if any(commands.SAMPLES in word for word in words):
+            return rows_by_test(await self._start(words, selection, samples), samples)
+        found: defaultdict[str, list[Row]] = defaultdict(list)
+        for _ in range(samples):
+            rows = await self._start(words, selection, 1)
+            for name, own in rows_by_test(rows, 1).items():
+                found[name] += own
+        return found
+
+    async def _start(
+        self, words: Sequence[str], selection: Selection, samples: int
+    ) -> Sequence[Row]:
+        """Starts the runner once; its rows. AttemptError."""
+        runner, budget = self._runner, self._engine.budget
+        budget.check()
+        self._starts += 1
+        results = self._make_folder(f"results-{self._starts}")
+        values = {
+            commands.SUITE: self._suite.path,
+            commands.SAMPLES: str(samples),
+            commands.RESULTS: str(results),
+        }
+        if selection.text is not None:
+            file = self._make_folder("selections") / f"{self._starts}.json"
+            file.write_text(selection.text, encoding="utf-8")
+            values[commands.SELECTION] = str(file)
+        program = self._program(commands.filled(words, values, selection.words))
+        subject = f"`{runner.name}`"
+        done = await process.run_checked(
+            subject,
+            program,
+            kind="runner",
+            timeout=runner.timeout_seconds,
+            codes=self._format.exit_codes,
+            complete=False,
+        )
+        try:
+            rows = await asyncio.to_thread(self._format.read, results, self._suite)
+            if not rows:
+                raise ResultsError("it ran no test")
+        except (ResultsError, ValidationError) as error:
+            reason = str(error)
+            if isinstance(error, ValidationError):
+                reason = f"its results are not as {self._format.version} has them: "
+                reason += invalid_json(error)
+            output = done.stderr.strip() or done.stdout
+            raise child_error("runner", f"{subject}: {reason}", output, program.hint) from None
+        for row in rows:
+            budget.count(runner.name, row.usage.cost_usd)
+        return rows
+
+    def _program(self, words: Sequence[str]) -> Program:
+        """The program with the variables that its entry names, as far as the workflow passes them
+        on. AttemptError."""
+        children, root, wanted = self._engine.children, self._suite.root, self._runner.env
+        if missing := [name for name in wanted if name not in children.allowed]:
+            problem = f"the runner `{self._runner.name}` needs {', '.join(missing)}"
+            advice = "name it in the input `env`, and give it a value in the job's `env`"
+            raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
+        own = {
+            name: value.replace("{STATE}", str(self._make_folder("state")))
+            for name, value in self._format.variables.items()
+        }
+        if "GITHUB_WORKSPACE" in children.environment:
+            own["GITHUB_WORKSPACE"] = str(root)
+        program = children.program(words, root, children.isolation.user_of(root), own)
+        withheld = children.allowed.keys() - set(wanted)
+        environment = program.environment.items()
+        return replace(
+            program, environment={name: text for name, text in environment if name not in withheld}
+        )
+
+    def _make_folder(self, name: str) -> Path:
+        """A folder that the programs of this side can write."""
+        folder, user = (
+            self._folder / name,
+            self._engine.children.isolation.user_of(self._suite.root),
+        )
+        for path in (self._folder, folder):
+            if not path.exists():
+                path.mkdir(0o755)
+                if user:
+                    os.chown(path, user.uid, user.gid)
+        return folder
+
+
+@dataclass
+class _Again:
+    """The fresh samples of one suite on one side. Tests that ask for some at the same time share
+    the starts; what a start takes beyond that is kept for the next time."""
+
+    program: SuiteProgram
+    _wanted: dict[str, int] = field(default_factory=dict)
+    _ready: defaultdict[str, list[SampleResult]] = field(default_factory=lambda: defaultdict(list))
+    _next: asyncio.Task[None] | None = None
+    _last: asyncio.Task[None] | None = None
+
+    async def take(self, name: str, count: int) -> Sequence[SampleResult]:
+        """So many samples of a test."""
+        missing = count - len(self._ready[name])
+        if missing > 0:
+            self._wanted[name] = missing
+            if self._next is None:
+                self._next = asyncio.create_task(self._run())
+            await self._next
+        ready = self._ready[name]
+        taken, self._ready[name] = ready[:count], ready[count:]
+        return taken
+
+    async def _run(self) -> None:
+        # All tests that ask in the same turn of the loop have done so when this task begins.
+        previous, self._last = self._last, self._next
+        if previous:
+            await asyncio.wait([previous])
+        wanted, self._wanted, self._next = self._wanted, {}, None
+        for name, samples in (await self.program.run_again(wanted)).items():
+            self._ready[name] += samples
+
+
+def _has_selection(words: Sequence[str]) -> bool:
+    return any(commands.SELECTION in word for word in words)
