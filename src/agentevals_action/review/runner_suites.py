@@ -2,7 +2,6 @@
 has a concurrency of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError
@@ -63,7 +62,7 @@ def with_errors(
         names = [name for suite_path, name in base if suite_path == path]
         if row and row.error and suite.runner and names:
             del found[row.key]
-            found |= {(path, name): replace(row, eval_id=name) for name in names}
+            found |= {(path, name): error_row(suite, name, row.error) for name in names}
     return found
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentevals_action.formatting import cut
@@ -53,41 +54,38 @@ def result_of(
     scored = [row for row in rows if row.error or not row.skipped]
     if not scored:
         return None
-    place = location or Location(suite.path)
-    gates = [runner.name] if runner.requires(name) else []
     first = scored[0]
-    result = TestResult(
-        timestamp=timestamp(),
-        eval_id=name,
-        dataset=suite.name,
-        score=None,
-        verdict=None,
+    result = replace(
+        _without_samples(suite, name, location),
         target=first.target,
-        eval_path=suite.path,
-        path=place.path,
-        line=place.line,
         question=cut(first.question, _TEXT),
-        gates=tuple(GateRecord(name=gate, path=place.path, line=place.line) for gate in gates),
         duration_ms=_total([row.duration_ms for row in scored]),
         fingerprint=fingerprint,
     )
-    found = [sample_of(row, runner, is_gate=bool(gates)) for row in scored]
+    found = [sample_of(row, runner, is_gate=bool(result.gates)) for row in scored]
     found += [missing_sample(runner)] * (samples - len(rows))
     return with_samples(result, found)
 
 
 def error_row(suite: Suite, name: str, error: ErrorInfo) -> TestResult:
     """The result of a test that did not run."""
-    result = TestResult(
+    return with_samples(_without_samples(suite, name), [SampleResult(error=error)])
+
+
+def _without_samples(suite: Suite, name: str, location: Location | None = None) -> TestResult:
+    runner, place = _runner_of(suite), location or Location(suite.path)
+    gates = [runner.name] if runner.requires(name) else []
+    return TestResult(
         timestamp=timestamp(),
         eval_id=name,
         dataset=suite.name,
         score=None,
         verdict=None,
         eval_path=suite.path,
-        path=suite.path,
+        path=place.path,
+        line=place.line,
+        gates=tuple(GateRecord(name=gate, path=place.path, line=place.line) for gate in gates),
     )
-    return with_samples(result, [SampleResult(error=error)])
 
 
 def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:

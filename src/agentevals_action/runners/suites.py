@@ -1,5 +1,6 @@
 """The suites of the runners that `.agentevals.yaml` declares, and the files that they depend on."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite
 from agentevals_action.runners.commands import commands_of, problem_of
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
@@ -62,61 +63,65 @@ def find_runner_suites(
     errors of entries."""
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
-    files = _Files(checkout) if runners else None
+    files = _files_of(checkout) if runners else ()
     for runner in runners:
         problem = problem_of(runner)
-        if files is None or problem:
+        found = [] if problem else _paths_of(runner, checkout, files)
+        if problem:
             errors.append(Diagnostic(runner.location, problem))
-            continue
-        found = [path for path in files.below if files.is_chosen(path, runner.suites)]
-        if taken := [path for path in found if path in suites]:
-            other = suites[taken[0]].runner
-            problem = f"{list_paths(taken)} is a suite of the runner `{other and other.name}`, too"
-            errors.append(Diagnostic(runner.location, problem, "exclude it from one (`!pattern`)"))
-        elif missing := [path for path in found if not files.is_readable(path)]:
-            problem = f"{list_paths(missing)} is no file of the checkout"
-            errors.append(Diagnostic(runner.location, problem, "check out the whole repository"))
         elif not found:
             problem = f"no file matches the `suites` of the runner `{runner.name}`"
             errors.append(Diagnostic(runner.location, problem, "correct them, or remove the entry"))
-        suites |= {path: _suite(path, runner, checkout, files) for path in found}
+        elif twice := [path for path in found if path in suites]:
+            problem = f"{list_paths(twice)} belongs to another runner, too"
+            errors.append(Diagnostic(runner.location, problem, "exclude it from one (`!pattern`)"))
+        elif missing := [path for path in found if not _is_inside(checkout, path)]:
+            problem = f"{list_paths(missing)} is no file of the checkout"
+            errors.append(Diagnostic(runner.location, problem, "check out the whole repository"))
+        else:
+            suites |= {path: _suite(path, runner, checkout, files) for path in found}
     return suites, errors
 
 
-class _Files:
-    """The files of a checkout that a suite may depend on: those that git knows."""
-
-    def __init__(self, checkout: Checkout) -> None:
-        root, below = checkout.root, checkout.below
-        known = checkout.files
-        if known is None:
-            paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-            known = tuple(map(str, paths))
-        self._root = root
-        self._start = "" if below == root else f"{below.relative_to(root).as_posix()}/"
-        self.every = sorted(path for path in known if is_searched(path))
-        self.below = [path for path in self.every if path.startswith(self._start)]
-        is_tracked = None if checkout.files is None else checkout.tracked
-        self.tracked = [path for path in self.every if not is_tracked or path in is_tracked]
-
-    def is_chosen(self, path: str, patterns: Sequence[str]) -> bool:
-        """Whether patterns choose a path, as it is from the root or from the searched folder."""
-        inside = path.removeprefix(self._start)
-        return any(path_patterns.selected(name, patterns) for name in (path, inside))
-
-    def is_readable(self, path: str) -> bool:
-        """Whether a path is a file that does not lead out of the checkout."""
-        file = (self._root / path).resolve()
-        return file.is_file() and file.is_relative_to(self._root)
+def _files_of(checkout: Checkout) -> Sequence[str]:
+    """The paths of the files that a suite may be or depend on: those that git knows."""
+    known = checkout.files
+    if known is None:
+        root = checkout.root
+        known = tuple(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    return sorted(path for path in known if is_searched(path))
 
 
-def _suite(path: str, runner: Runner, checkout: Checkout, files: _Files) -> Suite:
+def _paths_of(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:
+    """The files that the patterns match, from the root or from the searched folder."""
+    start = "" if checkout.below == checkout.root else f"{_relative(checkout)}/"
+    return [
+        path
+        for path in files
+        if path.startswith(start)
+        and any(
+            path_patterns.selected(name, runner.suites) for name in (path, path.removeprefix(start))
+        )
+    ]
+
+
+def _relative(checkout: Checkout) -> str:
+    return checkout.below.relative_to(checkout.root).as_posix()
+
+
+def _is_inside(checkout: Checkout, path: str) -> bool:
+    file = (checkout.root / path).resolve()
+    return file.is_file() and file.is_relative_to(checkout.root)
+
+
+def _suite(path: str, runner: Runner, checkout: Checkout, files: Sequence[str]) -> Suite:
     file = checkout.root / path
     found = {path: NamedFile(path, "suite")}
     for named in _dependencies(file, runner, checkout, files):
         found.setdefault(named.path, named)
+    words = "-".join(PurePosixPath(path).with_suffix("").parts[-2:]).lower()
     return Suite(
-        name=_name(path),
+        name=f"suite-{re.sub(r'[^a-z0-9]+', '-', words).strip('-')}"[:MAX_NAME].rstrip("-"),
         path=path,
         root=checkout.root,
         folder=file.parent,
@@ -125,52 +130,38 @@ def _suite(path: str, runner: Runner, checkout: Checkout, files: _Files) -> Suit
     )
 
 
-def _name(path: str) -> str:
-    """A name for reports: the folder and the name of the file, which has no point in it."""
-    words = PurePosixPath(path).with_suffix("").parts[-2:]
-    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
-    return slug[:64].rstrip("-") if re.match(r"[a-z].", slug) else f"suite-{slug}"[:64].rstrip("-")
-
-
 def _dependencies(
-    file: Path, runner: Runner, checkout: Checkout, files: _Files
+    file: Path, runner: Runner, checkout: Checkout, files: Sequence[str]
 ) -> Iterator[NamedFile]:
     """What a suite depends on: the files that its text or its command names, those that these
-    import, the configuration of its runner, and all files in its folder."""
-    root = checkout.root
-    folder = Folder(root, file.parent)
-    words = list(_words(file))
-    globs = [word for word in words if "*" in word]
-    named = [*folder.files_among(words, file.parent)]
-    start = folder.relative(file.parent)
-    for path in files.every if globs else ():
-        if any(path_patterns.matches(path, _joined(start, glob)) for glob in globs):
-            named.append(root / path)
-    yield from (NamedFile(folder.relative(each), "named file") for each in dict.fromkeys(named))
+    import, its folder, folders of named globs, and the configuration of its runner."""
+    root, folder = checkout.root, Folder(checkout.root, file.parent)
+    words = list(_words_of(file))
+    named = tuple(folder.files_among(words, file.parent))
+    yield from (NamedFile(folder.relative(each), "named file") for each in named)
     command = [word for words in commands_of(runner) for word in words]
-    yield from files_of_program(
-        [*folder.files_among(command, root)], "runner", command, root, folder
-    )
-    yield from (
-        imported
-        for imported in files_of_program([file, *named], "import", (), root, folder)
-        if imported.importers
-    )
-    above = [
-        f"{'' if parent == PurePosixPath('.') else f'{parent}/'}{name}"
-        for parent in PurePosixPath(folder.relative(file)).parents
+    own = folder.files_among(command, root)
+    yield from files_of_program(own, "runner", command, root, folder)
+    imported = files_of_program((file, *named), "import", (), root, folder)
+    yield from (each for each in imported if each.importers)
+    globs = (Path(os.path.normpath(file.parent / glob)) for glob in _globs(words))
+    folders = [file.parent, *(glob.parent for glob in globs if glob.is_relative_to(root))]
+    above = {
+        parent / name
+        for parent in file.parents
+        if parent.is_relative_to(root)
         for name in FORMATS[runner.results].configuration
-    ]
-    for path in files.tracked:
-        if path == FILE:  # its entry counts, not the quarantine
-            continue
-        if (root / path).is_relative_to(file.parent):
+    }
+    tracked = files if checkout.files is None else checkout.tracked.intersection(files)
+    for path in sorted(tracked):
+        parents = (root / path).parents
+        if path != FILE and any(each in parents for each in folders):  # there, its entry counts
             yield NamedFile(path, "folder of the suite")
-        elif any(path == name or path.startswith(f"{name}/") for name in above):
+        elif not above.isdisjoint(((root / path), *parents)):
             yield NamedFile(path, "configuration of the runner")
 
 
-def _words(file: Path) -> Iterator[str]:
+def _words_of(file: Path) -> Iterator[str]:
     """The words of a file that may be paths."""
     text = read_regular(file, _SEARCHED).decode("utf-8", "replace")
     for word in dict.fromkeys(_WORD.findall(text)):
@@ -179,12 +170,6 @@ def _words(file: Path) -> Iterator[str]:
             yield bare
 
 
-def _joined(start: str, glob: str) -> str:
-    """A glob from the folder `start`, as one from the root of the repository."""
-    parts: list[str] = [part for part in start.split("/") if part != "."]
-    for part in glob.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+def _globs(words: Sequence[str]) -> Iterator[str]:
+    """The words with a `*`, up to it."""
+    return (word.partition("*")[0] + "*" for word in words if "*" in word)
