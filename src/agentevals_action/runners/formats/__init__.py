@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 
 from agentevals_action.runners.formats.agentevals import OwnResults
+from agentevals_action.runners.formats.agentv import AgentvResults
 from agentevals_action.runners.formats.base import Format
+from agentevals_action.runners.formats.inspect_ai import InspectResults
 
-_FORMATS: tuple[Format, ...] = (OwnResults(),)
+_FORMATS: tuple[Format, ...] = (
+    InspectResults(),
+    AgentvResults(),
+    OwnResults(),
+)
 
 #: Every format by the name that `results` has, in the order of the documentation.
 FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}

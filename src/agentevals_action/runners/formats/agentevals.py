@@ -16,9 +16,10 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.model.validation.json_values import MAX_COUNT
 from agentevals_action.runners.formats.base import (
+    Amount,
     Check,
+    Count,
     Format,
     ResultsError,
     Row,
@@ -29,8 +30,6 @@ from agentevals_action.runners.formats.base import (
 _FILE = "results.jsonl"
 #: The file of a selection has one id a line.
 _OneLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
-_Count = Annotated[int, Field(ge=0, lt=MAX_COUNT)]
-_Amount = Annotated[float, Field(ge=0, lt=MAX_COUNT)]
 
 
 class LineError(Record):
@@ -52,11 +51,11 @@ class LineCheck(Record):
 class LineTrace(Record):
     """What the agent used, as far as it is known."""
 
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    cached_tokens: _Count | None = None
-    cache_write_tokens: _Count | None = None
-    cost_usd: _Amount | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    cost_usd: Amount | None = None
 
 
 class LineFingerprint(Record):
@@ -117,7 +116,7 @@ class ResultLine(LineSample):
     line: Annotated[int, Field(ge=1, lt=2**31)] | None = Field(
         default=None, description="The line of the test in that file, from 1."
     )
-    duration_ms: _Amount | None = Field(default=None, description="Milliseconds that it took.")
+    duration_ms: Amount | None = Field(default=None, description="Milliseconds that it took.")
     fingerprint: LineFingerprint | None = Field(
         default=None,
         description="`question` and `grading`: texts that change with what is asked, and with "
@@ -134,11 +133,7 @@ class OwnResults(Format):
     name = "agentevals"
     version = "schemas/own-results.schema.json"
 
-    def read(
-        self,
-        folder: Path,
-        suite: Suite,  # noqa: ARG002  # of the base class
-    ) -> Sequence[Row]:
+    def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """The rows of `results.jsonl`."""
         lines = BytesIO(read_file(folder, _FILE))
         return [
@@ -148,11 +143,7 @@ class OwnResults(Format):
             for row in _rows(_read(number, text))
         ]
 
-    def select(
-        self,
-        rows: Sequence[Row],
-        suite: Suite,  # noqa: ARG002  # of the base class
-    ) -> Sequence[Selection]:
+    def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """A file with one id a line."""
         ids = dict.fromkeys(row.id for row in rows)
         return [Selection("".join(f"{each}\n" for each in ids))]

@@ -4,15 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.json_values import MAX_COUNT
 from agentevals_action.system.files.regular_files import read_resolved
 
 #: Bytes of a file of results.
 MAX_BYTES = 32 * 1024 * 1024
+
+#: Tokens, and seconds or dollars, in the results of others.
+Count = Annotated[int, Field(ge=0, lt=MAX_COUNT)]
+Amount = Annotated[float, Field(ge=0, lt=MAX_COUNT)]
 
 
 class ResultsError(Exception):
@@ -97,16 +104,16 @@ class Format(ABC):
         """What runs the tests of these rows again, one selection for each start; the rows are one
         of each test."""
 
-    def locate(self, row: Row, suite: Suite) -> Location | None:  # noqa: ARG002  # for subclasses
+    def locate(self, row: Row, suite: Suite) -> Location | None:
         """Where a test stands, None if that is unknown."""
         return None
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """The content of a file of results; `folder` has no links. ResultsError if there is none, or a
-    larger one."""
+    """The content of a file of results; `folder` has no links, and a program may have chosen the
+    name. ResultsError if there is no such file in the folder, or a larger one."""
     try:
-        content = read_resolved(folder / name, MAX_BYTES + 1)
+        content = read_resolved(folder / name.lstrip("/"), MAX_BYTES + 1)
     except OSError as error:
         raise ResultsError(f"it wrote no {name} ({error.strerror})") from None
     if len(content) > MAX_BYTES:

@@ -1,0 +1,184 @@
+"""The results of AgentV: `index.jsonl` in a folder, with the texts of each test beside it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.result import Record
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import Usage
+from agentevals_action.runners.formats.base import (
+    Amount,
+    Check,
+    Count,
+    Format,
+    ResultsError,
+    Row,
+    Selection,
+    read_file,
+)
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.yaml_reader import read_yaml, read_yaml_file
+
+_OPTIONS = ("--output", "{RESULTS}")
+_INDEX, _PLAN = "index.jsonl", "benchmark.json"
+#: What the bundle of a test has beside what scores its answer.
+_NOT_GRADED = frozenset({"id", "input", "input_files"})
+
+
+class _Assertion(Record):
+    text: str
+    passed: bool
+
+
+class _Score(Record):
+    name: str
+    score: float | None = None
+    verdict: str
+    assertions: tuple[_Assertion, ...] = ()
+
+    def convert(self) -> Check:
+        passed = {"pass": True, "fail": False}.get(self.verdict)
+        misses = "; ".join(each.text for each in self.assertions if not each.passed)
+        return Check(self.name, passed, self.score, misses)
+
+
+class _Tokens(Record):
+    input: Count
+    output: Count
+    cached: Count | None = None
+
+
+class _Row(Record):
+    """A line of the index. Paths are those of files of the test; the bundle has copies of files
+    where the test names any."""
+
+    test_id: str
+    target: str
+    score: float
+    execution_status: Literal["ok", "quality_failure", "execution_error"]
+    error: str = ""
+    scores: tuple[_Score, ...] = ()
+    token_usage: _Tokens | None = None
+    cost_usd: Amount | None = None
+    duration_ms: Amount | None = None
+    input_path: str = ""
+    answer_path: str = ""
+    eval_path: str = ""
+    files_path: str = ""
+    graders_path: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        tokens = self.token_usage
+        if tokens is None:
+            return Usage(cost_usd=self.cost_usd)
+        return Usage(tokens.input, tokens.output, tokens.cached, cost_usd=self.cost_usd)
+
+
+class _Metadata(Record):
+    planned_test_count: int
+
+
+class _Plan(Record):
+    metadata: _Metadata
+
+
+class AgentvResults(Format):
+    """Results of AgentV 4. A test's verdict is its `execution_status`, by AgentV's thresholds. The
+    id of a test has its target where the suite runs with several."""
+
+    name = "agentv"
+    version = "the index.jsonl of AgentV 4.42"
+    program = "agentv"
+    command = ("eval", "{SUITE}", *_OPTIONS)
+    again = (*command, "{SELECTION}")
+    configuration = (".agentv",)
+    #: The check for updates is a program that outlives its parent.
+    variables: ClassVar[Mapping[str, str]] = {
+        "AGENTV_NO_UPDATE_CHECK": "1",
+        "AGENTV_DATA_DIR": "{STATE}",
+    }
+    #: 1: a threshold or a budget of the suite; 2: an error in every test. A crash is 1, too: then
+    #: tests of its plan are missing.
+    exit_codes = frozenset({0, 1, 2})
+
+    def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
+        """One row for each test and target."""
+        rows = [_Row.model_validate_json(line) for line in read_file(folder, _INDEX).splitlines()]
+        plan = _Plan.model_validate_json(read_file(folder, _PLAN))
+        if len(rows) < (planned := plan.metadata.planned_test_count):
+            problem = f"its {_INDEX} has {len(rows)} of {planned} results: AgentV did not finish"
+            raise ResultsError(problem)
+        targets = {row.target for row in rows}
+        locations = dict(_locations(suite))
+        return [_convert(row, folder, suite, len(targets) > 1, locations) for row in rows]
+
+    def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
+        """One start: `--test-id` takes patterns."""
+        ids = dict.fromkeys(row.source[0] for row in rows)
+        return (Selection(words=tuple(f"--test-id={_escape(each)}" for each in ids)),)
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:
+        """The item of the test in the suite's file."""
+        location: Location | None = row.source[1]
+        return location
+
+
+def _convert(
+    row: _Row, folder: Path, suite: Suite, has_targets: bool, locations: Mapping[str, Location]
+) -> Row:
+    def text(path: str) -> str:
+        content = read_file(folder, path).decode("utf-8", "replace") if path else ""
+        return content.replace(f"{suite.root}/", "")  # the digests of both sides must be equal
+
+    failed = row.execution_status == "execution_error"
+    question = text(row.input_path)
+    # A file that the test names may hold the question, or a judge.
+    names_files = bool(row.files_path or row.graders_path)
+    return Row(
+        id=f"{row.test_id} [{row.target}]" if has_targets else row.test_id,
+        passed=row.execution_status == "ok",
+        error=(row.error or "AgentV gives no reason") if failed else "",
+        question=question.removeprefix("@[user]:\n"),
+        answer="" if failed else text(row.answer_path),
+        target=row.target,
+        asked=None if names_files else question or None,
+        graded=None if names_files else _graded(text(row.eval_path)),
+        checks=tuple(score.convert() for score in row.scores),
+        score=None if failed else row.score,
+        usage=row.usage,
+        duration_ms=row.duration_ms,
+        source=(row.test_id, locations.get(row.test_id)),
+    )
+
+
+def _graded(bundle: str) -> Any:
+    """What scores the answer of the one test of a bundle, None if that is unknown."""
+    try:
+        data = read_yaml(bundle.encode(), "EVAL.yaml").data
+    except Unreadable:
+        return None
+    tests = data.get("tests") if isinstance(data, dict) else None
+    test = tests[0] if isinstance(tests, list) and tests else None
+    graded = test.items() if isinstance(test, dict) else ()
+    return {name: value for name, value in graded if name not in _NOT_GRADED} or None
+
+
+def _locations(suite: Suite) -> Iterator[tuple[str, Location]]:
+    """Where the tests of the suite's file begin."""
+    try:
+        document = read_yaml_file(suite.root / suite.path, suite.path)
+    except Unreadable:  # another dialect, or TypeScript
+        return
+    tests = document.data.get("tests") if isinstance(document.data, dict) else None
+    for test in tests if isinstance(tests, list) else ():
+        if isinstance(test, dict) and isinstance(test.get("id"), str):
+            yield test["id"], document.positions.of(test)
+
+
+def _escape(test_id: str) -> str:
+    """A pattern of `--test-id` that matches one id."""
+    return re.sub(r"([\\*?\[\]{}()!+@|])", r"\\\1", test_id)
