@@ -128,8 +128,9 @@ class SuiteProgram:
         results stood for it, all tests run."""
         await self._engine.prepare(self._suite.root)
         known = [self._known[name] for name in names if name in self._known]
-        if len(known) < len(names) or not _has_selection(words):
+        if len(known) < len(names):
             words, _ = commands.commands_of(self._runner)
+        if not any(commands.SELECTION in word for word in words):
             return await self._rows(words, Selection(), samples)
         found: dict[str, Sequence[Row]] = {}
         for selection in self._format.select(known, self._suite):
@@ -162,11 +163,12 @@ class SuiteProgram:
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
         }
+        selected = None if selection.text is not None else selection.words
         if selection.text is not None:
             file = self._make_folder("selections") / f"{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
-        program = self._program(commands.filled(words, values, selection.words))
+        program = self._program(commands.filled(words, values, selected))
         subject = f"`{runner.name}`"
         done = await process.run_checked(
             subject,
@@ -257,7 +259,3 @@ class _Again:
         wanted, self._wanted, self._next = self._wanted, {}, None
         for name, samples in (await self.program.run_again(wanted)).items():
             self._ready[name] += samples
-
-
-def _has_selection(words: Sequence[str]) -> bool:
-    return any(commands.SELECTION in word for word in words)

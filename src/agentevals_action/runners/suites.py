@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.formatting import list_paths
-from agentevals_action.model import path_patterns
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
@@ -18,7 +17,7 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suites_in
 from agentevals_action.suites.configuration_file import ConfigurationFile
-from agentevals_action.suites.find import is_searched
+from agentevals_action.suites.find import is_chosen, is_searched
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_regular
 
@@ -94,19 +93,10 @@ def _files_of(checkout: Checkout) -> Sequence[str]:
 
 def _paths_of(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:
     """The files that the patterns match, from the root or from the searched folder."""
-    start = "" if checkout.below == checkout.root else f"{_relative(checkout)}/"
-    return [
-        path
-        for path in files
-        if path.startswith(start)
-        and any(
-            path_patterns.selected(name, runner.suites) for name in (path, path.removeprefix(start))
-        )
-    ]
-
-
-def _relative(checkout: Checkout) -> str:
-    return checkout.below.relative_to(checkout.root).as_posix()
+    below = checkout.below.relative_to(checkout.root).as_posix()
+    start = "" if below == "." else f"{below}/"
+    inside = (path for path in files if path.startswith(start))
+    return [path for path in inside if is_chosen(path, path[len(start) :], runner.suites)]
 
 
 def _is_inside(checkout: Checkout, path: str) -> bool:

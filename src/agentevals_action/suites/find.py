@@ -82,7 +82,7 @@ def find_suites(
     found = (
         path
         for path in inside
-        if _is_chosen(path, path[len(start) :], chosen)
+        if is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
     )
     return FoundSuites(tuple(found), diagnostics.errors)
@@ -93,7 +93,7 @@ def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
     `dataset.yaml` may be another file."""
     known = (*DEFAULT_PATTERNS, *patterns)
     names = [name for name in known if not name.startswith("!") and not name.endswith(_DATASET)]
-    return _is_chosen(path, path, names)
+    return is_chosen(path, path, names)
 
 
 def unnamed_suites(root: Path, below: Path, files: Sequence[str] | None) -> Mapping[str, str]:
@@ -105,7 +105,7 @@ def unnamed_suites(root: Path, below: Path, files: Sequence[str] | None) -> Mapp
         path: PurePosixPath(path).with_suffix(".eval.yaml").as_posix()
         for path in every
         if path not in named
-        and not _is_chosen(path, path, DEFAULT_PATTERNS)  # a configuration excludes it
+        and not is_chosen(path, path, DEFAULT_PATTERNS)  # a configuration excludes it
         and not PurePosixPath(path).name.startswith(_PROMPTFOO)
         and _has_tests(root / path, root, _TESTS_AT_TOP)
     }
@@ -181,7 +181,8 @@ def _read_patterns(
     return patterns
 
 
-def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
+def is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
+    """Whether patterns choose a file, by its path from the root and from the searched folder."""
     chosen = False
     for pattern in patterns:
         bare = pattern.removeprefix("!")

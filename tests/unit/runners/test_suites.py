@@ -1,0 +1,125 @@
+"""The suites of runners in a checkout, and the files by which a change selects them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.runner import Runner
+from agentevals_action.model.suite import Suite
+from agentevals_action.runners.suites import find_runner_suites
+from agentevals_action.suites.checkout import Checkout
+from tests.support import suites
+
+OWN = {"name": "ours", "results": "agentevals", "command": ["run", "{SUITE}", "{RESULTS}"]}
+
+
+def entry(*globs: str, **fields: Any) -> Runner:
+    return Runner.model_validate({**OWN, "suites": globs, **fields})
+
+
+def find(
+    root: Path, files: Mapping[str, str], *runners: Runner, below: str = "."
+) -> tuple[Mapping[str, Suite], list[str]]:
+    suites.write(root, files)
+    known = frozenset(files)
+    checkout = Checkout(root, (root / below).resolve(), tuple(sorted(known)), known)
+    found, errors = find_runner_suites(checkout, runners)
+    return found, [error.message for error in errors]
+
+
+def roles(suite: Suite) -> dict[str, str]:
+    return {file.path: file.role for file in suite.files}
+
+
+def test_find__patterns_are_from_the_root_or_from_the_searched_folder(tmp_path: Path) -> None:
+    files = {"a/checks/x.toml": "", "a/checks/y.toml": "", "b/checks/x.toml": "", "x.toml": ""}
+    runner = entry("checks/*.toml", "!a/checks/y.toml")
+    found, errors = find(tmp_path, files, runner, below="a")
+    assert ([*found], errors) == (["a/checks/x.toml"], [])
+    assert found["a/checks/x.toml"].runner == runner
+    assert found["a/checks/x.toml"].tests == ()
+
+
+@pytest.mark.parametrize(
+    ("runners", "expected"),
+    [
+        (
+            [entry("*.md")],
+            "no file matches the `suites` of the runner `ours`; correct them, or remove the entry",
+        ),
+        (
+            [entry("*.toml"), entry("x.*")],
+            "`x.toml` belongs to another runner, too; exclude it from one (`!pattern`)",
+        ),
+        ([entry("out.link")], "`out.link` is no file of the checkout; check out the whole repo"),
+        ([entry("gone.txt")], "`gone.txt` is no file of the checkout; check out the whole repo"),
+    ],
+)
+def test_find__an_entry_that_is_wrong_has_no_suite(
+    tmp_path: Path, runners: list[Runner], expected: str
+) -> None:
+    root = suites.write(tmp_path / "root", {"x.toml": ""})
+    (tmp_path / "secret").write_text("")
+    (root / "out.link").symlink_to(tmp_path / "secret")
+    checkout = Checkout(root, root, ("gone.txt", "out.link", "x.toml"))
+    found, (error,) = find_runner_suites(checkout, runners)
+    assert error.message.startswith(expected)
+    assert len(found) == len(runners) - 1
+
+
+def test_find__a_hidden_folder_has_no_suites(tmp_path: Path) -> None:
+    files = {".cache/x.toml": "", "node_modules/p/x.toml": "", "x.toml": ""}
+    found, _ = find(tmp_path, files, entry("**/*.toml"))
+    assert [*found] == ["x.toml"]
+
+
+def test_files__are_those_that_the_suite_depends_on(tmp_path: Path) -> None:
+    found, _ = find(
+        tmp_path,
+        {
+            "evals/suite.yaml": """
+                prompts: [file://../prompts/one.txt, "file://../more/*.txt"]
+                providers: ["python:../agent/main.py:call"]
+                tests: ./tests.csv  # see https://example.com/*
+                """,
+            "evals/tests.csv": "",
+            "evals/unnamed.txt": "",
+            "prompts/one.txt": "",
+            "prompts/two.txt": "",
+            "more/three.txt": "",
+            "agent/main.py": "from agent import tools\n",
+            "agent/tools.py": "",
+            "agent/other.py": "",
+            "tools/run.py": "import sys\n",
+            ".agentevals.yaml": "",
+            "README.md": "",
+        },
+        entry("evals/*.yaml", command=["python3", "tools/run.py", "{SUITE}", "{RESULTS}"]),
+    )
+    assert roles(found["evals/suite.yaml"]) == {
+        "evals/suite.yaml": "suite",
+        "prompts/one.txt": "named file",
+        "agent/main.py": "named file",
+        "evals/tests.csv": "named file",
+        "tools/run.py": "runner",
+        "agent/tools.py": "import",
+        "evals/unnamed.txt": "folder of the suite",
+        "more/three.txt": "folder of the suite",
+    }
+
+
+def test_files__of_a_suite_at_the_root_are_all(tmp_path: Path) -> None:
+    files = {"suite.toml": "", "app/main.py": "", ".github/workflows/ci.yml": ""}
+    found, _ = find(tmp_path, files, entry("*.toml"))
+    assert roles(found["suite.toml"]) == {
+        "suite.toml": "suite",
+        "app/main.py": "folder of the suite",
+    }
+
+
+def test_files__the_name_does_not_depend_on_the_folder_of_the_checkout(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        found, _ = find(tmp_path / name, {"Évals/x.test.toml": ""}, entry("**/*.toml"))
+        assert [suite.name for suite in found.values()] == ["suite-vals-x-test"]
