@@ -32,9 +32,13 @@ class PassRule(FileModel):
 
 
 def _read_required(value: Any, info: ValidationInfo) -> Any:
-    if info.context is not None and not isinstance(value, bool | str | list):
+    if isinstance(value, bool):
+        return ["*"] if value else []
+    if info.context is None:
+        return value
+    if not value or not isinstance(value, str | list):
         raise expected("true, or globs over test ids")
-    return ("*",) if value is True else () if value is False else value
+    return [value] if isinstance(value, str) else value
 
 
 class Runner(FileModel):
@@ -68,7 +72,7 @@ class Runner(FileModel):
         description="Names of the variables that it needs; the input `env` must name them, too.",
     )
     required: Annotated[
-        Globs,
+        ListOf[NonEmpty],
         BeforeValidator(
             _read_required,
             json_schema_input_type=bool | NonEmpty | Annotated[list[NonEmpty], Field(min_length=1)],

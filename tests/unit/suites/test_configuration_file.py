@@ -130,6 +130,33 @@ def test_errors__a_file_with_one_has_no_entry(text: str, error: str) -> None:
     assert len(found.errors) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "globs"),
+    [
+        ("true", ("*",)),
+        ("false", ()),
+        ("safe-*", ("safe-*",)),
+        ('["*", "!slow"]', ("*", "!slow")),
+    ],
+)
+def test_runners__required_is_a_switch_or_globs(words: str, globs: tuple[str, ...]) -> None:
+    entry = f"{{name: ours, results: junit, suites: a.py, required: {words}}}"
+
+    file = parse_configuration(f"runners: [{entry}]\n".encode())
+
+    assert file.errors == ()
+    assert [runner.required for runner in file.content.runners or ()] == [globs]
+
+
+@pytest.mark.parametrize("words", ["[]", '""', "3"])
+def test_runners__required_is_nothing_else(words: str) -> None:
+    entry = f"{{name: ours, results: junit, suites: a.py, required: {words}}}"
+
+    file = parse_configuration(f"runners: [{entry}]\n".encode())
+
+    assert "write true, or globs over test ids" in str(file.errors[0])
+
+
 def test_read_configuration__another_name_of_the_file_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / ".agentevals.yml").write_text(f"quarantine:\n{ENTRY}")
 
