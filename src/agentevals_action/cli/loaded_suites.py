@@ -23,7 +23,7 @@ from agentevals_action.system.git import GitRepository
 class LoadedSuites:
     """Suites with the settings that they were loaded by; `folder` is the root of the repository, or
     the current folder where there is none. `errors` are those of the configurations that name
-    suites."""
+    suites, `warnings` those about files of other tools."""
 
     folder: Path
     repository: GitRepository | None
@@ -33,6 +33,7 @@ class LoadedSuites:
     checkout: Checkout
     suites: tuple[Suite | BrokenSuite, ...]
     errors: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
 
     @property
     def valid(self) -> list[Suite]:
@@ -75,7 +76,15 @@ async def load_suites(
     if not keeps_errors:
         checkouts.require_valid((), found.errors)
     if not found.suites and not found.errors:
-        raise checkouts.no_suite(checkout, settings)
+        raise checkouts.no_suite(checkout, settings, others=found.warnings)
     return LoadedSuites(
-        folder, repository, environ, configuration, settings, checkout, found.suites, found.errors
+        folder,
+        repository,
+        environ,
+        configuration,
+        settings,
+        checkout,
+        found.suites,
+        found.errors,
+        found.warnings,
     )

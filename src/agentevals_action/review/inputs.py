@@ -62,13 +62,14 @@ from agentevals_action.targets.variables import read_variables
 @dataclass(frozen=True)
 class Head:
     """The tree under test; `commit` is empty without one. `errors` are those of the configurations
-    that name suites."""
+    that name suites, `warnings` those about files of other tools."""
 
     commit: str
     checkout: Checkout
     configuration: ConfigurationFile
     suites: Suites
     errors: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
-            head = Head(commit, checkout, configuration, suites, found.errors)
+            warnings = found.warnings
+            head = Head(commit, checkout, configuration, suites, found.errors, warnings)
             yield await _read_inputs(request, head, base, variables, started)
 
 
@@ -140,7 +142,8 @@ async def _read_inputs(
     """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
     job, run, settings, suites = request.job, request.run, request.settings, head.suites
     if not suites:
-        raise no_suite(head.checkout, settings, [suite.path for suite in base.suites])
+        deleted = [suite.path for suite in base.suites]
+        raise no_suite(head.checkout, settings, deleted, head.warnings)
     uncommitted = await _uncommitted(request, head.checkout)
     tracked = await _tracked_files(request, suites, uncommitted, base)
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
@@ -179,6 +182,7 @@ async def _read_inputs(
             *quarantines.errors,
         ),
         warnings=(
+            *head.warnings,
             *distinct_errors(selected.unaffected),
             *(warning for suite in plan.head.values() for warning in suite.warnings),
             *quarantines.warnings,

@@ -31,11 +31,12 @@ _AROUND = re.compile(r"^(file|python|exec|javascript|ruby):(//)?|:[A-Za-z_]\w*$"
 
 @dataclass(frozen=True)
 class AllSuites:
-    """The suites of a checkout, ours and those of runners, and the errors of the configurations
-    that name suites."""
+    """The suites of a checkout, ours and those of runners, the errors of the configurations that
+    name suites, and warnings about files of other tools."""
 
     suites: tuple[Suite | BrokenSuite, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def find_all(
@@ -52,7 +53,7 @@ def find_all(
     of_runners, errors = find_runner_suites(checkout, configuration.content.runners or ())
     found = suites_in(checkout, settings, paths, of_runners)
     suites = load_all(checkout, settings, found.paths, folder, environ, of_runners)
-    return AllSuites(suites, (*errors, *found.errors))
+    return AllSuites(suites, (*errors, *found.errors), found.warnings)
 
 
 def find_runner_suites(

@@ -18,6 +18,7 @@ from agentevals_action.suites.find import (
     unnamed_suites,
 )
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
 
@@ -75,6 +76,7 @@ def suites_in(
     return FoundSuites(
         tuple(dict.fromkeys(path for found in named for path in found.paths)),
         tuple(dict.fromkeys(error for found in named for error in found.errors)),
+        tuple(dict.fromkeys(warning for found in named for warning in found.warnings)),
     )
 
 
@@ -95,7 +97,8 @@ def _search(
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
         )
     inside = (path for path in of_runners if (checkout.root / path).is_relative_to(below))
-    return replace(found, paths=tuple(sorted({*found.paths, *inside})))
+    others = (each for each in found.warnings if each.location.path not in of_runners)
+    return replace(found, paths=tuple(sorted({*found.paths, *inside})), warnings=tuple(others))
 
 
 def _named(
@@ -108,7 +111,9 @@ def _named(
             "name a suite or a folder of this repository",
         )
     if absolute.is_file():
-        return FoundSuites((absolute.relative_to(checkout.root).as_posix(),))
+        name = absolute.relative_to(checkout.root).as_posix()
+        warning = None if name in of_runners else other_format(checkout.root, name)
+        return FoundSuites(warnings=(warning,)) if warning else FoundSuites((name,))
     if not absolute.is_dir():
         raise InvalidInput(
             f"there is no file or folder {path}", "name a suite, or a folder that contains some"
@@ -166,14 +171,20 @@ def require_valid(
     return tuple(suite for suite in suites if isinstance(suite, Suite))
 
 
-def no_suite(checkout: Checkout, settings: Settings, deleted: Sequence[str] = ()) -> InvalidInput:
+def no_suite(
+    checkout: Checkout,
+    settings: Settings,
+    deleted: Sequence[str] = (),
+    others: Sequence[Diagnostic] = (),
+) -> InvalidInput:
     """The error of a checkout without suites, with the files that may be meant; `deleted` are the
-    paths of those that the change deletes."""
+    paths of those that the change deletes, `others` the warnings about files of other tools."""
+    files = list(map(str, others))
     below = checkout.below.relative_to(checkout.root).as_posix()
     problem = f"there is no suite in {'this repository' if below == '.' else below}"
     if deleted:
         advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
-        return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice)
+        return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice, files)
     patterns = [pattern for pattern in settings.suites if not pattern.startswith("!")]
     if patterns:
         problem += (
@@ -185,7 +196,7 @@ def no_suite(checkout: Checkout, settings: Settings, deleted: Sequence[str] = ()
         "write an EVAL.yaml (`agentevals-action init` writes a first one), or correct `suites` and "
         "`working-directory`"
     )
-    return InvalidInput(problem, advice)
+    return InvalidInput(problem, advice, files)
 
 
 def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:

@@ -13,6 +13,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
 from agentevals_action.suites.yaml_reader import MAX_BYTES, read_settings_file
@@ -48,11 +49,12 @@ class _Configuration(FileModel):
 
 @dataclass(frozen=True)
 class FoundSuites:
-    """The paths of suites, relative to the root, and the errors of the configurations that name
-    more of them."""
+    """The paths of suites, relative to the root, the errors of the configurations that name more of
+    them, and warnings about files of other tools, which are no suites."""
 
     paths: tuple[str, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def find_suites(
@@ -79,13 +81,15 @@ def find_suites(
     inside = (
         path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
     )
-    found = (
+    found = [
         path
         for path in inside
         if is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
-    )
-    return FoundSuites(tuple(found), diagnostics.errors)
+    ]
+    others = {path: warning for path in found if (warning := other_format(root, path))}
+    suites = tuple(path for path in found if path not in others)
+    return FoundSuites(suites, diagnostics.errors, tuple(others.values()))
 
 
 def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:

@@ -32,6 +32,7 @@ async def command(
     if base is not None:
         reasons = await _affected(loaded, base)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
+    output.print_warnings(loaded.warnings)
     if as_json:
         output.print_json([_entry(suite, reasons[suite.path]) for suite in listed])
     else:

@@ -29,7 +29,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
     errors = distinct([quarantine.errors, loaded.errors, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
-    warnings = dict.fromkeys((*quarantine.warnings, *of_suites))
+    warnings = dict.fromkeys((*quarantine.warnings, *loaded.warnings, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
     if as_json:
         document = {
