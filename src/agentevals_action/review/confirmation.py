@@ -75,7 +75,8 @@ async def confirm(
     blocking = [
         key for key in _blocking(head, inputs.request.policy.fail_on) if not is_certain(key)
     ]
-    keys = {*blocking, *(suspect.key for suspect in suspects)}
+    suspected = {suspect.key for suspect in suspects}
+    keys = {*blocking, *suspected}
     if not keys:
         return head, base
     counts = {"settled": 0, "samples": 0}
@@ -107,21 +108,25 @@ async def confirm(
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
     plan = ConfirmationPlan(settings.confirm, level)
     priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
-    fresh = await sample_suspects(
-        suspects, plan, priors, sample_head, sample_base, lambda: report("settled", 1)
-    )
-    findings = {
-        suspect.key: assess(suspect, fresh[suspect.key], plan, priors).finding
-        for suspect in suspects
-    }
+    on_settled = partial(report, "settled", 1)
+    # At the same time: the tests of a runner's suite share its starts.
+    async with asyncio.TaskGroup() as tasks:
+        alone = dict.fromkeys((key for key in blocking if key not in suspected), ())
+        others = tasks.create_task(
+            sample_failures(alone, settings.confirm, sample_head, on_settled)
+        )
+        fresh = await sample_suspects(suspects, plan, priors, sample_head, sample_base, on_settled)
     undecided = {
-        key: fresh[key].head if key in fresh else ()
-        for key in blocking
-        if findings.get(key) not in (Finding.REGRESSED, Finding.ERROR)
+        suspect.key: fresh[suspect.key].head
+        for suspect in suspects
+        if suspect.key in blocking
+        and assess(suspect, fresh[suspect.key], plan, priors).finding
+        not in (Finding.REGRESSED, Finding.ERROR)
     }
-    failures = await sample_failures(
-        undecided, settings.confirm, sample_head, lambda: report("settled", 1)
-    )
+    failures = {
+        **others.result(),
+        **await sample_failures(undecided, settings.confirm, sample_head, on_settled),
+    }
     more = {
         key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))
         for key, taken in failures.items()
