@@ -21,6 +21,7 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row, Selection
 from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
 from agentevals_action.system import process
+from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.description import digest
@@ -165,7 +166,7 @@ class SuiteProgram:
         }
         selected = None if selection.text is not None else selection.words
         if selection.text is not None:
-            file = self._make_folder("selections") / f"{self._starts}.json"
+            file = self._folder / f"selection-{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
         program = self._program(commands.filled(words, values, selected))
@@ -215,16 +216,17 @@ class SuiteProgram:
         )
 
     def _make_folder(self, name: str) -> Path:
-        """A folder that the programs of this side can write."""
-        folder, user = (
-            self._folder / name,
-            self._engine.children.isolation.user_of(self._suite.root),
-        )
-        for path in (self._folder, folder):
-            if not path.exists():
-                path.mkdir(0o755)
-                if user:
-                    os.chown(path, user.uid, user.gid)
+        """A folder that only the programs of this side can read and write.
+
+        Attack: a runner that could write the folder above would make a link of the next folder or
+        selection, by which the action gives it a file of its own, or writes into one."""
+        folder = self._folder / name
+        if not folder.exists():
+            self._folder.mkdir(exist_ok=True)
+            self._folder.chmod(TRAVERSABLE)
+            folder.mkdir(0o700)
+            if user := self._engine.children.isolation.user_of(self._suite.root):
+                os.chown(folder, user.uid, user.gid)
         return folder
 
 
