@@ -21,9 +21,12 @@ from agentevals_action.runners.formats.base import (
 )
 from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.yaml_reader import read_yaml, read_yaml_file
+from agentevals_action.system.files.regular_files import is_present
 
 _OPTIONS = ("--output", "{RESULTS}")
 _INDEX, _PLAN = "index.jsonl", "benchmark.json"
+#: What AgentV 5 writes in place of the plan.
+_LATER = "summary.json"
 #: What the bundle of a test has beside what scores its answer.
 _NOT_GRADED = frozenset({"id", "input", "input_files"})
 
@@ -107,6 +110,8 @@ class AgentvResults(Format):
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each test and target."""
+        if is_present(folder / _LATER):
+            raise ResultsError(f"it wrote {_LATER}, as AgentV 5; {self.version} is known")
         rows = [_Row.model_validate_json(line) for line in read_file(folder, _INDEX).splitlines()]
         plan = _Plan.model_validate_json(read_file(folder, _PLAN))
         if len(rows) < (planned := plan.metadata.planned_test_count):

@@ -126,8 +126,8 @@ class InspectResults(Format):
     version = "version 2 of the logs of inspect"
     program = "inspect"
     command = ("eval", "{SUITE}", *_OPTIONS)
-    has_scores = True
     again = ("eval", "{SELECTION}", *_OPTIONS)
+    has_scores = True
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each sample and epoch."""
@@ -191,12 +191,7 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
             asked=None if sample.files else [messages, sample.choices, sample.setup],
             graded={"target": sample.target, "scorers": scorers},
             checks=tuple(
-                Check(
-                    each,
-                    passed if each == name else None,
-                    _number(score.value),
-                    score.explanation or "",
-                )
+                Check(each, passed if each == name else None, _number(score.value), score.reason)
                 for each, score in scores.items()
             ),
             score=figure,
