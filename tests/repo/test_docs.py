@@ -19,10 +19,9 @@ import yaml
 
 from agentevals_action import evaluators, settings
 from agentevals_action.model.messages import Block
-from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.validation.file_model import fields_of
-from agentevals_action.runners.formats import FORMATS
+from agentevals_action.runners.commands import problem_of
 from agentevals_action.suites.configuration_file import read_configuration, read_quarantines
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS
@@ -300,8 +299,11 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         (tmp_path / "EVAL.yaml").write_text(block)
         check_suite(tmp_path)
     elif "runners" in data:
-        for entry in data["runners"]:
-            assert Runner.model_validate(entry).results in FORMATS
+        (tmp_path / ".agentevals.yaml").write_text(block)
+        configuration = read_configuration(tmp_path)
+        assert (configuration.errors, configuration.warnings) == ((), ())
+        problems = [problem_of(runner) for runner in configuration.content.runners or ()]
+        assert set(problems) == {""}
     elif "targets" in data:
         (tmp_path / ".agentv").mkdir()
         (tmp_path / ".agentv/targets.yaml").write_text(block)

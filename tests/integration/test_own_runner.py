@@ -1,0 +1,119 @@
+"""A script of one's own as a runner: the example of the documentation, reviewed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Repository
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/runners/own"
+SCRIPT = (EXAMPLE / "checks/run.py").read_text("utf-8")
+PROMPT = (EXAMPLE / "prompt.txt").read_text("utf-8")
+AGENT = (EXAMPLE / "agent.py").read_text("utf-8")
+
+
+def test_page__shows_the_example() -> None:
+    page = (EXAMPLE.parents[2] / "docs/reference/own-runner.md").read_text("utf-8")
+    entry = (EXAMPLE / ".agentevals.yaml").read_text("utf-8").partition("    required")[0]
+    assert f"```python\n{SCRIPT}```" in page
+    assert f"```yaml\n{entry}```" in page
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository.create(tmp_path / "repository")
+    shutil.copytree(EXAMPLE, made.path, dirs_exist_ok=True)
+    made.commit("base", {".gitignore": "/agentevals-report/\n"})
+    return made
+
+
+def review(repository: Repository, *words: str) -> command.Done:
+    return command.run(repository.path, "review", "--base", "HEAD~1", *words)
+
+
+def test_review__nothing_that_matters_changed(repository: Repository) -> None:
+    repository.commit("a remark", {"agent.py": f"{AGENT}\n# a remark\n"})
+    done = review(repository)
+
+    assert done.code == 0, done.out + done.err
+    assert "3 tests in 1 suite, all pass" in done.out
+
+
+def test_review__a_broken_prompt_is_a_failed_gate_with_both_answers(repository: Repository) -> None:
+    repository.commit("14 days", {"prompt.txt": PROMPT.replace("30 days", "14 days")})
+    done = review(repository)
+
+    assert done.code == 1, done.out + done.err
+    assert "'30 days' is not in the answer" in done.out
+    assert "You can return shoes within 30 days" in done.out
+    assert "You can return shoes within 14 days" in done.out
+    assert "cancellation" not in done.out.partition("Compared with")[0]
+
+
+def test_review__a_flaky_test_does_not_block(repository: Repository) -> None:
+    """It fails in the first run of head, and passes when it runs again."""
+    flaky = AGENT.replace(
+        "print(answer(sys.stdin.read()))",
+        "question = sys.stdin.read()\n"
+        "    mark = PROMPT.with_name('.failed')\n"
+        "    if 'cancel' in question and not mark.exists():\n"
+        "        mark.touch()\n"
+        "        print('never')\n"
+        "    else:\n"
+        "        print(answer(question))",
+    )
+    repository.commit("flaky", {"agent.py": flaky})
+    done = review(repository)
+
+    assert done.code == 0, done.out + done.err
+    assert "1 test flaky, not counted" in done.out
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (SCRIPT + "sys.exit('no credit left')\n", "no credit left"),
+        (SCRIPT.replace("print(json", "1 / 0; print(json"), "ZeroDivisionError"),
+        (SCRIPT.replace('"evalId"', '"id"'), "line 1 of its results.jsonl: `evalId`"),
+        (SCRIPT.replace('line["verdict"] =', 'line["passed"] ='), "it has no `verdict`"),
+        (SCRIPT.replace("print(json.dumps(line)", "print(json.dumps(line)[:-5]"), "Invalid JSON"),
+        ("", "it wrote no results.jsonl"),
+        ("import sys; open(sys.argv[2], 'w')\n", "no test"),
+    ],
+)
+def test_review__a_script_that_fails_is_no_deleted_test(
+    repository: Repository, script: str, words: str
+) -> None:
+    repository.commit("the script fails", {"checks/run.py": script})
+    done = review(repository)
+
+    assert done.code == 3, done.out + done.err
+    assert words in done.out
+    assert "removed" not in done.out
+
+
+def test_review__a_test_that_is_skipped_on_head_is_named(repository: Repository) -> None:
+    skips = SCRIPT.replace(
+        "words = [",
+        'if test["id"] == "returns":\n'
+        '            print(json.dumps({**line, "skipped": "no shop"}), file=file)\n'
+        "            continue\n"
+        "        words = [",
+    )
+    repository.commit("skips", {"checks/run.py": skips})
+    done = review(repository)
+
+    assert done.code == 0, done.out + done.err
+    assert "- test `returns` of `checks/support.toml` with its required gates" in done.out
+    assert "1 test not scored, `returns`: no shop" in done.out
+
+
+def test_run__samples_are_starts_of_the_script(repository: Repository) -> None:
+    done = command.run(repository.path, "run", "--samples", "2")
+
+    assert done.code == 0, done.out + done.err
+    lines = (repository.path / "agentevals-report/results.jsonl").read_text().splitlines()
+    assert [len(json.loads(line)["samples"]) for line in lines] == [2, 2, 2]
