@@ -25,6 +25,7 @@ from agentevals_action.system.files.regular_files import read_regular
 _SEARCHED = 4 * 1024 * 1024
 #: What may be a path: no space, quote or bracket.
 _WORD = re.compile(r"[^\s\"'`,;()\[\]{}<>|]+")
+_PATH = re.compile(r"/|\.\w")
 #: What stands before a path, and the name of a function after one.
 _AROUND = re.compile(r"^(file|python|exec|javascript|ruby):(//)?|:[A-Za-z_]\w*$")
 
@@ -64,6 +65,8 @@ def find_runner_suites(
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
     files = _files_of(checkout) if runners else ()
+    is_tracked = set(files) if checkout.files is None else checkout.tracked
+    tracked = [path for path in files if path in is_tracked]
     for runner in runners:
         problem = problem_of(runner)
         found = [] if problem else _paths_of(runner, checkout, files)
@@ -79,7 +82,7 @@ def find_runner_suites(
             problem = f"{list_paths(missing)} is no file of the checkout"
             errors.append(Diagnostic(runner.location, problem, "check out the whole repository"))
         else:
-            suites |= {path: _suite(path, runner, checkout, files) for path in found}
+            suites |= {path: _suite(path, runner, checkout, tracked) for path in found}
     return suites, errors
 
 
@@ -105,10 +108,10 @@ def _is_inside(checkout: Checkout, path: str) -> bool:
     return file.is_file() and file.is_relative_to(checkout.root)
 
 
-def _suite(path: str, runner: Runner, checkout: Checkout, files: Sequence[str]) -> Suite:
+def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]) -> Suite:
     file = checkout.root / path
     found = {path: NamedFile(path, "suite")}
-    for named in _dependencies(file, runner, checkout, files):
+    for named in _dependencies(file, runner, checkout.root, tracked):
         found.setdefault(named.path, named)
     words = "-".join(PurePosixPath(path).with_suffix("").parts[-2:]).lower()
     return Suite(
@@ -122,11 +125,11 @@ def _suite(path: str, runner: Runner, checkout: Checkout, files: Sequence[str]) 
 
 
 def _dependencies(
-    file: Path, runner: Runner, checkout: Checkout, files: Sequence[str]
+    file: Path, runner: Runner, root: Path, tracked: Sequence[str]
 ) -> Iterator[NamedFile]:
     """What a suite depends on: the files that its text or its command names, those that these
     import, its folder, folders of named globs, and the configuration of its runner."""
-    root, folder = checkout.root, Folder(checkout.root, file.parent)
+    folder = Folder(root, file.parent)
     words = list(_words_of(file))
     named = tuple(folder.files_among(words, file.parent))
     yield from (NamedFile(folder.relative(each), "named file") for each in named)
@@ -135,20 +138,20 @@ def _dependencies(
     yield from files_of_program(own, "runner", command, root, folder)
     imported = files_of_program((file, *named), "import", (), root, folder)
     yield from (each for each in imported if each.importers)
-    globs = (Path(os.path.normpath(file.parent / glob)) for glob in _globs(words))
-    folders = [file.parent, *(glob.parent for glob in globs if glob.is_relative_to(root))]
-    above = {
-        parent / name
+    globs = [Path(os.path.normpath(file.parent / glob)).parent for glob in _globs(words)]
+    inside = [each for each in (file.parent, *globs) if each.is_relative_to(root)]
+    folders = tuple("" if each == root else f"{folder.relative(each)}/" for each in inside)
+    above = [
+        folder.relative(parent / name)
         for parent in file.parents
         if parent.is_relative_to(root)
         for name in FORMATS[runner.results].configuration
-    }
-    tracked = files if checkout.files is None else checkout.tracked.intersection(files)
-    for path in sorted(tracked):
-        parents = (root / path).parents
-        if path != FILE and any(each in parents for each in folders):  # there, its entry counts
+    ]
+    configured = tuple(f"{name}/" for name in above)
+    for path in tracked:
+        if path != FILE and path.startswith(folders):  # of that file, its entry counts
             yield NamedFile(path, "folder of the suite")
-        elif not above.isdisjoint(((root / path), *parents)):
+        elif path in above or path.startswith(configured):
             yield NamedFile(path, "configuration of the runner")
 
 
@@ -157,7 +160,7 @@ def _words_of(file: Path) -> Iterator[str]:
     text = read_regular(file, _SEARCHED).decode("utf-8", "replace")
     for word in dict.fromkeys(_WORD.findall(text)):
         bare = _AROUND.sub("", word)
-        if "." in bare or "/" in bare:
+        if _PATH.search(bare):
             yield bare
 
 
