@@ -6,8 +6,10 @@ from agentevals_action.runners.formats.agentevals import OwnResults
 from agentevals_action.runners.formats.agentv import AgentvResults
 from agentevals_action.runners.formats.base import Format
 from agentevals_action.runners.formats.inspect_ai import InspectResults
+from agentevals_action.runners.formats.junit import JunitResults
 
 _FORMATS: tuple[Format, ...] = (
+    JunitResults(),
     InspectResults(),
     AgentvResults(),
     OwnResults(),

@@ -1,0 +1,185 @@
+"""JUnit XML, as pytest writes it with `junit_family=xunit1`. That of other programs (vitest,
+jest-junit, go-junit-report) is read as well, with a `command` of one's own.
+
+`record_property` fills the question, the answer and the score that a reader sees. They are no part
+of a fingerprint: a test that fails before it writes its question, or a question that is made of the
+prompt under test, would look like an edited test."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import dedent
+from typing import Annotated, ClassVar
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from pydantic import Field
+
+from agentevals_action.formatting import cut_line
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.result import Record
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.model.validation.json_values import MAX_COUNT, amount_in
+from agentevals_action.runners.formats.base import Format, ResultsError, Row, Selection, read_file
+from agentevals_action.system.files.paths import Folder
+
+_FILE = "junit.xml"
+# With `-x` in the configuration, the tests after the first failure would look deleted.
+_OPTIONS = (
+    *("-o", "junit_family=xunit1", "-p", "no:cacheprovider", "--maxfail=0"),
+    *("--junit-xml", f"{{RESULTS}}/{_FILE}"),
+)
+_OUTCOMES, _OTHERS = ("failure", "error", "skipped"), ("properties", "system-out", "system-err")
+_MAX_ELEMENTS = 500_000
+_PROLOG = 4096  # bytes
+_SHOWN = 200  # characters
+#: pytest marks the lines of an exception in a traceback.
+_EXCEPTION = re.compile(r"^E( .*)$", re.MULTILINE)
+#: The first of the ids that pytest gives to parameters which are objects: `[input0-expected0]`.
+_NUMBERED = re.compile(r"[\[-]([A-Za-z_]\w*(?<!\d)0)(?=[\]-])")
+
+
+class Attributes(Record):
+    """The attributes of a `testcase`. `file` is relative to the folder of pytest's configuration,
+    `line` counts from 0."""
+
+    name: NonEmpty
+    classname: str = ""
+    file: str = ""
+    line: Annotated[int, Field(ge=0, lt=MAX_COUNT)] | None = None
+
+    def id_in(self, path: str) -> str:
+        """Its node id without the path of the suite. Its class begins with that path, relative to
+        the folder of pytest's configuration, after a prefix that a team can choose."""
+        names, parts = f".{self.classname.replace('/', '.')}.", path.removesuffix(".py").split("/")
+        classes = [self.classname.strip(".")]
+        for index in reversed(range(len(parts))):
+            _, module, rest = names.partition(f".{'.'.join(parts[index:])}.")
+            if module:
+                classes = rest.strip(".").split(".")
+        return "::".join(filter(None, [*classes, self.name]))
+
+
+class JunitResults(Format):
+    """pytest, and others that write JUnit XML."""
+
+    name = "junit"
+    version = "the JUnit XML of pytest 9.2"
+    program = "python3 -m pytest"
+    command = ("{SUITE}", *_OPTIONS)
+    again = ("@{SELECTION}", *_OPTIONS)
+    variables: ClassVar[Mapping[str, str]] = {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
+    configuration = ("conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+    exit_codes = frozenset({0, 1})
+
+    def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
+        """One row for each test: several elements of one test are a failure and then an error of
+        its teardown, or attempts of pytest-rerunfailures, of which all but the last look passed."""
+        elements: dict[str, list[Element]] = {}
+        cases: dict[str, Attributes] = {}
+        for element in _parse(read_file(folder, _FILE)).iter("testcase"):
+            case = Attributes.model_validate_strings(element.attrib)
+            name = case.id_in(suite.path)
+            cases.setdefault(name, case)
+            elements.setdefault(name, []).append(element)
+        return [_row(name, case, elements[name]) for name, case in cases.items()]
+
+    def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
+        """The node ids from the root of the checkout, one a line."""
+        return [Selection(text="".join(f"{suite.path}::{row.id}\n" for row in rows))]
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:
+        """The line of the function, which may be imported from another file."""
+        case: Attributes = row.source
+        if case.line is None or not case.file:
+            return None
+        file, own = f"/{case.file}", f"/{suite.path}"
+        if own.endswith(file) or file.endswith(own):
+            return Location(suite.path, case.line + 1)
+        repository = Folder(suite.root, suite.root)
+        try:
+            return Location(repository.relative(repository.file(case.file)), case.line + 1)
+        except ValueError:
+            return None
+
+
+class _Tree(ElementTree.TreeBuilder):
+    """A tree of limited size without a document type, whose entities could grow without end."""
+
+    elements = 0
+
+    def doctype(self, *_: object) -> None:
+        raise ResultsError(f"its {_FILE} has a document type (DOCTYPE), which is not read")
+
+    def start(self, tag: str, attributes: dict[str, str], /) -> Element:
+        self.elements += 1
+        if self.elements > _MAX_ELEMENTS:
+            raise ResultsError(f"its {_FILE} has more than {_MAX_ELEMENTS:,} elements")
+        return super().start(tag, attributes)
+
+
+def _parse(content: bytes) -> Element:
+    tree = _Tree()
+    parser = ElementTree.XMLParser(target=tree)  # noqa: S314  # see _Tree
+    try:
+        # No document type can follow the first element.
+        parser.feed(content[:_PROLOG])
+        if content[_PROLOG:] and not tree.elements:
+            raise ResultsError(f"its {_FILE} has no element in its first {_PROLOG:,} bytes")
+        parser.feed(content[_PROLOG:])
+        root: Element = parser.close()
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise ResultsError(f"its {_FILE} is not complete XML ({error})") from None
+    if root.tag not in ("testsuites", "testsuite"):
+        raise ResultsError(f"its {_FILE} is not JUnit XML but a <{cut_line(root.tag, _SHOWN)}>")
+    return root
+
+
+def _row(name: str, case: Attributes, elements: Sequence[Element]) -> Row:
+    texts: dict[str, list[str]] = {tag: [] for tag in _OUTCOMES}
+    properties: dict[str, str] = {}
+    for child in (child for element in elements for child in element):
+        if child.tag in texts:
+            texts[child.tag].append(_message(child))
+        elif child.tag not in _OTHERS:
+            unknown = cut_line(child.tag, _SHOWN)
+            raise ResultsError(
+                f"a test has a <{unknown}>, which {JunitResults.version} does not have"
+            )
+        for each in child.iter("property"):
+            properties[each.get("name", "")] = each.get("value", "")
+    failure, error, skipped = ("\n".join(lines) for lines in texts.values())
+    seconds = [amount_in(element.get("time", "")) or 0 for element in elements]
+    return Row(
+        id=name,
+        passed=not (failure or error or skipped),
+        error="" if failure else error,
+        skipped="" if failure or error else skipped,
+        question=properties.get("question", ""),
+        answer=properties.get("answer", ""),
+        score=amount_in(properties.get("score", "")),
+        reason="\n".join(filter(None, [failure, error])) if failure else "",
+        duration_ms=sum(seconds) * 1000 or None,
+        source=case,
+        notice=_notice(name),
+    )
+
+
+def _message(outcome: Element) -> str:
+    """What an outcome says, never empty. pytest cuts its message at 500 characters."""
+    message, text = outcome.get("message", ""), (outcome.text or "").strip()
+    if message == "collection failure":
+        problem = cut_line(text.rpartition("\n")[2].removeprefix("E"), _SHOWN)
+        raise ResultsError(f"its tests could not be collected: {problem}")
+    if message.endswith("full report in element text]"):
+        message = dedent("\n".join(_EXCEPTION.findall(text))) or message
+    return message.removeprefix("AssertionError: ") or text or outcome.get("type") or outcome.tag
+
+
+def _notice(name: str) -> str:
+    numbered = _NUMBERED.search(name)
+    if not numbered:
+        return ""
+    problem = f"the parameters of `{name.partition('[')[0]}` are numbered (`{numbered[1]}`)"
+    return f"{problem}: one more of them changes what the others are; give them `ids=`"
