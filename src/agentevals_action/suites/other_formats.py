@@ -20,9 +20,8 @@ from agentevals_action.suites.yaml_reader import MAX_BYTES, read_yaml
 from agentevals_action.system.files.regular_files import read_regular
 
 _OWN_RUNNER = "https://github.com/org/agentevals-action/blob/main/docs/reference/own-runner.md"
-#: What the files are, by the runner that reads them.
-_READ_BY = {"promptfoo": "a configuration of promptfoo", "agentv": "a suite of AgentV 5"}
 _VALLY, _CLAUDE = "an eval spec of Vally", "a case of Claude's plugin evals"
+_AGENTV, _PROMPTFOO = "a suite of AgentV 5", "a configuration of promptfoo"
 #: A file without any of these words is none of them.
 _MARKS = (b"stimuli", b"schema_version", b"prompts")
 #: Every field of a `case.yaml`: https://code.claude.com/docs/en/plugin-evals
@@ -40,16 +39,18 @@ def other_format(root: Path, path: str) -> Diagnostic | None:
     """The warning about a file of another tool in the repository at `root`; None of any other
     file."""
     data = _read(root, path)
-    results = _runner_of(path, data)
-    if results:
-        entry = f"{{name: {results}, results: {results}, suites: [{json.dumps(path)}]}}"
-        problem, advice = _READ_BY[results], f"to gate it, write `runners: [{entry}]` in {FILE}"
-    elif _is_vally(data) or _is_case(root / path, data):
-        problem = _VALLY if "stimuli" in data else _CLAUDE
-        advice = f"no runner reads it yet; a command of your own can: {_OWN_RUNNER}"
+    if _is_vally(data):
+        name = _VALLY
+    elif _is_case(root / path, data):
+        name = _CLAUDE
     else:
-        return None
-    return Diagnostic(Location(path), f"this is {problem} and no suite: it is not run", advice)
+        name = _with_prompts(path, data)
+    advice = f"no runner reads it yet; a command of your own can: {_OWN_RUNNER}"
+    if name == _PROMPTFOO:
+        entry = f"{{name: promptfoo, results: promptfoo, suites: [{json.dumps(path)}]}}"
+        advice = f"to gate it, write `runners: [{entry}]` in {FILE}"
+    problem = f"this is {name} and no suite: it is not run"
+    return Diagnostic(Location(path), problem, advice) if name else None
 
 
 def _read(root: Path, path: str) -> Mapping[str, Any]:
@@ -70,12 +71,9 @@ def _read(root: Path, path: str) -> Mapping[str, Any]:
 def _is_vally(data: Mapping[str, Any]) -> bool:
     """https://microsoft.github.io/vally/reference/eval-spec/"""
     stimuli = data.get("stimuli")
-    is_list = isinstance(stimuli, list) and bool(stimuli)
-    return (
-        is_list
-        and all(isinstance(each, dict) and "prompt" in each for each in stimuli or ())
-        and not any(nearest(key, _OURS, MISSPELLED) for key in data)
-    )
+    items = stimuli if isinstance(stimuli, list) else []
+    are_prompts = all(isinstance(item, dict) and "prompt" in item for item in items)
+    return bool(items) and are_prompts and not any(nearest(key, _OURS, MISSPELLED) for key in data)
 
 
 def _is_case(file: Path, data: Mapping[str, Any]) -> bool:
@@ -88,14 +86,15 @@ def _is_case(file: Path, data: Mapping[str, Any]) -> bool:
     )
 
 
-def _runner_of(path: str, data: Mapping[str, Any]) -> str:
-    """The runner of a file with `prompts`: https://www.promptfoo.dev/docs/configuration/reference,
-    or the schema of https://github.com/EntityProcess/agentv, which rejects `input`."""
+def _with_prompts(path: str, data: Mapping[str, Any]) -> str:
+    """What a file with `prompts` is, empty if it is none of another tool's:
+    https://www.promptfoo.dev/docs/configuration/reference, or the schema of
+    https://github.com/EntityProcess/agentv, which refuses `input`."""
     has_providers = bool(data.get("providers") or data.get("targets"))
     if not data.get("prompts"):
         return ""
     if PurePosixPath(path).name.startswith("promptfooconfig") and has_providers:
-        return "promptfoo"
+        return _PROMPTFOO
     tests = data.get("tests")
     items = tests if isinstance(tests, list) else [tests]
     objects = [item for item in items if isinstance(item, dict)]
@@ -111,4 +110,4 @@ def _runner_of(path: str, data: Mapping[str, Any]) -> str:
     lists = [item.get("assert") for item in (data, *objects)]
     has_texts = any(isinstance(each, str) for own in lists if isinstance(own, list) for each in own)
     has_ids = any("id" in item for item in objects)
-    return "agentv" if has_ids or has_texts or data.keys() & _OF_AGENTV else "promptfoo"
+    return _AGENTV if has_ids or has_texts or data.keys() & _OF_AGENTV else _PROMPTFOO
