@@ -7,8 +7,10 @@ from agentevals_action.runners.formats.agentv import AgentvResults
 from agentevals_action.runners.formats.base import Format
 from agentevals_action.runners.formats.inspect_ai import InspectResults
 from agentevals_action.runners.formats.junit import JunitResults
+from agentevals_action.runners.formats.promptfoo import PromptfooResults
 
 _FORMATS: tuple[Format, ...] = (
+    PromptfooResults(),
     JunitResults(),
     InspectResults(),
     AgentvResults(),

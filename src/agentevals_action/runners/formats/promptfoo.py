@@ -1,0 +1,406 @@
+"""promptfoo: the file that `promptfoo eval --output` writes.
+
+**Ids** are computed from one run alone, and are the same on head and base unless the question is
+another one. A test is its description (promptfoo's own `Row #1` is none), with a digest of its
+variables where several tests have that description; a test without one is the beginning of its
+first variable, and the digest. What `defaultTest` gives to all tests does not count. Where a suite
+has several prompts or providers, their names follow in brackets: of a prompt the configured label,
+or its file, or `prompt 1`, `prompt 2` for texts without a name; of a provider the label, or
+`provider 1`. The numbers count those without a name in the order of the configuration, because the
+text or the model that a change edits must keep its id: it is what is tested.
+
+**Running again**: `--filter-failing` matches tests by their variables alone, and drops all but the
+first with the same ones. Of a result that matches none it makes a test, with the description,
+variables, assertions, options and metadata of the result: this is how one value of a list of
+variables runs, a test of a scenario, and one of several tests with the same variables. What such a
+test lacks, as a threshold of its own, is not selected unless promptfoo finds the test itself. In a
+suite with scenarios, a selected test runs in each of them, too; its own rows come first.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasPath, Field
+
+from agentevals_action.formatting import cut_line
+from agentevals_action.model.result import Record
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import Usage
+from agentevals_action.runners.formats.base import (
+    Check,
+    Format,
+    ResultsError,
+    Row,
+    Selection,
+    read_file,
+)
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.targets.calls.description import FileDigests, digest
+
+_FILE = "results.json"
+_VERSION = 3
+_ERROR = 2  # the `failureReason` of a result without a score
+_ROW_NUMBER = re.compile(r"Row #\d+")
+_NAMED_FILE = re.compile(r"file://(.+?)(:\w+)?")
+#: What precedes the text in the label of a prompt without a name.
+_NO_NAME = re.compile(r"(Prompt \d+ - )?")
+_COLON = re.compile(": ")
+_MAX_NAME = 4096  # characters of a prompt's name
+#: An escape in JSON; group 1 is half of a surrogate pair, as of an answer that was cut.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
+#: Fields of a test that decide how an answer is scored.
+_GRADING = ("assert", "threshold", "assertScoringFunction", "options")
+#: What a test that is made of a result lacks.
+_NOT_MADE = ("threshold", "assertScoringFunction", "provider", "providers", "prompts")
+#: A variable that no test has: a result with it matches none.
+_UNMATCHED = "selected by agentevals"
+_SHOWN = 40  # characters of a variable in an id, and of an assertion's value in its name
+
+
+def _inside(*path: str) -> Any:
+    """A field of an object in the data; None where there is none."""
+    return Field(default=None, validation_alias=AliasPath(*path))
+
+
+class _Component(Record):
+    passed: bool = Field(validation_alias="pass")
+    score: float | None = None
+    reason: str | None = None
+    type: str | None = _inside("assertion", "type")
+    metric: str | None = _inside("assertion", "metric")
+    value: Any = _inside("assertion", "value")
+    component_results: list[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What it asserts, for readers."""
+        value = cut_line(self.value, _SHOWN) if isinstance(self.value, str) else ""
+        return self.metric or ": ".join(filter(None, (self.type or "assert-set", value)))
+
+
+class _Result(Record):
+    test_idx: int
+    prompt_idx: int = Field(ge=0)
+    success: bool
+    failure_reason: int
+    score: float | None = None
+    error: str | None = None
+    latency_ms: float | None = None
+    vars: dict[str, Any]
+    test_case: dict[str, Any]
+    provider_id: str | None = _inside("provider", "id")
+    provider_label: str | None = _inside("provider", "label")
+    rendered: str | None = _inside("prompt", "raw")
+    answer: Any = _inside("response", "output")
+    reply_cost: float | None = _inside("response", "cost")
+    prompt_tokens: float | None = _inside("response", "tokenUsage", "prompt")
+    completion_tokens: float | None = _inside("response", "tokenUsage", "completion")
+    reason: str | None = _inside("gradingResult", "reason")
+    components: list[_Component] | None = _inside("gradingResult", "componentResults")
+
+    def position(self) -> tuple[int, int]:
+        """Its place in the run; the file has the order of completion."""
+        return self.test_idx, self.prompt_idx
+
+
+class _Column(Record):
+    """A provider with a prompt. The `label` of a prompt contains its text, `raw`."""
+
+    provider: str
+    label: str
+    raw: str
+
+
+class _Document(Record):
+    columns: list[_Column] = Field(validation_alias=AliasPath("results", "prompts"))
+    rows: list[_Result] = Field(validation_alias=AliasPath("results", "results"))
+    default: dict[str, Any] | None = _inside("config", "defaultTest")
+
+
+class _Versioned(Record):
+    version: Any = _inside("results", "version")
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A test with one set of values. `description` is the configured one; `variables` are those of
+    `defaultTest`, too, and `own` the others. `key` is their digest, by which promptfoo tells tests
+    apart, and `identity` that of all of the test. `group` are the tests of its `name` by their
+    keys, and `alike` all with its key."""
+
+    name: str
+    description: str | None
+    variables: Mapping[str, Any]
+    own: Mapping[str, Any]
+    key: str
+    identity: str
+    test_case: Mapping[str, Any]
+    provider: str | None
+    can_be_made: bool
+    group: Mapping[str, list["_Case"]] = field(repr=False)
+    alike: list["_Case"] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The id without prompt and provider."""
+        if len(self.group) == 1 and (self.description is not None or not self.own):
+            return self.name
+        return f"{self.name} ({digest(self.own, is_ordered=False)[:8]})"
+
+    @property
+    def selected(self) -> Sequence["_Case"]:
+        """The tests that must run so that it has its id again: those with the same id, whose order
+        distinguishes them, and one other of its name."""
+        other = next((cases for key, cases in self.group.items() if key != self.key), [])
+        return [*self.group[self.key], *other[:1]]
+
+    def result(self) -> Mapping[str, Any]:
+        """The result that makes `--filter-failing` run it."""
+        found = {"success": False, "vars": self.variables, "provider": {"id": self.provider or ""}}
+        if not self.can_be_made:
+            return found
+        test = dict(self.test_case)
+        # The assertions of a result contain the default ones already.
+        test["options"] = {**_object(test.get("options")), "disableDefaultAsserts": True}
+        if len(self.alike) > 1:
+            # A test that is made is another one for promptfoo if its strategy is.
+            test["metadata"] = {**_object(test.get("metadata")), "strategyId": self.identity}
+            found["vars"] = {**self.variables, _UNMATCHED: True}
+        return {**found, "testCase": test}
+
+
+class PromptfooResults(Format):
+    """The results of `promptfoo eval`."""
+
+    name = "promptfoo"
+    version = f"promptfoo 0.123 (results version {_VERSION})"
+    program = "promptfoo"
+    command = (
+        *("eval", "--config", "{SUITE}", "--output", f"{{RESULTS}}/{_FILE}"),
+        *("--repeat", "{SAMPLES}", "--no-cache", "--no-write", "--no-share"),
+        *("--no-table", "--no-progress-bar"),
+    )
+    again = (*command, "--filter-failing", "{SELECTION}")
+    variables = {  # noqa: RUF012  # a constant of the base class
+        "PROMPTFOO_CONFIG_DIR": "{STATE}",
+        "PROMPTFOO_DISABLE_TELEMETRY": "1",
+        "PROMPTFOO_DISABLE_UPDATE": "1",
+    }
+    exit_codes = frozenset({0, 1, 100})
+
+    def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
+        """The rows in the order of the configuration."""
+        content = read_file(folder, _FILE)
+        if b"\\ud" in content:
+            content = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], content)
+        if _Versioned.model_validate_json(content).version != _VERSION:
+            raise ResultsError(f"its {_FILE} is not one of {self.version}")
+        document = _Document.model_validate_json(content)
+        results = sorted(document.rows, key=_Result.position)
+        columns = _columns(document.columns, results)
+        if any(result.prompt_idx >= len(columns) for result in results):
+            raise ResultsError(f"its {_FILE} lacks the prompt of a result")
+        texts = _Texts(suite)
+        cases = _cases(results, document.default or {}, texts)
+        return [
+            _row(result, case, columns[result.prompt_idx], texts)
+            for result, case in zip(results, cases, strict=True)
+        ]
+
+    def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
+        """One start with all tests of the rows, each with all prompts and providers."""
+        cases = {case.identity: case for row in rows for case in row.source.selected}
+        results = [case.result() for case in cases.values()]
+        return [Selection(json.dumps({"results": {"results": results}}))]
+
+
+class _Texts:
+    """Changes texts so that they are the same in every checkout."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._root = f"{suite.root}/"
+        self._folder = Folder(suite.root, suite.folder)
+        self._files = FileDigests()
+
+    def relative(self, text: str) -> str:
+        """With paths from the root of the checkout."""
+        return text.replace(f"file://{self._root}", "file:///").replace(self._root, "")
+
+    def content(self, text: str) -> Any:
+        """The digest of the file that the text names, with the function in it; or the text."""
+        text = self.relative(text)
+        if named := _NAMED_FILE.fullmatch(text):
+            try:
+                return [self._files.first(self._folder.file(named[1])), named[2]]
+            except ValueError:  # a pattern, or a file outside of the checkout
+                pass
+        return text
+
+
+def _changed(value: Any, change: Callable[[str], Any]) -> Any:
+    """JSON data with all its texts changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_changed(item, change) for item in value]
+    if isinstance(value, dict):
+        return {name: _changed(item, change) for name, item in value.items()}
+    return value
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _columns(columns: Sequence[_Column], results: Sequence[_Result]) -> Sequence[str]:
+    """The end of an id for each column: the prompt and the provider, where there are several."""
+    labels = {result.prompt_idx: result.provider_label for result in results}
+    prompts: dict[tuple[str, str], int] = {}
+    providers: list[str] = []
+    places: list[tuple[int, int]] = []
+    of_provider: set[tuple[str, str]] = set()
+    for index, column in enumerate(columns):
+        prompt = (column.label, column.raw)
+        # The providers come one after the other, each with its prompts; names may be equal.
+        if prompt in of_provider or not index or column.provider != columns[index - 1].provider:
+            of_provider = set()
+            providers.append("")
+        of_provider.add(prompt)
+        providers[-1] = labels.get(index) or providers[-1]
+        places.append((prompts.setdefault(prompt, len(prompts)), len(providers) - 1))
+    names = (
+        _numbered([_prompt_name(*prompt) for prompt in prompts], "prompt"),
+        _numbered(providers, "provider"),
+    )
+    ends = []
+    for place in places:
+        parts = [each[index] for each, index in zip(names, place, strict=True) if len(each) > 1]
+        ends.append(f" [{', '.join(parts)}]" if parts else "")
+    return ends
+
+
+def _prompt_name(label: str, text: str) -> str:
+    """The configured label of a prompt, or its file; promptfoo appends the text, or its beginning.
+    Empty for a text without a name."""
+    if label.endswith(text) and _NO_NAME.fullmatch(label.removesuffix(text)):
+        return ""
+    for colon in _COLON.finditer(label, 0, _MAX_NAME):
+        if text.startswith(label[colon.end() :].removesuffix("...")):
+            name = label[: colon.start()]
+            # The label of a text file precedes its path.
+            return name.partition(": ")[0] if name.endswith(".txt") else name
+    return label
+
+
+def _numbered(names: Sequence[str], noun: str) -> Sequence[str]:
+    """Distinct names: equal ones, and those that are empty, get numbers."""
+    made: dict[str, None] = {}
+    for name in names:
+        number, candidate = 1, name or f"{noun} 1"
+        while candidate in made:
+            number += 1
+            candidate = f"{name or noun} {number}"
+        made[candidate] = None
+    return list(made)
+
+
+def _cases(
+    results: Sequence[_Result], default: Mapping[str, Any], texts: _Texts
+) -> Sequence[_Case]:
+    """The test of each result; `default` is the configured `defaultTest`."""
+    common = _object(default.get("vars"))
+    groups: dict[str, dict[str, list[_Case]]] = defaultdict(lambda: defaultdict(list))
+    alike: dict[str, list[_Case]] = defaultdict(list)
+    known: dict[str, _Case] = {}
+    found = []
+    for result in results:
+        # promptfoo adds others while it runs.
+        named = {name for name in result.vars if not name.startswith("_") and name != "sessionId"}
+        variables = {name: value for name, value in result.vars.items() if name in named}
+        test = {name: value for name, value in result.test_case.items() if name != "vars"}
+        key = digest(variables, is_ordered=False)
+        identity = digest([key, test], is_ordered=False)
+        if identity not in known:
+            own = {name: each for name, each in variables.items() if each != common.get(name)}
+            own = _changed(own, texts.relative)
+            description = test.get("description")
+            if not isinstance(description, str) or _ROW_NUMBER.fullmatch(description):
+                description = None
+            name = description or cut_line(_text(next(iter(own.values()), "test")), _SHOWN)
+            case = _Case(
+                name=name,
+                description=description,
+                variables=variables,
+                own=own,
+                key=key,
+                identity=identity,
+                test_case=result.test_case,
+                provider=result.provider_id,
+                can_be_made=_can_be_made(test, default),
+                group=groups[name],
+                alike=alike[key],
+            )
+            known[identity] = case
+            groups[name][key].append(case)
+            alike[key].append(case)
+        found.append(known[identity])
+    return found
+
+
+def _can_be_made(test: Mapping[str, Any], default: Mapping[str, Any]) -> bool:
+    """Whether promptfoo can make the test of its result."""
+    return all(test.get(name) in (None, default.get(name)) for name in _NOT_MADE)
+
+
+def _row(result: _Result, case: _Case, column: str, texts: _Texts) -> Row:
+    is_error = result.failure_reason == _ERROR
+    error = (result.error or "").partition("\n    at ")[0].strip() or "promptfoo gives no reason"
+    is_scored = bool(result.components or case.test_case.get("assert"))
+    grading = {name: case.test_case.get(name) for name in _GRADING}
+    values = [f"{name}: {texts.relative(_text(each))}" for name, each in case.variables.items()]
+    return Row(
+        id=case.id + column,
+        passed=result.success and not result.failure_reason,
+        error=error if is_error else "",
+        skipped="" if is_error or is_scored else "it has no assertions",
+        question="\n".join(values) or result.rendered or "",
+        answer=_text(result.answer),
+        target=texts.relative(result.provider_label or result.provider_id or ""),
+        asked=_changed(case.variables, texts.content),
+        graded=_changed(grading, texts.content),
+        checks=tuple(_checks(result.components or ())),
+        score=result.score,
+        reason=result.reason or "",
+        usage=Usage(
+            input_tokens=_count(result.prompt_tokens),
+            output_tokens=_count(result.completion_tokens),
+            cost_usd=result.reply_cost,
+        ),
+        duration_ms=None if is_error else result.latency_ms,
+        source=case,
+    )
+
+
+def _checks(components: Sequence[_Component]) -> Iterator[Check]:
+    """Each assertion once: those of a set follow it, and are also inside of it."""
+    inside = 0
+    for component in components:
+        name = f"in a set: {component.name}" if inside else component.name
+        yield Check(name, component.passed, component.score, component.reason or "")
+        inside = max(inside - 1, len(component.component_results or ()))
+
+
+def _count(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def _text(value: Any) -> str:
+    """A text as it is, other data as JSON, nothing for null."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,3 @@
+import sys
+
+print("agent:", sys.argv[1])
