@@ -205,15 +205,6 @@ def _architecture() -> str:
     return "\n".join([*lines, "```", ""])
 
 
-def _own_results() -> str:
-    """The fields of a line: those of the test, then those of a sample."""
-    schema = SCHEMAS["own-results"]()
-    of_sample = schema["definitions"]["LineSample"]["properties"]
-    return _fields(ResultLine, schema, of_sample) + _fields(
-        ResultLine, schema, schema["properties"].keys() - of_sample
-    )
-
-
 #: The generated parts by name.
 PARTS: Mapping[str, Callable[[], str]] = {
     "architecture": _architecture,
@@ -225,7 +216,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "evaluators": _evaluators,
     "targets": _targets,
     "commands": _commands,
-    "own-results": _own_results,
+    "own-results": lambda: _fields(ResultLine, SCHEMAS["own-results"]()),
     "configuration": lambda: _fields(
         Configuration, configuration_schema(), (), configuration_schema()["definitions"]
     ),

@@ -2,7 +2,7 @@
 verdict; the rows of our own runs are valid, too."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Self
@@ -65,8 +65,8 @@ class LineFingerprint(Record):
     grading: NonEmpty
 
 
-class LineSample(Record):
-    """One sample of a test."""
+class ResultLine(Record):
+    """A line: one sample of a test. Other fields are ignored."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -74,6 +74,9 @@ class LineSample(Record):
         }
     )
 
+    eval_id: Annotated[_OneLine, Field(min_length=1)] = Field(
+        description="The id of the test, the same on head and base, without line breaks."
+    )
     verdict: Verdict | None = Field(default=None, description="The outcome. Only `pass` passes.")
     error: LineError | None = Field(
         default=None,
@@ -82,15 +85,29 @@ class LineSample(Record):
     )
     skipped: str = Field(default="", description="In place of a verdict: why it did not run.")
     score: float | None = Field(default=None, description="Shown; it decides nothing.")
+    question: str = Field(default="", description="What the agent was asked.")
     candidate_answer: str = Field(default="", description="The answer of the agent.")
     misses: tuple[str, ...] = Field(default=(), description="What is wrong with it.")
     evaluator_results: tuple[LineCheck, ...] = Field(
         default=(),
         description="The checks of the answer: `name`, `passed`, `score`, `misses`, `reasoning`.",
     )
+    target: str = Field(default="", description="The name of the agent.")
+    path: _OneLine = Field(
+        default="", description="The file of the test, if it is not the suite's."
+    )
+    line: Annotated[int, Field(ge=1, lt=2**31)] | None = Field(
+        default=None, description="The line of the test in that file, from 1."
+    )
+    duration_ms: Amount | None = Field(default=None, description="Milliseconds that it took.")
     trace_summary: LineTrace | None = Field(
         default=None,
         description="`inputTokens`, `outputTokens`, `costUsd`: those of the agent that are known.",
+    )
+    fingerprint: LineFingerprint | None = Field(
+        default=None,
+        description="`question` and `grading`: texts that change with what is asked, and with "
+        "what scores the answer. By default: the suite's file and the files that it names.",
     )
 
     @model_validator(mode="after")
@@ -100,31 +117,30 @@ class LineSample(Record):
             raise PydanticCustomError("no_outcome", problem)
         return self
 
-
-class ResultLine(LineSample):
-    """A line: one sample of a test, or all its `samples`. Other fields are ignored."""
-
-    eval_id: Annotated[_OneLine, Field(min_length=1)] = Field(
-        description="The id of the test, the same on head and base, without line breaks. Lines "
-        "with one id are samples of one test."
-    )
-    question: str = Field(default="", description="What the agent was asked.")
-    target: str = Field(default="", description="The name of the agent.")
-    path: _OneLine = Field(
-        default="", description="The file of the test, if it is not the suite's."
-    )
-    line: Annotated[int, Field(ge=1, lt=2**31)] | None = Field(
-        default=None, description="The line of the test in that file, from 1."
-    )
-    duration_ms: Amount | None = Field(default=None, description="Milliseconds that it took.")
-    fingerprint: LineFingerprint | None = Field(
-        default=None,
-        description="`question` and `grading`: texts that change with what is asked, and with "
-        "what scores the answer. By default: the suite's file and the files that it names.",
-    )
-    samples: tuple[LineSample, ...] = Field(
-        default=(), description="The samples, if one line has several: the fields from `verdict`."
-    )
+    def row(self) -> Row:
+        """The same for the core. A failure stays one, whatever else the line says; an outage is no
+        pass."""
+        has_failed = self.verdict not in (None, "pass")
+        error = self.error.message if self.error and not has_failed else ""
+        skipped = "" if has_failed else self.skipped
+        trace, fingerprint = self.trace_summary, self.fingerprint
+        return Row(
+            id=self.eval_id,
+            passed=self.verdict == "pass" and not (error or skipped),
+            error=error,
+            skipped=skipped,
+            question=self.question,
+            answer=self.candidate_answer,
+            target=self.target,
+            asked=fingerprint and fingerprint.question,
+            graded=fingerprint and fingerprint.grading,
+            checks=tuple(map(_check, self.evaluator_results)),
+            score=self.score,
+            reason="; ".join(self.misses),
+            usage=Usage(**trace.model_dump(by_alias=False)) if trace else Usage(),
+            duration_ms=self.duration_ms,
+            source=(self.path, self.line) if self.line else None,
+        )
 
 
 class OwnResults(Format):
@@ -135,13 +151,8 @@ class OwnResults(Format):
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """The rows of `results.jsonl`."""
-        lines = BytesIO(read_file(folder, _FILE))
-        return [
-            row
-            for number, text in enumerate(lines, 1)
-            if text.strip()
-            for row in _rows(_read(number, text))
-        ]
+        lines = enumerate(BytesIO(read_file(folder, _FILE)), 1)
+        return [_read(number, text).row() for number, text in lines if text.strip()]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """A file with one id a line."""
@@ -165,33 +176,6 @@ def _read(number: int, text: bytes) -> ResultLine:
         return ResultLine.model_validate_json(text)
     except ValidationError as error:
         raise ResultsError(f"line {number} of its {_FILE}: {invalid_json(error)}") from None
-
-
-def _rows(line: ResultLine) -> Iterator[Row]:
-    is_single = not line.samples
-    for sample in line.samples or (line,):
-        # A failure stays one, whatever else the line says; an outage is no pass.
-        has_failed = sample.verdict not in (None, "pass")
-        error, skipped = sample.error, sample.skipped
-        trace, fingerprint = sample.trace_summary, line.fingerprint
-        checks = tuple(map(_check, sample.evaluator_results))
-        yield Row(
-            id=line.eval_id,
-            passed=sample.verdict == "pass" and not (error or skipped),
-            error=error.message if error and not has_failed else "",
-            skipped=skipped if not has_failed else "",
-            question=line.question,
-            answer=sample.candidate_answer,
-            target=line.target,
-            asked=fingerprint and fingerprint.question,
-            graded=fingerprint and fingerprint.grading,
-            checks=checks,
-            score=sample.score,
-            reason="; ".join(sample.misses),
-            usage=Usage(**trace.model_dump(by_alias=False)) if trace else Usage(),
-            duration_ms=line.duration_ms if is_single else None,
-            source=(line.path, line.line) if line.line else None,
-        )
 
 
 def _check(check: LineCheck) -> Check:
