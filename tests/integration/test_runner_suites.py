@@ -1,15 +1,21 @@
 """A pull request is gated by suites that a runner of others runs, end to end."""
 
 import json
+import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support import payloads
 from tests.support.repositories import Files
 from tests.support.runner_gate import (
+    PROGRAM,
     SUITE,
     TESTS,
+    WITH_SAMPLES,
     RunnerGate,
     agent,
     entry,
@@ -19,6 +25,7 @@ from tests.support.runner_gate import (
 )
 
 RUDE = agent("Yo {}.")
+TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
 
 
 def test_runner__a_change_of_something_else_starts_nothing(tmp_path: Path) -> None:
@@ -73,7 +80,6 @@ def test_runner__a_required_gate_that_fails_is_red_at_its_line(tmp_path: Path) -
 LOST_GATES = {
     "skipped": agent(rows={"names": {"verdict": None, "skipped": "later"}}),
     "not required": rules(entry()),
-    "another entry's words": rules(entry(required=["other"])),
     "deleted": {SUITE: TESTS.splitlines()[0] + "\n"},
 }
 
@@ -131,3 +137,253 @@ def test_runner__that_fails_is_inconclusive_with_its_words(broken: RunnerGate, n
     }
     assert error.startswith("`ours`")
     assert BROKEN[name][1] in error
+
+
+def test_runner__that_fails_on_base_alone_is_inconclusive(tmp_path: Path) -> None:
+    broken = agent(do={SUITE: "sys.exit('no model')"})
+    with opened(tmp_path, files(broken), agent()) as gate:
+        done = gate.finish()
+        assert (done.code, done.outputs["outcome"]) == (3, "inconclusive"), done.log
+        assert "on base, `ours` ended with exit code 1: no model" in gate.comments()[0]
+        assert set(gate.changes().values()) == {"errorOnBase"}
+
+
+def test_runner__what_it_does_to_the_checkout_changes_no_decision(tmp_path: Path) -> None:
+    """It removes the gate that fails."""
+    do = f"Path('.agentevals.yaml').write_text('{{}}'); Path({SUITE!r}).touch()"
+    gated = rules(entry(required=True))
+    with opened(tmp_path, files(gated), agent("Good day.", do={SUITE: do})) as gate:
+        done = gate.finish()
+        assert done.code == 1, done.log
+        assert gate.summary["groups"]["failedGates"] == 1
+
+
+@pytest.mark.slow
+def test_runner__that_prints_50_mb_is_read_to_its_end(tmp_path: Path) -> None:
+    do = "print('x' * (50 << 20), flush=True); print('x' * (50 << 20), file=sys.stderr)"
+    with opened(tmp_path, files(), agent(do={SUITE: do})) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        assert len(done.log) < 10_000
+
+
+MORE = "more/shop.jsonl"
+THEIRS = entry(name="theirs", suites=["more/*"])
+#: Changes of the suites: the files of base, the change, the starts on head and base, words.
+ENTRIES: dict[str, tuple[Files, Files, tuple[int, int], str]] = {
+    "added": (files({MORE: TESTS}), rules(entry(), THEIRS), (1, 0), "2 tests are new"),
+    "edited": (
+        files(),
+        rules(entry(command=["python3", "-I", "tools/run.py", "{SUITE}", "1", "{RESULTS}"])),
+        (1, 1),
+        "changed: .agentevals.yaml (runner)",
+    ),
+    "removed": (
+        files({MORE: TESTS}, rules(entry(), THEIRS)),
+        rules(),
+        (0, 0),
+        f"1 suite of the base was removed\n\n- suite [`{MORE}`]",
+    ),
+    "its suite is deleted": (
+        files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
+        {MORE: None},
+        (0, 0),
+        f"1 suite of the base was removed\n\n- suite [`{MORE}`]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_runner__an_entry_that_the_change_edits(tmp_path: Path, name: str) -> None:
+    base, change, starts, words = ENTRIES[name]
+    with opened(tmp_path, base, change) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        assert (len(gate.calls("head")), len(gate.calls("base"))) == starts
+        assert words in gate.comments()[0]
+        assert "no suite and no rule" not in gate.comments()[0]
+
+
+def test_runner__each_side_runs_with_its_own_entry(tmp_path: Path) -> None:
+    """Base does not know the variable that head's entry needs, nor its command."""
+    moved = {"tools/run.py": None, "tools/again.py": PROGRAM}
+    words = ["python3", "-S", "tools/again.py", "{SUITE}", "1", "{RESULTS}"]
+    change = rules(entry(command=words, again=[*words, "{SELECTION}"], env=["CALLS", "NEW_KEY"]))
+    with opened(tmp_path, files(), {**change, **moved}) as gate:
+        done = gate.finish(inputs={"env": "CALLS\nNEW_KEY\nOLD_KEY"}, env=KEYS)
+        assert done.code == 0, done.log
+        assert [gate.calls(side)[0]["keys"] for side in ("head", "base")] == [["NEW_KEY"], []]
+
+
+KEYS = {"NEW_KEY": "a-new-key-of-the-agent", "OLD_KEY": "an-old-key-of-the-agent"}
+#: What is wrong with a variable that an entry names: the inputs, the job's own environment.
+MISSING = {
+    "not passed on": ({"env": "CALLS"}, KEYS),
+    "empty": ({"env": "CALLS\nNEW_KEY"}, {"NEW_KEY": ""}),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_runner__a_variable_that_it_does_not_get_is_named(tmp_path: Path, name: str) -> None:
+    given, environ = MISSING[name]
+    with opened(tmp_path, files(rules(entry(env=["CALLS", "NEW_KEY"]))), agent("Hi {}.")) as gate:
+        done = gate.finish(inputs=given, env=environ)
+        assert done.code == 3, done.log
+        assert gate.calls() == []
+        reason = (
+            "the runner `ours` needs NEW_KEY, which is not passed on; name it in the input `env`"
+        )
+        assert reason in done.log
+
+
+def test_runner__no_secret_is_in_a_file_or_a_message(tmp_path: Path) -> None:
+    secret = KEYS["NEW_KEY"]
+    rows = {
+        "greets": {"verdict": "fail", "misses": [secret], "candidateAnswer": secret},
+        "names": {"verdict": None, "skipped": secret},
+    }
+    two = files(
+        {MORE: TESTS, "odd/shop.jsonl": TESTS},
+        rules(entry(suites=["*/*.jsonl"], env=["CALLS", "NEW_KEY"])),
+    )
+    do = {
+        MORE: "sys.exit(os.environ['NEW_KEY'])",
+        "odd/shop.jsonl": "file.write_text(json.dumps({'evalId': 'a', 'verdict': os.environ['NEW_KEY']})); os._exit(0)",
+    }
+    with opened(tmp_path, two, agent(rows=rows, do=do)) as gate:
+        done = gate.finish(inputs={"env": "CALLS\nNEW_KEY"}, env=KEYS)
+        written = [path.read_text() for path in gate.report.iterdir()]
+        every = [done.log, done.summary, *gate.comments(), str(gate.server.check_runs), *written]
+        assert done.code == 1, done.log
+        assert not [text for text in every if secret in text]
+
+
+#: Policies: the files of base, the change, the inputs, the exit code, words of the comment.
+POLICIES: dict[str, tuple[Files, Files, dict[str, str], int, str]] = {
+    "quarantine": (
+        files(
+            rules(
+                entry(required=True),
+                quarantine=[
+                    {"tests": "greets", "owner": "ada", "reason": "slow", "expires": TOMORROW}
+                ],
+            )
+        ),
+        RUDE,
+        {},
+        0,
+        "1 test in quarantine",
+    ),
+    "min-pass-rate": (
+        files(RUDE),
+        agent("Yo, {}."),
+        {"min-pass-rate": "0.6"},
+        1,
+        "`min-pass-rate`",
+    ),
+    "max-cost-usd": (
+        files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
+        agent("Good day to {}.", rows={"names": {"traceSummary": {"costUsd": 2.0}}}),
+        {"max-cost-usd": "1.5"},
+        3,
+        "`max-cost-usd`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_runner__policies_hold_for_its_suites(tmp_path: Path, name: str) -> None:
+    base, change, inputs, code, words = POLICIES[name]
+    with opened(tmp_path, base, change) as gate:
+        done = gate.finish(inputs=inputs)
+        assert done.code == code, done.log
+        assert words in gate.comments()[0], gate.comments()[0]
+
+
+@pytest.mark.slow
+def test_runner__an_accepted_regression_is_green(tmp_path: Path) -> None:
+    with opened(tmp_path, files(), RUDE) as gate:
+        assert gate.finish().code == 1
+        gate.announced.labels = {"agentevals:accept"}
+        event = payloads.pull_request_event(gate.pull.head, gate.pull.main, action="labeled")
+        event |= {"label": {"name": "agentevals:accept"}, "sender": payloads.user("ada")}
+        done = gate.finish("pull_request", event)
+        assert done.code == 0, done.log
+        assert "1 regression accepted by `ada`" in done.summary
+
+
+@pytest.mark.parametrize("command", [{}, WITH_SAMPLES], ids=["one each", "all at once"])
+def test_runner__takes_so_many_samples(tmp_path: Path, command: dict[str, Any]) -> None:
+    with opened(tmp_path, files(rules(entry(**command))), agent("Good day, dear {}.")) as gate:
+        done = gate.finish(inputs={"samples": "3"})
+        assert done.code == 0, done.log
+        for side in ("head", "base"):
+            assert [call["samples"] for call in gate.calls(side)] == ([3] if command else [1, 1, 1])
+            assert [len(row["samples"]) for row in gate.rows(side).values()] == [3, 3]
+
+
+@pytest.mark.slow
+def test_runner__shards_have_whole_suites_and_their_merge_is_the_review(tmp_path: Path) -> None:
+    """The suites of two runners on two machines, one of which has a regression."""
+    base = files({MORE: TESTS, **rules(entry(), THEIRS)})
+    with opened(tmp_path, base, agent(rows={"greets": {"verdict": "fail"}})) as gate:
+        parts = []
+        for shard in ("1/2", "2/2"):
+            done = gate.finish(inputs={"shard": shard})
+            assert done.code == 0, done.log
+            parts.append((gate.report, {call["suite"] for call in gate.calls()}))
+        assert sorted(suites for _, suites in parts) in ([{MORE}, {SUITE}], [{SUITE}, {MORE}])
+        job = gate.job(inputs={"mode": "merge"})
+        for number, (report, _) in enumerate(parts, 1):
+            shutil.copytree(report, job.workspace / f"agentevals-report/shards/{number}-1")
+        merged = job.finish()
+        assert merged.code == 1, merged.log
+        assert [suite["changes"]["regressed"] for suite in gate.summary["suites"]] == [1, 1]
+
+
+def test_runner__stored_results_spare_base(tmp_path: Path) -> None:
+    """The confirmation samples base nonetheless, of which nothing was run before."""
+    with opened(tmp_path, files(), RUDE) as gate:
+        assert gate.pushed().code == 0
+        done = gate.finish()
+        assert done.code == 1, done.log
+        assert gate.changes() == {"greets": "regressed"}
+        assert gate.summary["baseline"]["source"] == "branch"
+        assert [call["chosen"] for call in gate.calls("base")] == [None] * 5
+        assert "Good day, Ada." in gate.comments()[0]
+
+
+@pytest.mark.slow
+def test_runner__stored_results_of_another_suite_are_not_used(tmp_path: Path) -> None:
+    """Main has another suite since the run whose results are stored."""
+    since: Files = {SUITE: TESTS.replace("Ada", "Eve")}
+    with opened(tmp_path, files(), agent("Good day, dear {}."), since=since) as gate:
+        assert gate.pushed(gate.pull.base).code == 0
+        done = gate.finish()
+        assert done.code == 0, done.log
+        assert (len(gate.calls("head")), len(gate.calls("base"))) == (1, 1)
+        assert gate.rows("base")["greets"]["question"] == "Eve"
+
+
+@pytest.mark.slow
+def test_runner__a_baseline_file_spares_base(tmp_path: Path) -> None:
+    with opened(tmp_path, files(), RUDE) as gate:
+        assert gate.pushed().code == 0
+        rows = (gate.report / "results.jsonl").read_text()
+    with opened(tmp_path / "file", files({"base.jsonl": rows}), RUDE) as gate:
+        inputs = {"baseline": "file", "baseline-file": "base.jsonl"}
+        done = gate.finish(inputs=inputs)
+        assert done.code == 1, done.log
+        assert gate.changes() == {"greets": "regressed"}
+        assert gate.summary["baseline"]["source"] == "file"
+
+
+def test_runner__a_fork_has_no_keys(tmp_path: Path) -> None:
+    with opened(tmp_path, files(rules(entry(env=["CALLS", "NEW_KEY"]))), RUDE) as gate:
+        event = payloads.pull_request_event(gate.pull.head, gate.pull.main, fork=True)
+        done = gate.finish(
+            "pull_request", event, inputs={"env": "CALLS\nNEW_KEY"}, env={"NEW_KEY": ""}
+        )
+        assert done.code == 3, done.log
+        assert gate.conclusions()[-1][1] == "action_required"
+        assert "the runner `ours` needs NEW_KEY, which is not passed on" in done.log

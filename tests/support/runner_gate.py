@@ -84,10 +84,10 @@ class RunnerGate(Gate):
         variables = {"CALLS": str(file), **facts.pop("env", {})}
         return self.job(*arguments, inputs=given, env=variables, **facts).finish()
 
-    def pushed(self, **inputs: str) -> Finished:
-        """A run of a push to main."""
-        main = self.pull.main
-        return self.finish("push", payloads.push_event("0" * 40, main), main, inputs=inputs)
+    def pushed(self, commit: str = "") -> Finished:
+        """A run of a push of a commit to main, by default of main as it is."""
+        sha = commit or self.pull.main
+        return self.finish("push", payloads.push_event("0" * 40, sha), sha)
 
     def calls(self, side: str = "") -> list[Any]:
         """The starts of the last run, of one side, in their order."""
@@ -118,10 +118,10 @@ class RunnerGate(Gate):
 
 @contextmanager
 def opened(
-    folder: Path, base: Files, change: Files, inputs: Mapping[str, str] | None = None
+    folder: Path, base: Files, change: Files, since: Files | None = None
 ) -> Iterator[RunnerGate]:
-    """A pull request that changes the files of `base`."""
-    pull = pull_request(folder / "origin", base, change)
+    """A pull request that changes the files of `base`; main got those of `since` meanwhile."""
+    pull = pull_request(folder / "origin", base, change, since)
     with GitHubServer() as server:
         server.permissions["contents"] = "write"
-        yield RunnerGate(folder, server, pull, inputs or {})
+        yield RunnerGate(folder, server, pull, {})

@@ -318,7 +318,8 @@ def _notices_about_change(
         files = (
             file
             for file in change.files or ()
-            if not workspace.writes(checkout.root / file.path)
+            if file.path != FILE  # what it changes is named where it counts
+            and not workspace.writes(checkout.root / file.path)
             and not has_name_of_suite(file.path, settings.suites)  # `suites` excludes it
             and not any(rule.covers(file.path) for rule in rules)  # for suites of another job
         )

@@ -198,7 +198,7 @@ class SuiteProgram:
         """The program with the variables that its entry names, as far as the workflow passes them
         on. AttemptError."""
         children, root, wanted = self._engine.children, self._suite.root, self._runner.env
-        if missing := [name for name in wanted if name not in children.allowed]:
+        if missing := [name for name in wanted if not children.allowed.get(name)]:
             problem = f"the runner `{self._runner.name}` needs {', '.join(missing)}"
             advice = "name it in the input `env`, and give it a value in the job's `env`"
             raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
