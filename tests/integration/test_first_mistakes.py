@@ -93,6 +93,23 @@ def test_variables__that_a_target_names_are_not_taken_from_a_file(tmp_path: Path
             "there is no suite in this repository: `evals/**` in `suites` matches none\n"
             "`suites` leaves out `eval/EVAL.yaml`",
         ),
+        (
+            {"sub/promptfooconfig.yaml": "providers: [openai:gpt-4o-mini]\n"},
+            (),
+            "`sub/promptfooconfig.yaml` is for promptfoo: to gate it, run `agentevals-action init`, "
+            "or write `runners: [{name: promptfoo, results: promptfoo, suites: "
+            '["**/promptfooconfig.yaml"], env: [OPENAI_API_KEY]}]` in .agentevals.yaml',
+        ),
+        (
+            {
+                "evals/test_agent.py": "from deepeval import assert_test\n",
+                "evals/task.py": "from inspect_ai import task\n\n\n@task\ndef ready(): ...\n",
+            },
+            (),
+            "`evals/test_agent.py` and `evals/task.py` are for pytest and inspect: to gate them, run "
+            "`agentevals-action init`, or write `runners: [{name: pytest, results: junit, suites: "
+            '["evals/test_*.py"]}, {name: inspect, results: inspect, suites: ["evals/task.py"]}]`',
+        ),
         ({"EVAL.yaml": SUITE, "sub/x": ""}, ("sub",), "there is no suite in sub; looked for"),
         (
             {"a.yaml": SUITE, "sub/b.yaml": SUITE, "sub/c.yaml": SUITE},

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.formatting import counted, list_paths, plural
+from agentevals_action.formatting import counted, joined, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import (
@@ -19,6 +20,7 @@ from agentevals_action.suites.find import (
 )
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.other_formats import other_format
+from agentevals_action.suites.proposed_runners import propose_runners
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
 
@@ -213,3 +215,11 @@ def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:
     on_disk = find_suites(root, below, settings.suites, None).paths
     if files is not None and (ignored := [path for path in on_disk if path not in files]):
         yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"
+    inside = [path for path in files or () if (root / path).is_relative_to(below)]
+    if runners := propose_runners(root, inside):
+        paths = [path for runner in runners for path in runner.paths]
+        entries = ", ".join(runner.entry for runner in runners)
+        programs = joined([runner.name for runner in runners])
+        is_for = f"{list_paths(paths)} {plural(len(paths), 'is', 'are')} for {programs}"
+        gate = f"run `agentevals-action init`, or write `runners: [{entries}]` in {FILE}"
+        yield f"{is_for}: to gate {plural(len(paths), 'it', 'them')}, {gate}"

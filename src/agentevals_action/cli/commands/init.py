@@ -4,9 +4,11 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
 from pydantic import ValidationError
@@ -17,6 +19,7 @@ from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
 from agentevals_action.suites.find import find_suites, unnamed_suites
+from agentevals_action.suites.proposed_runners import ProposedRunner, propose_runners
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors
@@ -74,23 +77,25 @@ _VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 @dataclass(frozen=True)
 class _Agent:
     """The user's agent as a target: `options` are the fields besides the provider. `keys` are the
-    variables of its keys, `prepare` is the command that builds it."""
+    variables of its keys, `prepare` is the command that builds it. In place of a target, `runners`
+    ask it themselves."""
 
     provider: str
     options: Mapping[str, str]
     keys: tuple[str, ...] = ()
     prepare: str = ""
+    runners: Sequence[ProposedRunner] = ()
 
     @property
     def passed(self) -> tuple[str, ...]:
         """The variables that a child process must see."""
-        return self.keys if self.provider in ("cli", "python") else ()
+        return self.keys if self.runners or self.provider in ("cli", "python") else ()
 
     @property
     def on_runner(self) -> bool:
         """Whether it needs more than the container has."""
         program = self.options.get("command", "sh").split()[0]
-        return bool(self.prepare) or program not in _IN_CONTAINER
+        return bool(self.runners or self.prepare) or program not in _IN_CONTAINER
 
 
 @click.command("init")
@@ -99,14 +104,22 @@ class _Agent:
 @click.option("--url", help="The agent is a service: https://agent.example.com/ask.")
 @click.option("--model", help="The agent is a model: gpt-4o-mini, claude-sonnet-4-5.")
 async def command(**given: str | None) -> int:
-    """Write a first suite, its target and the workflow for your agent.
+    """Write a first suite, its target and the workflow for your agent. Without an option: the
+    workflow for the suites of promptfoo, pytest (deepeval, pydantic-evals) and inspect that the
+    repository has.
 
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
-    agent = _agent({name: value for name, value in given.items() if value}, root, files)
-    unnamed = unnamed_suites(root, root, files)
+    options = {name: value for name, value in given.items() if value}
+    runners = [] if options else propose_runners(root, files)
+    if runners:
+        keys = dict.fromkeys(key for runner in runners for key in runner.env)
+        agent = _Agent("", {}, tuple(keys), runners=runners)
+    else:
+        agent = _agent(options, root, files)
+    unnamed = {} if runners else unnamed_suites(root, root, files)
     suite = next(iter((*find_suites(root, root, (), files).paths, *unnamed, _SUITE)))
     texts = dict(_texts(agent, suite, root, files))
     for path in texts:
@@ -117,12 +130,30 @@ async def command(**given: str | None) -> int:
     is_new = {path: _create(root, path, text) for path, text in texts.items()}
     for path, created in is_new.items():
         print(f"{'created' if created else 'kept   '}  {path}")
+    for path, text in _missing_parts(agent, root, is_new):
+        print(f"\nAdd this to {path}:\n\n{text}", end="")
     print("\nNext:")
     for step in await _next_steps(agent, suite, repository, is_new, unnamed.get(suite)):
         print(f"  {printable(step, 1000)}")
     secrets = "".join(f"Add the secret {key} to the repository. " for key in agent.keys)
     print(f"\n{secrets}Then require the check `agentevals` in the rules of the branch.")
     return ExitCode.PASSED
+
+
+def _missing_parts(
+    agent: _Agent, root: Path, is_new: Mapping[str, bool]
+) -> Iterator[tuple[str, str]]:
+    """What the user's own files lack, by their paths: entries of runners, and steps."""
+    for path, created in is_new.items():
+        if not created and path != _RULES and agent.runners:
+            file, is_entry = root / path, path == CONFIGURATION
+            text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+            marks = (
+                f"results: {each.results}" if is_entry else each.install for each in agent.runners
+            )
+            if any(mark not in text for mark in marks):
+                name = "runners.yaml" if is_entry else "steps.yaml"
+                yield path, _rendered(name, _context(agent))
 
 
 def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
@@ -183,7 +214,19 @@ def _texts(
     agent: _Agent, suite: str, root: Path, files: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """The files to create. A repository with a suite or a workflow of its own keeps it."""
-    context = {
+    context = _context(agent, files)
+    if not agent.runners:
+        yield suite, _rendered("EVAL.yaml", context)
+        yield _TARGETS, _rendered("targets.yaml", context)
+    yield CONFIGURATION, _rendered("agentevals.yaml", context)
+    yield _existing_workflow(root) or _WORKFLOW, _rendered("workflow.yaml", context)
+    caches = ["__pycache__/"] if any(path.endswith(".py") for path in files) else []
+    yield _RULES, "".join(f"{pattern}\n" for pattern in (*_IGNORED, *caches))
+
+
+def _context(agent: _Agent, files: Sequence[str] = ()) -> Mapping[str, Any]:
+    """What the templates know."""
+    return {
         **vars(agent),
         # JSON is YAML, whatever characters the user's texts have.
         "options": [(name, _quoted(text)) for name, text in agent.options.items()],
@@ -191,16 +234,10 @@ def _texts(
         "passed": agent.passed,
         "on_runner": agent.on_runner,
     }
-    templates = {
-        suite: "EVAL.yaml",
-        _TARGETS: "targets.yaml",
-        CONFIGURATION: "agentevals.yaml",
-        _existing_workflow(root) or _WORKFLOW: "workflow.yaml",
-    }
-    for path, name in templates.items():
-        yield path, templating.render_report(f"init/{name}.j2", context)
-    caches = ["__pycache__/"] if any(path.endswith(".py") for path in files) else []
-    yield _RULES, "".join(f"{pattern}\n" for pattern in (*_IGNORED, *caches))
+
+
+def _rendered(name: str, context: Mapping[str, Any]) -> str:
+    return templating.render_report(f"init/{name}.j2", context)
 
 
 def _quoted(text: str) -> str:
@@ -246,6 +283,7 @@ async def _next_steps(
     if named:
         steps.append(f"mv {shlex.join([suite, named])}  # a suite is found by its name")
         added.append(named)
+    steps += [runner.install for runner in agent.runners if not shutil.which(runner.name)]
     steps += [f"export {key}=…" for key in agent.keys if key not in os.environ]
     if not await repository.untracked("**/.env"):
         added = ["--all"]

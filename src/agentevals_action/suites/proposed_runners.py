@@ -1,0 +1,112 @@
+"""Suites of other programs in a repository, and the entries of `runners` that would run them."""
+
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agentevals_action.suites.find import is_searched
+from agentevals_action.system.child_environment import is_never_passed
+from agentevals_action.system.files.regular_files import read_regular
+
+_READ_BYTES = 200_000  # of a file, to recognise it
+
+_PROMPTFOO = re.compile(r"promptfooconfig\.(ya?ml|json|[cm]?js|ts)")
+_PROMPTFOO_INSTALL = "npm install -g promptfoo@0.123.1"
+_TEST = re.compile(r"test_.*\.py|.*_test\.py")
+_LIBRARY = re.compile(r"^\s*(?:from|import) (deepeval|pydantic_evals)\b", re.MULTILINE)
+_INSPECT = re.compile(r"^\s*(?:from|import) inspect_ai\b", re.MULTILINE)
+_TASK = re.compile(r"^@(inspect_ai\.)?task\b", re.MULTILINE)
+#: Providers of promptfoo whose key has the name of the vendor, and names of keys.
+_PROVIDER = re.compile(
+    r"(?<![\w./:-])(openai|anthropic|google|mistral|cohere|groq|openrouter|deepseek|xai):(?=\w)"
+)
+_KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
+_REMARK = re.compile(r"(^|\s)(#|//).*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class ProposedRunner:
+    """An entry for the suites at `paths`: `suites` are globs of them, `env` the names of the keys
+    that they certainly need, `install` is the command that installs the program."""
+
+    name: str
+    results: str
+    paths: tuple[str, ...]
+    suites: tuple[str, ...]
+    install: str
+    env: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> str:
+        """The entry as one object of YAML."""
+        suites = json.dumps(self.suites, ensure_ascii=False)
+        env = f", env: [{', '.join(self.env)}]" if self.env else ""
+        return f"{{name: {self.name}, results: {self.results}, suites: {suites}{env}}}"
+
+
+def propose_runners(root: Path, files: Collection[str]) -> Sequence[ProposedRunner]:
+    """The entries for files of the repository at `root`, of which `files` are the paths."""
+    paths = sorted(path for path in files if is_searched(path))
+    texts = {
+        path: text
+        for path in paths
+        if path.endswith(".py") or _PROMPTFOO.fullmatch(PurePosixPath(path).name)
+        if (text := _read(root, path))
+    }
+    return [*_promptfoo(texts), *_pytest(texts, paths), *_inspect(texts, paths)]
+
+
+def _read(root: Path, path: str) -> str:
+    file = root / path
+    try:
+        is_inside = file.resolve().is_relative_to(root)
+        return read_regular(file, _READ_BYTES).decode("utf-8", "replace") if is_inside else ""
+    except OSError:  # deleted, or no regular file
+        return ""
+
+
+def _promptfoo(texts: Mapping[str, str]) -> Iterator[ProposedRunner]:
+    found = {path: _REMARK.sub("", text) for path, text in texts.items() if path[-3:] != ".py"}
+    names = dict.fromkeys(PurePosixPath(path).name for path in found)
+    every = "\n".join(found.values())
+    keys = [*(f"{each.upper()}_API_KEY" for each in _PROVIDER.findall(every)), *_KEY.findall(every)]
+    env = tuple(key for key in dict.fromkeys(keys) if not is_never_passed(key))
+    globs = tuple(f"**/{name}" for name in names)
+    if found:
+        yield ProposedRunner("promptfoo", "promptfoo", (*found,), globs, _PROMPTFOO_INSTALL, env)
+
+
+def _pytest(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProposedRunner]:
+    """Tests that use a library of evaluations. A glob names all tests of a folder only if all of
+    them do."""
+    tests = [path for path in paths if _TEST.fullmatch(PurePosixPath(path).name)]
+    used = {path: _LIBRARY.findall(texts.get(path, "")) for path in tests}
+    found = [path for path in tests if used[path]]
+    others = {PurePosixPath(path).parent for path in tests if not used[path]}
+    globs: dict[str, None] = {}
+    for path in map(PurePosixPath, found):
+        name = "test_*.py" if path.name.startswith("test_") else "*_test.py"
+        globs[str(path if path.parent in others else path.with_name(name))] = None
+    libraries = {each.replace("_", "-") for own in used.values() for each in own}
+    if found:
+        install = _pip(found, paths, "pytest>=8.2", *sorted(libraries))
+        yield ProposedRunner("pytest", "junit", (*found,), (*globs,), install)
+
+
+def _inspect(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProposedRunner]:
+    found = tuple(
+        path for path, text in texts.items() if _INSPECT.search(text) and _TASK.search(text)
+    )
+    if found:
+        yield ProposedRunner("inspect", "inspect", found, found, _pip(found, paths, "inspect-ai"))
+
+
+def _pip(suites: Collection[str], paths: Collection[str], *packages: str) -> str:
+    """Installs packages, and the requirements at the root and beside the suites."""
+    folders = {PurePosixPath(), *(PurePosixPath(path).parent for path in suites)}
+    names = sorted({str(folder / "requirements.txt") for folder in folders}.intersection(paths))
+    words = [word for name in names for word in ("-r", name)]
+    return f"python3 -m pip install {shlex.join([*words, *packages])}"

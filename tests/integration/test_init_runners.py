@@ -1,0 +1,155 @@
+"""`init` in a repository with suites of other programs: from nothing to the gate in one commit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agentevals_action.settings import INPUTS
+from tests.support import command
+from tests.support.gate import opened
+from tests.support.repositories import Files, Repository
+
+PROMPTFOO: Files = {
+    "promptfooconfig.yaml": (
+        "prompts: [file://prompts/answer.txt]\n"
+        "providers: [openai:chat:gpt-4o-mini]\n"
+        "tests: [{vars: {question: May I return shoes?}}]\n"
+    ),
+    "prompts/answer.txt": "Answer: {{question}}\n",
+}
+#: Tests that import a library of evaluations, which is in their folder here.
+PYTEST: Files = {
+    "agent.py": "def answer(question):\n    return 'within 30 days'\n",
+    "evals/deepeval.py": "def assert_test(answer, words):\n    assert words in answer, answer\n",
+    "evals/test_returns.py": (
+        "from agent import answer\n"
+        "from deepeval import assert_test\n\n\n"
+        "def test_returns():\n    assert_test(answer('May I return shoes?'), '30 days')\n"
+    ),
+    "requirements.txt": "deepeval\n",
+}
+WORKFLOW = ".github/workflows/evals.yml"
+CREATED = [".agentevals.yaml", WORKFLOW, ".gitignore"]
+
+
+def initialised(folder: Path, files: Files) -> tuple[Repository, str]:
+    repository = Repository.create(folder / "repository", files)
+    done = command.run(repository.path, "init")
+    assert (done.code, done.err) == (0, ""), done.err
+    return repository, done.out
+
+
+def read(repository: Repository, path: str) -> Any:
+    return yaml.safe_load((repository.path / path).read_text())
+
+
+def steps(repository: Repository) -> list[dict[str, Any]]:
+    """The steps after the checkout."""
+    workflow = read(repository, WORKFLOW)
+    found: list[dict[str, Any]] = workflow["jobs"]["evals"]["steps"][1:]
+    return found
+
+
+def test_init__a_configuration_of_promptfoo_decides_the_entry_and_the_workflow(
+    tmp_path: Path,
+) -> None:
+    repository, out = initialised(tmp_path, PROMPTFOO)
+
+    assert [line.split() for line in out.splitlines()[:3]] == [
+        ["created", path] for path in CREATED
+    ]
+    assert not (repository.path / "evals").exists()
+    assert not (repository.path / ".agentv").exists()
+    assert read(repository, ".agentevals.yaml") == {
+        "runners": [
+            {
+                "name": "promptfoo",
+                "results": "promptfoo",
+                "suites": ["**/promptfooconfig.yaml"],
+                "env": ["OPENAI_API_KEY"],
+            }
+        ],
+        "watch": ["prompts/**"],
+    }
+    assert steps(repository) == [
+        {"uses": "actions/setup-node@v5", "with": {"node-version": "22"}},
+        {"run": "npm install -g promptfoo@0.123.1"},
+        {
+            "uses": "org/agentevals-action/composite@v1",
+            "with": {"env": "OPENAI_API_KEY"},
+            "env": {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"},
+        },
+    ]
+    assert "env" in INPUTS
+    assert "agentevals-action run --env OPENAI_API_KEY" in out
+    assert "Add the secret OPENAI_API_KEY" in out
+
+
+def test_init__tests_of_python_say_how_to_name_their_keys(tmp_path: Path) -> None:
+    repository, out = initialised(tmp_path, PYTEST)
+
+    (entry,) = read(repository, ".agentevals.yaml")["runners"]
+    assert entry == {"name": "pytest", "results": "junit", "suites": ["evals/test_*.py"]}
+    assert steps(repository) == [
+        {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
+        {"run": "python3 -m pip install -r requirements.txt 'pytest>=8.2' deepeval"},
+        {"uses": "org/agentevals-action/composite@v1"},
+    ]
+    assert "# env: [OPENAI_API_KEY]" in (repository.path / ".agentevals.yaml").read_text()
+    workflow = (repository.path / WORKFLOW).read_text()
+    assert '# env: {OPENAI_API_KEY: "${{ secrets.OPENAI_API_KEY }}"}' in workflow
+    assert "secret" not in out
+
+
+def test_init__what_the_user_s_own_files_lack_is_printed_and_not_written(tmp_path: Path) -> None:
+    own: Files = {".agentevals.yaml": "watch: src/**\n", WORKFLOW: "# agentevals-action\n"}
+    repository, out = initialised(tmp_path, {**PROMPTFOO, **PYTEST, **own})
+
+    assert repository.git("status", "--porcelain") == "?? .gitignore"
+    _, entries, added = out.split("Add this to ")
+    assert entries.startswith(".agentevals.yaml:")
+    assert [entry["name"] for entry in yaml.safe_load(entries.partition(":")[2])["runners"]] == [
+        "promptfoo",
+        "pytest",
+    ]
+    assert added.startswith(f"{WORKFLOW}:")
+    assert "- run: npm install -g promptfoo@0.123.1" in added
+
+    repository.write({".agentevals.yaml": entries.partition(":")[2], WORKFLOW: f"# {added}"})
+    again = command.run(repository.path, "init")
+    assert "Add this" not in again.out
+    assert "kept     .agentevals.yaml" in again.out
+
+
+def test_init__an_agent_that_is_named_gets_a_suite_of_its_own(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repository", PROMPTFOO)
+
+    done = command.run(repository.path, "init", "--model", "gpt-4o-mini")
+
+    assert done.code == 0, done.err
+    assert (repository.path / "evals/EVAL.yaml").is_file()
+    assert "runners" not in read(repository, ".agentevals.yaml")
+
+
+def files_of(repository: Repository) -> Files:
+    """The files of a repository, as git would add them."""
+    paths = repository.git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    return {path: (repository.path / path).read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("days", "code", "words"),
+    [("within 30 days, yes", 0, "all pass"), ("within 14 days", 1, "1 test regressed")],
+)
+def test_init__a_team_with_pytest_is_gated_from_the_next_pull_request(
+    tmp_path: Path, days: str, code: int, words: str
+) -> None:
+    repository, _ = initialised(tmp_path, PYTEST)
+    change = {"agent.py": f"def answer(question):\n    return '{days}'\n"}
+    with opened(tmp_path / "gate", files_of(repository), change) as gate:
+        done = gate.job(inputs=steps(repository)[-1].get("with", {})).finish()
+
+        assert done.code == code, done.log
+        assert words in gate.comments()[0]
