@@ -34,6 +34,7 @@ _OUTCOMES, _OTHERS = ("failure", "error", "skipped"), ("properties", "system-out
 _MAX_ELEMENTS = 500_000
 _PROLOG = 4096  # bytes
 _SHOWN = 200  # characters
+_NO_TESTS = "its tests could not be collected"
 #: pytest marks the lines of an exception in a traceback.
 _EXCEPTION = re.compile(r"^E( .*)$", re.MULTILINE)
 #: The first of the ids that pytest gives to parameters which are objects: `[input0-expected0]`.
@@ -71,7 +72,7 @@ class JunitResults(Format):
     again = ("@{SELECTION}", *_OPTIONS)
     variables: ClassVar[Mapping[str, str]] = {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
     configuration = ("conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-    exit_codes = frozenset({0, 1})
+    exit_codes = frozenset({0, 1, 6})  # 6: too many warnings
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each test: several elements of one test are a failure and then an error of
@@ -83,7 +84,11 @@ class JunitResults(Format):
             name = case.id_in(suite.path)
             cases.setdefault(name, case)
             elements.setdefault(name, []).append(element)
-        return [_row(name, case, elements[name]) for name, case in cases.items()]
+        rows = [_row(name, case, elements[name]) for name, case in cases.items()]
+        for row in rows:
+            if row.id == suite.path:  # vitest
+                raise ResultsError(f"{_NO_TESTS}: {cut_line(row.reason, _SHOWN)}")
+        return rows
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """The node ids from the root of the checkout, one a line."""
@@ -171,7 +176,7 @@ def _message(outcome: Element) -> str:
     message, text = outcome.get("message", ""), (outcome.text or "").strip()
     if message == "collection failure":
         problem = cut_line(text.rpartition("\n")[2].removeprefix("E"), _SHOWN)
-        raise ResultsError(f"its tests could not be collected: {problem}")
+        raise ResultsError(f"{_NO_TESTS}: {problem}")
     if message.endswith("full report in element text]"):
         message = dedent("\n".join(_EXCEPTION.findall(text))) or message
     return message.removeprefix("AssertionError: ") or text or outcome.get("type") or outcome.tag

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from tests.support import suites
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners/junit"
 FORMAT = FORMATS["junit"]
+QUIET: Any = {"capture_output": True, "timeout": 60}
 
 
 def suite(root: Path, path: str = "evals/test_a.py") -> Suite:
@@ -124,6 +126,35 @@ def test_read__pydantic_evals(tmp_path: Path) -> None:
         ("test_capital[france]", True, ""),
         ("test_capital[spain]", False, "assert 'Paris' == 'Madrid'\n  \n  - Madrid\n  + Paris"),
     ]
+
+
+def test_read__others_write_it_too(tmp_path: Path) -> None:
+    """With a `command` of one's own; the tests of vitest have the names that it selects by."""
+    of_vitest = recorded(tmp_path, "vitest-4.1.xml", "evals/support.test.ts")
+    of_jest = recorded(tmp_path, "jest-junit-17.0.xml", "evals/support.test.js")
+
+    assert {row.id: (row.passed, row.skipped) for row in of_vitest.values() if not row.reason} == {
+        "support > refunds in time": (True, ""),
+        "support > later": (False, "skipped"),
+        "support > never": (False, "skipped"),
+        "support > known": (True, ""),
+        "each a": (True, ""),
+    }
+    assert {row.id: row.reason for row in of_vitest.values() if row.reason} == {
+        "support > names the settings": "expected 'Open it.' to contain 'settings'",
+        "support > breaks": "HTTP 500",
+        "each b": "expected 'b' to be 'a' // Object.is equality",
+    }
+    assert [(row.passed, row.skipped, row.reason[:36]) for row in of_jest.values()] == [
+        (True, "", ""),
+        (False, "", "Error: expect(received).toContain(ex"),
+        (False, "skipped", ""),
+    ]
+
+
+def test_read__a_file_that_vitest_cannot_load_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"could not be collected: Cannot find module './none'"):
+        recorded(tmp_path, "vitest-4.1-broken.xml", "evals/broken.test.ts")
 
 
 @pytest.mark.parametrize(
@@ -325,6 +356,37 @@ def test_commands__run_a_suite_and_a_selection_of_it(tmp_path: Path) -> None:
     repeated = FORMAT.read(again, suite(root, path))
     assert [(row.id, row.passed, row.error, row.skipped) for row in repeated] == outcomes
     assert FORMAT.locate(rows[-1], suite(root, path)) == Location(path, 106)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "module", "results"),
+    [
+        ("deep.py", "deepeval", "deepeval-4.3.xml"),
+        ("dataset.py", "pydantic_evals", "pydantic-evals-2.62.xml"),
+        ("reruns.py", "pytest_rerunfailures", "pytest-rerunfailures-16.7.xml"),
+    ],
+)
+def test_recordings__are_what_the_real_ones_write(
+    tmp_path: Path, file: str, module: str, results: str
+) -> None:
+    """With the default command and variables, in the Python of PATH."""
+    path = f"evals/test_{file}"
+    root = suites.write(tmp_path, {path: (DATA / file).read_bytes()})
+    program = FORMAT.program.split()
+    known = subprocess.run([program[0], "-c", f"import {module}"], cwd=root, check=False, **QUIET)
+    if known.returncode:
+        pytest.skip(f"the python3 of PATH has no {module}")
+    words = [word.format(SUITE=path, RESULTS=root / "results") for word in FORMAT.command]
+    environment = {**os.environ, **FORMAT.variables}
+
+    subprocess.run([*program, *words], cwd=root, env=environment, check=False, **QUIET)
+
+    rows = FORMAT.read(root / "results", suite(root, path))
+    expected = recorded(tmp_path, results, path)
+    assert [(row.id, row.passed, row.error, row.reason, row.answer) for row in rows] == [
+        (row.id, row.passed, row.error, row.reason, row.answer) for row in expected.values()
+    ]
 
 
 #: Suites without complete results.
