@@ -323,32 +323,36 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
 
 
 def workflows() -> dict[str, str]:
-    """The complete workflows of the pages, by their file names."""
-    found = {
-        block.partition("\n")[0].partition(".github/workflows/")[2].split(":")[0]: block
-        for parameter in blocks("yaml")
-        for block in parameter.values
-        if "\njobs:\n" in block and "steps as above" not in block
-    }
-    return {name or "sharded-evals.yml": block for name, block in found.items()}
+    """The complete workflows of the pages, by their file names; further ones of a name have a
+    number."""
+    found: dict[str, str] = {}
+    for parameter in blocks("yaml"):
+        for block in parameter.values:
+            if "\njobs:\n" in block and "steps as above" not in block:
+                path = block.partition("\n")[0].partition(".github/workflows/")[2]
+                name = path.split(":")[0] or "sharded-evals.yml"
+                found[f"{len(found)}-{name}" if name in found else name] = block
+    return found
 
 
-def test_workflows__are_valid_and_zizmor_finds_only_tags(tmp_path: Path) -> None:
-    """The examples name tags where they can be read better; the first one is pinned."""
+def test_workflows__are_valid_and_zizmor_finds_only_tags_and_versions(tmp_path: Path) -> None:
+    """The examples name tags, and a package by its version, where they can be read better; the first
+    one is pinned."""
     paths = []
     for name, block in workflows().items():
         path = tmp_path / name
         path.write_text(block)
         paths.append(str(path))
-    assert len(paths) == 4
+    assert len(paths) == 6
     schema = ("check-jsonschema", "--builtin-schema", "vendor.github-workflows")
     checked = subprocess.run([*schema, *paths], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
     zizmor = ("zizmor", "--offline", "--no-progress", "--format=json")
     done = subprocess.run([*zizmor, *paths], capture_output=True, text=True, check=False)
-    assert {finding["ident"] for finding in json.loads(done.stdout)} <= {"unpinned-uses"}, (
-        done.stdout
-    )
+    assert {finding["ident"] for finding in json.loads(done.stdout)} <= {
+        "adhoc-packages",
+        "unpinned-uses",
+    }, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-PROMPT = Path(__file__).parent / "prompt.txt"
+PROMPT = Path(__file__).parent / "prompts" / "support.txt"
 
 
 def answer(question: str) -> str:

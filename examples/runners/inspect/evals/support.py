@@ -27,7 +27,7 @@ def reply(messages, tools, tool_choice, config):
 def support(samples, scorer):
     return Task(
         dataset=samples,
-        solver=[system_message(str(ROOT / "prompt.txt")), generate()],
+        solver=[system_message(str(ROOT / "prompts" / "support.txt")), generate()],
         scorer=scorer,
         model=get_model("mockllm/model", custom_outputs=reply),
     )
