@@ -9,18 +9,18 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
-from typing import Annotated, ClassVar
+from typing import ClassVar
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from pydantic import Field
+from pydantic import NonNegativeInt
 
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.model.validation.json_values import MAX_COUNT, amount_in
+from agentevals_action.model.validation.json_values import amount_in
 from agentevals_action.runners.formats.base import Format, ResultsError, Row, Selection, read_file
 from agentevals_action.system.files.paths import Folder
 
@@ -39,6 +39,10 @@ _NO_TESTS = "its tests could not be collected"
 _EXCEPTION = re.compile(r"^E( .*)$", re.MULTILINE)
 #: The first of the ids that pytest gives to parameters which are objects: `[input0-expected0]`.
 _NUMBERED = re.compile(r"[\[-]([A-Za-z_]\w*(?<!\d)0)(?=[\]-])")
+_NOTICE = (
+    "the parameters of `{}` are numbered (`{}`): one more of them changes what the others are; "
+    "give them `ids=`"
+)
 
 
 class Attributes(Record):
@@ -48,7 +52,7 @@ class Attributes(Record):
     name: NonEmpty
     classname: str = ""
     file: str = ""
-    line: Annotated[int, Field(ge=0, lt=MAX_COUNT)] | None = None
+    line: NonNegativeInt | None = None
 
     def id_in(self, path: str) -> str:
         """Its node id without the path of the suite. Its class begins with that path, relative to
@@ -77,14 +81,11 @@ class JunitResults(Format):
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each test: several elements of one test are a failure and then an error of
         its teardown, or attempts of pytest-rerunfailures, of which all but the last look passed."""
-        elements: dict[str, list[Element]] = {}
-        cases: dict[str, Attributes] = {}
+        tests: dict[str, tuple[Attributes, list[Element]]] = {}
         for element in _parse(read_file(folder, _FILE)).iter("testcase"):
             case = Attributes.model_validate_strings(element.attrib)
-            name = case.id_in(suite.path)
-            cases.setdefault(name, case)
-            elements.setdefault(name, []).append(element)
-        rows = [_row(name, case, elements[name]) for name, case in cases.items()]
+            tests.setdefault(case.id_in(suite.path), (case, []))[1].append(element)
+        rows = [_row(name, case, elements) for name, (case, elements) in tests.items()]
         for row in rows:
             if row.id == suite.path:  # vitest
                 raise ResultsError(f"{_NO_TESTS}: {cut_line(row.reason, _SHOWN)}")
@@ -136,8 +137,6 @@ def _parse(content: bytes) -> Element:
         root: Element = parser.close()
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ResultsError(f"its {_FILE} is not complete XML ({error})") from None
-    if root.tag not in ("testsuites", "testsuite"):
-        raise ResultsError(f"its {_FILE} is not JUnit XML but a <{cut_line(root.tag, _SHOWN)}>")
     return root
 
 
@@ -156,6 +155,7 @@ def _row(name: str, case: Attributes, elements: Sequence[Element]) -> Row:
             properties[each.get("name", "")] = each.get("value", "")
     failure, error, skipped = ("\n".join(lines) for lines in texts.values())
     seconds = [amount_in(element.get("time", "")) or 0 for element in elements]
+    numbered = _NUMBERED.search(name)
     return Row(
         id=name,
         passed=not (failure or error or skipped),
@@ -167,7 +167,7 @@ def _row(name: str, case: Attributes, elements: Sequence[Element]) -> Row:
         reason="\n".join(filter(None, [failure, error])) if failure else "",
         duration_ms=sum(seconds) * 1000 or None,
         source=case,
-        notice=_notice(name),
+        notice=_NOTICE.format(name.partition("[")[0], numbered[1]) if numbered else "",
     )
 
 
@@ -180,11 +180,3 @@ def _message(outcome: Element) -> str:
     if message.endswith("full report in element text]"):
         message = dedent("\n".join(_EXCEPTION.findall(text))) or message
     return message.removeprefix("AssertionError: ") or text or outcome.get("type") or outcome.tag
-
-
-def _notice(name: str) -> str:
-    numbered = _NUMBERED.search(name)
-    if not numbered:
-        return ""
-    problem = f"the parameters of `{name.partition('[')[0]}` are numbered (`{numbered[1]}`)"
-    return f"{problem}: one more of them changes what the others are; give them `ids=`"
