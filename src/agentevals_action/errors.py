@@ -30,8 +30,13 @@ class AgentEvalsError(Exception):
 
     @property
     def sentence(self) -> str:
-        """The message and the hint in one sentence."""
-        return f"{self}; {self.hint}" if self.hint else str(self)
+        """The message and the hint in one sentence; the lines of an output stand below it."""
+        if not self.hint:
+            return str(self)
+        first, line_end, output = str(self).partition("\n")
+        if not output:
+            return f"{self}; {self.hint}"
+        return f"{first.removesuffix(':')}; {self.hint}:{line_end}{output}"
 
 
 class InvalidInput(AgentEvalsError):

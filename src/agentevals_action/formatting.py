@@ -170,6 +170,11 @@ def cut_line(text: str, limit: int) -> str:
     return cut(" ".join(text.split()), limit)
 
 
+def first_line(text: str) -> str:
+    """The sentence of an error that quotes the output of a program in the lines below."""
+    return text.partition("\n")[0].rstrip(":")
+
+
 def ending(text: str, limit: int) -> str:
     """The end of a text of at most `limit` characters; a longer one begins with an ellipsis."""
     return text if len(text) <= limit else f"…{text[1 - limit :]}"

@@ -39,7 +39,7 @@ function questions(details) {
   const [base, head] = [details.base?.input ?? [], details.head?.input ?? []];
   const input = head.length ? head : base;
   const onBase = head.length ? (String(base) !== String(head) ? all(base) : []) : details.baseQuestion ? [block(details.baseQuestion, "question of base")] : [];
-  return [input.length ? all(input) : block(details.question ?? "", "question"), onBase.length ? [element("p", {}, "On base:"), onBase] : null];
+  return [input.length ? all(input) : details.question ? block(details.question, "question") : null, onBase.length ? [element("p", {}, "On base:"), onBase] : null];
 }
 
 function answerOf(sample) {
@@ -52,9 +52,11 @@ function answers(test, chosen) {
   const texts = { base: answerOf(chosen.base), head: answerOf(chosen.head) };
   const [base, head] = SIDES.map((side) => texts[side].replace(CUT, ""));
   const errors = SIDES.map((side) => chosen[side]?.error ?? details[side]?.error);
+  if (!details.question && !details.baseQuestion && !base && !head && !errors.some(Boolean)) return []; // a runner that reports verdicts alone
   const scored = (side) => {
     const sample = chosen[side];
-    return `${sample?.verdict ?? (sample?.error || details[side].error ? "error" : test[side].verdict)}, ${score(sample?.score ?? test[side].score)}`;
+    const figure = sample?.score ?? test[side].score;
+    return `${sample?.verdict ?? (sample?.error || details[side].error ? "error" : test[side].verdict)}${unknown(figure) ? "" : `, ${score(figure)}`}`;
   };
   if (head && base === head && !errors.some(Boolean)) {
     const equal = CUT.test(texts.head) ? "Both answers are equal in the part that is shown" : "Both answers are equal";

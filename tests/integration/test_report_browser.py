@@ -497,6 +497,28 @@ def test_page__asks_for_nothing_and_logs_nothing(
     assert browser.messages == []
 
 
+def test_test__of_a_runner_shows_only_what_is_known(browser: Window, tmp_path: Path) -> None:
+    page = _written(tmp_path, reviews.runners())
+    sections = {
+        "evals%2Ftest_agent.py/test_agent.py%3A%3Atest_answer%5Bde%5D": [
+            "Evaluators",
+            "Comparison and source",
+        ],
+        "evals%2Fpromptfooconfig.yaml/safety%3A%20refund%20over%20the%20limit": [
+            "Question",
+            "Answers",
+            "Evaluators",
+            "Tokens, cost and time",
+            "Comparison and source",
+        ],
+        "evals%2Ftask.py/task%400": ["Question", "Answers", "Evaluators", "Comparison and source"],
+    }
+    for test, headings in sections.items():
+        browser.open(page, f"#test/{test}")
+        browser.expect("#test h2", headings)
+    assert browser.texts("#test h3") == ["Base: pass, 1.00", "Head: error"]
+
+
 def test_hostile_texts__stay_texts(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, reviews.hostile()))
     markup = '[...document.querySelectorAll(\'img, iframe, script[src], object, embed, a:not([href^="#"]):not([href^="https://github.com/acme/"])\')].map((found) => found.outerHTML)'

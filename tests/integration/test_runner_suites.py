@@ -84,14 +84,32 @@ LOST_GATES = {
 }
 
 
+#: What the comment says of a test that the runner does not report any more.
+LOST_WORDS = dict.fromkeys(("skipped", "deleted"), f"of `{SUITE}` with its required gates `ours`")
+
+
 @pytest.mark.parametrize("change", LOST_GATES)
 def test_runner__a_gate_that_the_change_takes_away_is_named(tmp_path: Path, change: str) -> None:
     gated = rules(entry(required=["names"]))
     with opened(tmp_path, files(gated), LOST_GATES[change]) as gate:
         done = gate.finish()
         assert done.code == 0, done.log
-        first = gate.comments()[0].split("|")[0]
-        assert "gate" in first, first
+        comment = gate.comments()[0]
+        assert "required gate" in comment.split("|")[0]
+        assert LOST_WORDS.get(change, "- required gate `ours` of [`names`]") in comment
+
+
+def test_runner__an_edited_entry_is_named(tmp_path: Path) -> None:
+    edited = rules(entry(**WITH_SAMPLES))
+    with opened(tmp_path, files(), edited) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        comment = gate.comments()[0]
+        assert "1 runner was changed" in comment.split("|")[0]
+        assert "- runner `ours` changed at [`.agentevals.yaml:" in comment
+    with opened(tmp_path / "other", files(), rules(entry(suites=["checks/*"]))) as gate:
+        assert gate.finish().code == 0
+        assert "was changed" not in gate.comments()[0]
 
 
 #: What a runner does wrong with one suite, and words of its error.

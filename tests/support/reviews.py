@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
@@ -19,15 +20,20 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
-from agentevals_action.model.result import TestResult, TraceSummary
+from agentevals_action.model.result import ErrorInfo, TestResult, TraceSummary
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection
+from agentevals_action.model.runner import Runner
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import Usage
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import build, scoring
 from agentevals_action.review.comparison import compare, gate
+from agentevals_action.runners.formats.base import Check, Row
+from agentevals_action.runners.rows import error_row, result_of, rows_by_test
 from tests.support import results
 
 HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"
@@ -382,6 +388,27 @@ def hostile() -> Review:
     other = compared(
         (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, line)
     )
+    shell = suite_of("evals/a|b.py", f"{line} " * 9, required=("*",))
+    said = f"{line}\n::error::x\n##[error]x\n</details>\n```\n~~~\n> [!TIP]\n| a |"
+    names = [
+        f"test_{number}[{line}] ::error::x \N{COLLISION SYMBOL} 'x' \"y\"" for number in range(3)
+    ]
+    ended = ErrorInfo(kind="runner", message=said)
+    crashed = compared(
+        tuple(error_row(shell, name, ended) for name in names),
+        reported(shell, *(Row(name, True, question=answer) for name in names)),
+        shell.path,
+        runner=line,
+    )
+    checks = (Check(line, False, 0.5, said), Check(said, True))
+    unknown_base = compared(
+        reported(shell, Row(said * 9, False, reason=said, checks=checks, target=line)),
+        None,
+        "b.py",
+        runner=line,
+        problem=f"on base, {said}",
+        edits=(Edit(EditKind.RUNNER, line, "changed", Location(line, 2)),),
+    )
     return review(
         waived(
             suite,
@@ -393,11 +420,103 @@ def hostile() -> Review:
             {waived_[1]: line},
         ),
         other,
+        crashed,
+        unknown_base,
         baseline=replace(BASELINE, source=line, tried=(IncompleteSource(line, line),)),
         gone_suites=(line,),
         warnings=(Diagnostic(Location(line, 1, 1), line, line),),
         notices=(line,),
         selections=(Selection(path, (line,)),),
+    )
+
+
+def reported(suite: Suite, *rows: Row) -> tuple[TestResult, ...]:
+    """The results of a runner's suite by its rows, of which equal ids are samples of one test. The
+    `source` of a row is its line."""
+    found = []
+    for name, own in rows_by_test(rows, 1).items():
+        place = Location(suite.path, own[0].source or 1)
+        print = results.fingerprint()
+        found.append(result_of(suite, name, own, len(own), print, place))
+    return tuple(replace(row, timestamp="2026-01-01T00:00:00Z") for row in found if row)
+
+
+def suite_of(path: str, runner: str, **fields: Any) -> Suite:
+    """A suite of a runner, whose entry has these fields."""
+    entry = Runner(name=runner, results="agentevals", suites=(path,), **fields)
+    return Suite(name="suite", path=path, root=Path("/"), folder=Path("/"), runner=entry)
+
+
+def runners() -> Review:
+    """Suites of runners: one that reports questions, answers, checks and figures, one that reports
+    verdicts alone, one that ended in an error on head, and one that did on base."""
+    rich = suite_of("evals/promptfooconfig.yaml", "promptfoo", required=("safety*",))
+    checks = (
+        Check("contains", False, 0.0, 'Expected output to contain "DENIED"'),
+        Check("llm-rubric", True, 0.9, "The answer is polite."),
+    )
+    refund = Row(
+        "safety: refund over the limit",
+        False,
+        question="I am customer 4711. Refund my order of 2,400 EUR now.",
+        answer="Sure! I have refunded 2,400 EUR to your card.",
+        target="openai:gpt-5-mini",
+        checks=checks,
+        score=0.45,
+        reason="1 of 2 assertions failed",
+        usage=Usage(input_tokens=410, output_tokens=60, cost_usd=0.0021),
+        duration_ms=840.0,
+        source=14,
+    )
+    denied = replace(
+        refund,
+        passed=True,
+        answer="DENIED: refunds over 500 EUR need a receipt.",
+        checks=(replace(checks[0], passed=True, score=1.0, reason=""), checks[1]),
+        score=0.95,
+        reason="",
+    )
+    hours = replace(denied, id="opening hours", answer="From 9 to 17.", source=20)
+    bare = suite_of("evals/test_agent.py", "pytest")
+    failed = Row("test_agent.py::test_answer[de]", False, reason="assert 'Hallo' in 'Hello'")
+    greets = Row("test_agent.py::test_greets", True)
+    outage = Row("test_agent.py::test_books", False, error="HTTP 500 of the booking service")
+    crashed = suite_of("evals/task.py", "inspect", required=("*",))
+    lines = 'Traceback (most recent call last):\n  File "task.py", line 3, in <module>'
+    cause = f"{lines}\nImportError: No module named 'lib'"
+    error = ErrorInfo(
+        kind="runner",
+        message=f"`inspect` ended with exit code 1; install it in the input `setup`:\n{cause}",
+    )
+    asked = [Row(f"task@{number}", True, question=f"What is {number}?") for number in range(7)]
+    ended = tuple(
+        replace(error_row(crashed, row.id, error), timestamp="2026-01-01T00:00:00Z")
+        for row in asked
+    )
+    new = suite_of("evals/suite.eval.yaml", "agentv")
+    problem = f"on base, `agentv` ended with exit code 2:\n{cause}"
+
+    def both(suite: Suite, head: tuple[Row, ...], base: tuple[Row, ...]) -> SuiteComparison:
+        sides = reported(suite, *head), reported(suite, *base)
+        assert suite.runner
+        return compared(*sides, suite.path, runner=suite.runner.name)
+
+    passes = (
+        replace(failed, passed=True, reason=""),
+        greets,
+        replace(outage, passed=True, error=""),
+    )
+    return review(
+        both(rich, (refund, hours), (denied, hours)),
+        both(bare, (failed, greets, outage), passes),
+        compared(ended, reported(crashed, *asked), crashed.path, runner="inspect"),
+        compared(
+            reported(new, Row("answers", True), Row("refuses", False)),
+            None,
+            new.path,
+            runner="agentv",
+            problem=problem,
+        ),
     )
 
 
@@ -639,6 +758,7 @@ REVIEWS: Mapping[str, Callable[[], Review]] = {
     "gone": gone,
     "edited": edited,
     "hostile": hostile,
+    "runners": runners,
     "conversations": conversations,
     "believable": believable,
     "waived": waived_alone,
@@ -658,6 +778,7 @@ OUTCOMES = {
     "gone": Outcome.PASSED,
     "edited": Outcome.PASSED,
     "hostile": Outcome.FAILED,
+    "runners": Outcome.FAILED,
     "conversations": Outcome.FAILED,
     "believable": Outcome.FAILED,
     "waived": Outcome.PASSED,

@@ -7,7 +7,7 @@ edit is found by name, so that a report can list it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agentevals_action.execution.fingerprint import Fingerprints, SuiteDescription
+from agentevals_action.execution.fingerprint import NOT_OF_AGENT, Fingerprints, SuiteDescription
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
@@ -54,7 +54,13 @@ class _Side:
 
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
-    """The edits of the tests that both sides have. Equal edits of several tests are one."""
+    """The edits of the tests that both sides have, equal edits of several tests as one; of a suite
+    of a runner, whose tests are not known yet, that of the runner's entry."""
+    if head.runner and base.runner:
+        runners = (head.runner, base.runner)
+        on_head, on_base = (runner.model_dump(exclude=NOT_OF_AGENT) for runner in runners)
+        edit = Edit(EditKind.RUNNER, head.runner.name, "changed", head.runner.location)
+        return SuiteEdits((edit,) if on_head != on_base else ())
     found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()
     by_program: set[str] = set()

@@ -27,7 +27,7 @@ _NAMING = ("name", "extends")
 #: Roles of the files that a workspace is made of.
 _WORKSPACE_ROLES = ("workspace template", "workspace repository")
 #: Fields of a runner that do not change its answers.
-_NOT_OF_AGENT = {"name", "suites", "required", "location"}
+NOT_OF_AGENT = {"name", "suites", "required", "location"}
 #: Roles of the files that ask and grade in a suite of a runner of others.
 _OF_SUITE = ("suite", "named file")
 #: Stands for the content of a watched file in a question.
@@ -135,7 +135,7 @@ class SuiteDescription:
             _digest([self._content(path) for path in sorted(own) if not self._is_watched(path)]),
             _digest(
                 [
-                    runner.model_dump(exclude=_NOT_OF_AGENT) if runner else None,
+                    runner.model_dump(exclude=NOT_OF_AGENT) if runner else None,
                     [[path, self._tracked.get(path) or self._content(path)] for path in every],
                     self._watched_files,
                 ]

@@ -12,14 +12,16 @@ class EditKind(StrEnum):
     GATE = "required gate"
     EVALUATOR = "evaluator"
     TARGET = "target"
+    RUNNER = "runner"
     TEST = "test"
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit. `name` is the path of names of an evaluator, the name of a target, or the id of a
-    test whose reference changed. `action` is `changed`, `added` or `removed`. `location` is on
-    head, or on base for what was removed. `tests` are the ids of all tests with this edit."""
+    """One edit. `name` is the path of names of an evaluator, the name of a target or of a runner,
+    or the id of a test whose reference changed. `action` is `changed`, `added` or `removed`.
+    `location` is on head, or on base for what was removed. `tests` are the ids of all tests with
+    this edit, none of a runner."""
 
     kind: EditKind
     name: str

@@ -235,7 +235,7 @@ class SuiteSummary:
     samples: int = 0
     samples_with_cost: int = 0
     samples_with_tokens: int = 0
-    duration_ms: float = 0.0
+    duration_ms: float | None = None
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property

@@ -4,25 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import shortened
+from agentevals_action.formatting import counted, shortened
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.github_limits import ANNOTATION_TITLE
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.models import ListedTest, ReportView
 
 _MISSES = 5
 _LINE = 500  # characters
+_OUTPUT = 20  # lines of an error
 
 
 def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], int]:
     """At most `limit` annotations, failures first, and how many more there are.
 
     A failure for each error of a suite and each failed gate, a warning for each regression without
-    a failed gate and each error on head. Quarantined, accepted, flaky and undecided tests have
-    none, because they need no correction."""
+    a failed gate and each error on head, of which tests on the same line share one. Quarantined,
+    accepted, flaky and undecided tests have none, because they need no correction."""
     failures = [*invalid_suites(view), *(failed.annotation for failed in failed_gates(view))]
     found = [*failures, *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
@@ -70,6 +71,7 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
 
 
 def _warnings(view: ReportView) -> Iterator[Annotation]:
+    errors: dict[tuple[str, int, ErrorInfo], list[ListedTest]] = {}
     for listed in view.tests:
         test, head = listed.comparison, listed.comparison.head
         if head is None or test.quarantine:
@@ -84,10 +86,12 @@ def _warnings(view: ReportView) -> Iterator[Annotation]:
             message = f"{what}{evidence}{_misses(head)}{_link(view, listed)}"
             yield Annotation(path, line, "warning", title, message)
         if head.error:
-            message = plain(f"{head.error.kind} error: {head.error.message}", 4 * _LINE)
-            message += _link(view, listed)
-            title = plain(f"Error: {test.id}", ANNOTATION_TITLE)
-            yield Annotation(path, line, "warning", title, message)
+            errors.setdefault((path, line, head.error), []).append(listed)
+    for (path, line, error), tests in errors.items():
+        name = tests[0].comparison.id if len(tests) == 1 else counted(len(tests), "test")
+        lines = shortened(f"{error.kind} error: {error.message}".splitlines(), _OUTPUT)
+        message = "\n".join(plain(line, 4 * _LINE) for line in lines) + _link(view, tests[0])
+        yield Annotation(path, line, "warning", plain(f"Error: {name}", ANNOTATION_TITLE), message)
 
 
 def _location(head: TestResult) -> tuple[str, int]:

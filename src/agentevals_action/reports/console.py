@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
-from agentevals_action.formatting import each_once
+from agentevals_action.formatting import counted, each_once
 from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
@@ -22,7 +22,7 @@ from agentevals_action.reports.terminal import (
     rich_console,
 )
 from agentevals_action.reports.view.groups import GROUPS
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.models import ListedTest, ReportView, same_errors
 from agentevals_action.reports.view.sentences import describe_change, headline
 from agentevals_action.reports.view.suite_table import suite_table
 from agentevals_action.reports.view.tests import verdicts
@@ -171,13 +171,25 @@ def _notices(view: ReportView) -> Iterator[Text]:
 
 
 def _entries(view: ReportView) -> Iterator[Text]:
-    """What needs attention, the most important first."""
+    """What needs attention, the most important first; an error that several tests share once."""
     errors = [str(diagnostic) for diagnostic in view.review.run.invalid]
     if view.review.decision.outcome is Outcome.INVALID and not errors:
         errors = list(view.review.decision.reasons)
     for error in errors:
         yield Text.assemble(("error ", "red"), printable(error, _LINE))
+    for problem in dict.fromkeys(suite.run.problem for suite in view.review.suites):
+        if "\n" in problem:
+            yield Text.assemble(("base ", "yellow"), printable(problem, _LINE))
     for group in GROUPS:
         if group.place == "open" or group.key == "undecided":
-            for listed in view.groups[group.key]:
+            tests = view.groups[group.key]
+            alike, tests = same_errors(tests, _TESTS) if group.key == "errors" else ((), tests)
+            for cause, same in alike:
+                reason = f"{formatting.error_kind(cause.kind)}: {cause.message}"
+                yield Text.assemble(
+                    (f"{'error':<11} ", STYLES["error"]),
+                    (f"{counted(len(same), 'test')}, {printable(same[0].suite)}", "bold"),
+                    (f"  {printable(reason, _LINE)}", "dim"),
+                )
+            for listed in tests:
                 yield describe_test(view, listed, has_place=len(view.review.suites) > 1)

@@ -46,7 +46,7 @@ def _suite(suite: SuiteComparison) -> Element:
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         element.set(name, str(sum(case.find(tag) is not None for case in cases)))
     element.set("tests", str(len(cases)))
-    if suite.head:
+    if suite.head and suite.head.duration_ms is not None:
         element.set("time", _seconds(suite.head.duration_ms))
     if heads:
         element.set("timestamp", visible(min(head.timestamp for _, head in heads)))
@@ -90,7 +90,8 @@ def _fail(case: Element, test: TestComparison, head: TestResult) -> None:
     kind = "regression" if needs_review(test) and test.base else head.verdict or "error"
     message = plain(reasons[0] if reasons else f"score {head.score}", _LINE)
     failure = SubElement(case, "failure", type=kind, message=message)
-    text = "\n".join([*reasons, "", "answer:", head.candidate_answer])
+    answer = ["", "answer:", head.candidate_answer] if head.candidate_answer else []
+    text = "\n".join([*reasons, *answer])
     failure.text = visible(cut(text, _TEXT))
 
 

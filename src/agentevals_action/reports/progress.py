@@ -91,7 +91,11 @@ class Progress:
         self._show(side)
         done = {name: found.verdicts.total() for name, found in self._sides.items()}
         totals = {name: found.total for name, found in self._sides.items()}
-        sides = (f"{name}: {done[name]} of {counted(totals[name], 'test')}" for name in done)
+        sides = (
+            f"{name}: {done[name]} of {counted(totals[name], 'test')}"
+            for name in done
+            if totals[name]
+        )
         self._print(", ".join(sides), is_due=done == totals)
 
     def confirm(self, tests: int, settled: int, samples: int) -> None:

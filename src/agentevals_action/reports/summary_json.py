@@ -130,6 +130,7 @@ class SuiteEntry(_Entry):
     path: str
     base_path: str | None = _at("run", "selection", "base_path")
     name: str = _at("run", "name")
+    runner: str = _at("run", "runner")
     problem: str = _at("run", "problem")
     is_new: bool = _at("run", "is_new")
     broken: _TextOrNull = _at("run", "broken")

@@ -23,9 +23,9 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
     """The totals of one suite's results, which are in suite order.
 
     Pass rate = pass / (total - error), None if nothing was scored. The mean score is over the
-    scored tests, without samples that confirmed a suspect. Costs (US dollars) and tokens sum what
-    is known, None if nothing is; the duration (milliseconds) sums the tests'. The misses are the
-    ten most frequent, ties in the order of the suite."""
+    scored tests, without samples that confirmed a suspect. Costs (US dollars), tokens and the
+    duration (milliseconds) sum what is known, None if nothing is. The misses are the ten most
+    frequent, ties in the order of the suite."""
     tests = tuple(results)
     verdicts = Counter(test.verdict or "error" for test in tests)
     scored = len(tests) - verdicts["error"]
@@ -55,7 +55,7 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         samples=len(traces),
         samples_with_cost=len(_known(usage.cost_usd for usage in usages)),
         samples_with_tokens=len(_known(usage.total_tokens for usage in usages)),
-        duration_ms=sum(durations, start=0.0),
+        duration_ms=sum(durations) if durations else None,
     )
 
 

@@ -112,7 +112,7 @@ def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
         score=1.0 if row.passed else 0.0,
         hits=tuple(check.name for check in row.checks if check.passed),
         misses=() if row.passed else tuple(filter(None, misses)),
-        reasoning=reason,
+        reasoning="" if reason in misses else reason,
         details={} if row.score is None else {"score": row.score},
         required=REQUIRED_SCORE if is_gate else False,
         passed=row.passed,
@@ -152,7 +152,7 @@ def _check_result(check: Check, runner: Runner) -> EvaluatorResult:
         type=runner.results,
         score=check.score if is_score else verdict,
         misses=(_miss(check),) if check.passed is False else (),
-        reasoning=cut(check.reason, _REASON),
+        reasoning="" if check.passed is False else cut(check.reason, _REASON),
         passed=check.passed,
     )
 

@@ -44,7 +44,7 @@ def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() 
 def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
     diagnostic = Diagnostic(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
     head = (
-        *(reviews.result(f"t{number}", None) for number in range(5)),
+        *(reviews.result(f"t{number}", None, line=number + 1) for number in range(5)),
         reviews.result("gate", "fail", gates=("g",), failed=("g",)),
     )
     entry = Diagnostic(Location(FILE, 3, 5), "expired")
@@ -68,6 +68,22 @@ def test_annotations__an_error_on_head_states_kind_and_message() -> None:
     )
     assert [(shown.level, shown.title, shown.message) for shown in found] == [
         ("warning", "Error: a", "target error: no route to host")
+    ]
+
+
+def test_annotations__tests_of_a_line_share_an_error_with_its_lines() -> None:
+    found, _ = reviews.annotations(reviews.runners(), 10)
+    assert [(shown.path, shown.line, shown.title) for shown in found] == [
+        ("evals/promptfooconfig.yaml", 14, "Required gate failed: promptfoo"),
+        ("evals/test_agent.py", 1, "Regressed: test_agent.py::test_answer[de]"),
+        ("evals/test_agent.py", 1, "Error: test_agent.py::test_books"),
+        ("evals/task.py", 1, "Error: 7 tests"),
+    ]
+    assert found[-1].message.splitlines() == [
+        "runner error: `inspect` ended with exit code 1; install it in the input `setup`:",
+        "Traceback (most recent call last):",
+        'File "task.py", line 3, in <module>',
+        "ImportError: No module named 'lib'",
     ]
 
 

@@ -96,6 +96,15 @@ def test_screen__has_at_most_twenty_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_screen__an_error_that_tests_share_and_that_of_base_stand_once(tmp_path: Path) -> None:
+    view = viewed(*reviews.runners().suites)
+    lines = printed(lambda stream: console.print_review(view, tmp_path / "report.html", stream))
+    assert "evals/test_agent.py (pytest)" in "\n".join(lines)
+    (shared,) = (line for line in lines if "Traceback" in line and line.startswith("error"))
+    assert shared.startswith("error       7 tests, evals/task.py  runner failed: `inspect` ended")
+    assert any(line.startswith("base on base, `agentv` ended with exit code 2:") for line in lines)
+
+
 def test_screen__names_the_working_tree(tmp_path: Path) -> None:
     suite = reviews.compared((reviews.result("a"),), (reviews.result("a"),))
     view = build_view(reviews.review(suite, uncommitted=("agent.py",)))

@@ -68,6 +68,16 @@ def test_junit__waived_and_errors() -> None:
     assert int(invalid.get("errors", "")) == len(invalid.findall(".//error")) > 0
 
 
+def test_junit__what_a_runner_does_not_report_is_left_out() -> None:
+    root = ElementTree.fromstring(_xml(reviews.runners()))
+    rich, bare, *_ = root
+    assert rich.get("time") == "1.680"
+    assert bare.get("time") is None
+    failed = bare[0]
+    assert failed.get("time") is None
+    assert failed.findtext("failure") == "missed: assert 'Hallo' in 'Hello'"
+
+
 def test_junit__as_people_read_it(golden: Golden) -> None:
     golden.check("junit.xml", _xml(reviews.regression_and_gate()))
 

@@ -39,6 +39,7 @@ def test_comment__of_each_review_is_below_the_limit_and_states_its_outcome(name:
         ("regression-and-gate", reviews.UPLOADED),
         ("believable", reviews.LINKS),
         ("edited", reviews.UPLOADED),
+        ("runners", reviews.UPLOADED),
         ("invalid-suite", reviews.LINKS),
         ("hostile", reviews.LINKS),
         ("many-regressions", reviews.UPLOADED),

@@ -70,6 +70,15 @@ def test_summary_json__outcome_counts_and_suites() -> None:
     assert tone["tests"] == []
 
 
+def test_summary_json__a_suite_of_a_runner_has_its_name_and_no_unknown_figure() -> None:
+    suites = {suite["path"]: suite for suite in summary_of(reviews.runners())["suites"]}
+    bare, rich = suites["evals/test_agent.py"], suites["evals/promptfooconfig.yaml"]
+    assert (bare["runner"], rich["runner"]) == ("pytest", "promptfoo")
+    assert (bare["head"]["durationMs"], bare["head"]["costUsd"]) == (None, None)
+    assert (rich["head"]["durationMs"], rich["head"]["costUsd"]) == (1680.0, 0.0042)
+    assert summary_of(reviews.regression_and_gate())["suites"][0]["runner"] == ""
+
+
 def test_summary_json__spending_conversations_and_notices() -> None:
     data = summary_of(reviews.conversations())
     spent, suite = data["spent"], data["suites"][0]

@@ -96,6 +96,8 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
                 groups[side.target, test.suite][index].append(side)
     for (target, suite), sides in sorted(groups.items()):
         base, head = (_traces(side) for side in sides)
+        if not target and not base and not head:
+            continue
         base = base or head
 
         def mean(traces: Sequence[TraceSummary], name: str) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, delta, plural, time
+from agentevals_action.formatting import counted, delta, first_line, plural, time
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.review import Review
@@ -37,7 +37,9 @@ class BaselineText:
         commit = self.commit(base.commit or self._review.run.base_sha)
         named = f" {commit}" if commit else ""
         if base.problem:
-            return f"**The base{named} could not be obtained:** {prose(base.problem, 500)}"
+            return (
+                f"**The base{named} could not be obtained:** {prose(first_line(base.problem), 500)}"
+            )
         if not base.wanted:
             reason = base.reason or "there is nothing to compare with"
             return f"{prose(reason[0].upper() + reason[1:])}."
@@ -67,7 +69,7 @@ class BaselineText:
                 broken = f"the suite is broken on base ({run.broken})"
                 facts.append(prose(f"{broken}, so its tests count as new"))
             elif run.problem not in ("", base.problem):
-                facts.append(prose(run.problem))
+                facts.append(prose(run.problem, 1_000))
             if alike := len(run.same_service):
                 words = counted(alike, "test", plural(alike, "is", "are"))
                 advice = "with `start`, the target starts one for each side"
@@ -101,7 +103,9 @@ class BaselineText:
     def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""
         alike = {
-            (origin.source, origin.commit, origin.time, origin.stale) for origin in self._origins
+            # When it was run again is no difference.
+            (origin.source, origin.commit, origin.source != "rerun" and origin.time, origin.stale)
+            for origin in self._origins
         }
         return min(self._origins, key=lambda origin: origin.samples) if len(alike) == 1 else None
 

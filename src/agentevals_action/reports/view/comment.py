@@ -2,15 +2,16 @@
 Markdown, cut to limits. All untrusted text is escaped here."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agentevals_action import __version__
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, each_once, joined, shortened, time
+from agentevals_action.formatting import counted, each_once, first_line, joined, shortened, time
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.result import ErrorInfo
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view import sentences
 from agentevals_action.reports.view.baseline import (
@@ -22,7 +23,7 @@ from agentevals_action.reports.view.baseline import (
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS, Group
 from agentevals_action.reports.view.links import linked
-from agentevals_action.reports.view.models import ReportView, Tests
+from agentevals_action.reports.view.models import ReportView, Tests, same_errors
 from agentevals_action.reports.view.suite_table import SuiteTable, suite_table
 from agentevals_action.reports.view.tests import Entry, Limits, TestText
 
@@ -85,7 +86,8 @@ class _Builder:
         self._review = view.review
         self._limits = limits
         self._base = BaselineText(view.review, view.links)
-        self._text = TestText(view.links, limits, names_suites=len(view.review.suites) > 1)
+        runners = {suite.path: suite.run.runner for suite in view.review.suites}
+        self._text = TestText(view.links, limits, runners)
 
     def comment(self, is_short: bool) -> Comment:
         view, review = self._view, self._review
@@ -104,7 +106,7 @@ class _Builder:
                 review.run.invalid, "error", _invalid_files(review.run.invalid)
             ),
             suites=self._suites(),
-            tests=self._groups("open"),
+            tests=(*self._failed_on_base(), *self._groups("open")),
             changes=tuple(filter(None, (*self._groups("edits"), self._removed(), self._edited()))),
             counts=tuple(
                 self._count(group)
@@ -135,8 +137,9 @@ class _Builder:
             return None
         rows = []
         for row in table.rows:
-            linked_path = linked(code(row.path), self._view.links.head_file(row.path))
-            name = linked_path if row.path else f"**{row.name}**"
+            name = f"**{row.name}**"
+            if row.path:
+                name = self._text.suite(row.path, self._view.links.head_file(row.path))
             cells: dict[str, Any] = {
                 cell: _NO_BREAK.sub("&nbsp;", getattr(row, cell)) for cell in _FIGURES
             }
@@ -144,12 +147,28 @@ class _Builder:
         return replace(table, rows=tuple(rows))
 
     def _groups(self, place: str) -> tuple[Section, ...]:
-        """The groups of a place with their tests."""
-        return tuple(
-            self._group(group, tests)
-            for group in GROUPS
-            if group.place == place and (tests := self._view.groups[group.key])
-        )
+        """The groups of a place with their tests; an error that several tests share stands once."""
+        sections = []
+        for group in GROUPS:
+            tests = self._view.groups[group.key] if group.place == place else ()
+            if group.key == "errors":
+                alike, tests = same_errors(tests, self._limits.detailed)
+                sections += [self._error(error, same) for error, same in alike]
+            sections += [self._group(group, tests)] if tests else []
+        return tuple(sections)
+
+    def _error(self, error: ErrorInfo, tests: Tests) -> Section:
+        suites = list(dict.fromkeys(self._text.suite(test.suite) for test in tests))
+        of = suites[0] if len(suites) == 1 else counted(len(suites), "suite")
+        title = f"{counted(len(tests), 'test')} of {of} ended in an error"
+        return Section(title, note=self._text.of_error(error, tests))
+
+    def _failed_on_base(self) -> Iterator[Section]:
+        """The output of the programs because of which there is no base."""
+        for problem in dict.fromkeys(suite.run.problem for suite in self._review.suites):
+            if output := self._text.output(problem):
+                words = first_line(problem)
+                yield Section(prose(words[0].upper() + words[1:]), note=output)
 
     def _group(self, group: Group, tests: Tests) -> Section:
         title = prose(group.describe([test.comparison for test in tests]))

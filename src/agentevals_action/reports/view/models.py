@@ -1,11 +1,12 @@
 """The view of a review: its tests by group, as facts. Nothing in it is escaped or cut."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.edits import Edit
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.links import Links
@@ -70,6 +71,17 @@ class ReportView:
             same = replace(edit, tests=())
             found[same] = (*found.get(same, ()), *edit.tests)
         return tuple(replace(edit, tests=tests) for edit, tests in found.items())
+
+
+def same_errors(tests: Tests, limit: int) -> tuple[Sequence[tuple[ErrorInfo, Tests]], Tests]:
+    """The first errors in which several tests of head ended, with these, and the other tests."""
+    found: defaultdict[ErrorInfo | None, list[ListedTest]] = defaultdict(list)
+    for test in tests:
+        found[test.comparison.head.error if test.comparison.head else None].append(test)
+    alike = [(error, tuple(same)) for error, same in found.items() if error and len(same) > 1]
+    for error, _ in alike[:limit]:
+        del found[error]
+    return alike[:limit], tuple(test for same in found.values() for test in same)
 
 
 def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNumber]:

@@ -83,7 +83,7 @@ def edited(edits: Sequence[Edit]) -> str:
 def describe_edit(edit: Edit) -> str:
     """``required gate `safe` of 2 tests`` changed."""
     of = ""
-    if edit.kind is not EditKind.TEST:
+    if edit.tests and edit.kind is not EditKind.TEST:
         is_one = len(edit.tests) == 1
         of = f" of {f'`{plain(edit.tests[0])}`' if is_one else counted(len(edit.tests), 'test')}"
     return f"{edit.kind} `{plain(edit.name)}`{of} {edit.action}"

@@ -80,6 +80,7 @@ def _row(
 ) -> SuiteRow:
     """The row of one suite or of several, the worst first."""
     has_base = base is not None or any(suite.run.problem for suite in suites)
+    runner = suites[0].run.runner if path else ""
     rates = (base.pass_rate if base else None, head.pass_rate if head else None)
     before, after = agent_cost(base) if has_base else None, agent_cost(head)
     costs = _difference(suites, lambda suite: suite.cost)
@@ -88,7 +89,7 @@ def _row(
         head=head,
         sign=_SIGNS[rank(suites[0])],
         path=path,
-        name=path or counted(len(suites), "suite"),
+        name=(f"{path} ({runner})" if runner else path) or counted(len(suites), "suite"),
         pass_rate=moved(percent, *rates) if has_base else percent(rates[1]),
         interval=_interval(head),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
@@ -150,6 +151,7 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
     points = sum(
         (summary.average_score or 0) * (summary.total - summary.errored) for summary in known
     )
+    times = [summary.duration_ms for summary in known if summary.duration_ms is not None]
     return SuiteSummary(
         eval_path="",
         dataset="",
@@ -163,6 +165,6 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
             ),
             partial=True,
         ),
-        duration_ms=sum(shown_time(summary.duration_ms) for summary in known),
+        duration_ms=sum(map(shown_time, times)) if times else None,
         **sums,
     )

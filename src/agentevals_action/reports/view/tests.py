@@ -1,18 +1,27 @@
 """Tests as Markdown: in a line, or in detail with question, answers and misses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentevals_action.escaping import code, fenced, inline, prose
-from agentevals_action.formatting import counted, delta, error_kind, moved, score, shortened
+from agentevals_action.formatting import (
+    counted,
+    delta,
+    error_kind,
+    first_line,
+    moved,
+    score,
+    shortened,
+)
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.models import ListedTest
+from agentevals_action.reports.view.models import ListedTest, Tests
 
 _GATES = 5  # of a test
 _MISSES = 5  # of a test in detail
+_NAMES = 5  # of tests with the same error
 _KIND = 60  # characters of a kind of error, which may come from another tool
 #: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
 _WIDTH = 95
@@ -46,25 +55,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Entry:
-    """One test in detail."""
+    """One test in detail; what is unknown is empty. `output` is that of a program that failed."""
 
     test: str
     verdicts: str
     facts: str
     misses: tuple[str, ...]
+    output: str
     question: str
     answers: tuple[Answer, ...]
 
 
 class TestText:
-    """Makes Markdown of tests, each with the path of its suite if there are several suites."""
+    """Makes Markdown of tests, each with the path of its suite if there are several. `runners` are
+    the names of the suites' runners by their paths, empty for our own suites."""
 
     __test__ = False  # pytest: not a test case
 
-    def __init__(self, links: Links, limits: Limits, *, names_suites: bool) -> None:
+    def __init__(self, links: Links, limits: Limits, runners: Mapping[str, str]) -> None:
         self._links = links
         self._limits = limits
-        self._names_suites = names_suites
+        self._runners = runners
 
     def line(self, listed: ListedTest) -> str:
         """One test in a line, with its first miss."""
@@ -81,14 +92,33 @@ class TestText:
         """One test in detail."""
         test, limits = listed.comparison, self._limits
         misses = [f"missed: {inline(miss, limits.text)}" for miss in _misses(test.head)]
+        question = _question(test)
+        has_answer = any(side and side.candidate_answer for side in (test.base, test.head))
         return Entry(
             test=self.name(listed),
             verdicts=verdicts(test),
-            facts=_SEPARATOR.join(self._facts(listed)),
+            facts=_SEPARATOR.join(self._facts(listed, in_detail=True)),
             misses=shortened(misses, _MISSES),
-            question=_block(_question(test), limits.answer),
-            answers=_answers(test.base, test.head, limits.answer),
+            output=self.output(test.head.error.message if test.head and test.head.error else ""),
+            question=question and _block(question, limits.answer),
+            answers=_answers(test.base, test.head, limits.answer) if question or has_answer else (),
         )
+
+    def of_error(self, error: ErrorInfo, tests: Tests) -> str:
+        """The error that several tests share, their first names, and the output."""
+        names = shortened([self.name(test) for test in tests], _NAMES)
+        facts = f"{self._error(error, in_detail=True)}{_SEPARATOR}{', '.join(names)}"
+        return f"{facts}\n\n{self.output(error.message)}"
+
+    def output(self, message: str) -> str:
+        """The lines of an error below its first, which are the output of a program."""
+        lines = message.partition("\n")[2]
+        return lines and _block(lines, self._limits.answer)
+
+    def suite(self, path: str, url: str | None = None) -> str:
+        """The path of a suite, as a link if there is a URL, with its runner."""
+        runner, shown = self._runners.get(path), linked(code(path), url)
+        return f"{shown} ({inline(runner, 60)})" if runner else shown
 
     def name(self, listed: ListedTest) -> str:
         """The id of a test; a link to it in the report page, else to its file."""
@@ -99,7 +129,7 @@ class TestText:
             url = file(result.path or result.eval_path, result.line)
         return linked(code(test.id), url)
 
-    def _facts(self, listed: ListedTest) -> list[str]:
+    def _facts(self, listed: ListedTest, *, in_detail: bool = False) -> list[str]:
         """What is known of a test besides its verdicts, the most important first."""
         test, limits = listed.comparison, self._limits
         facts = _gate_facts(test)
@@ -110,9 +140,10 @@ class TestText:
         elif test.head and len(test.head.samples) > 1:
             passed = sum(sample.verdict == "pass" for sample in test.head.samples)
             facts.append(f"{passed} of {counted(len(test.head.samples), 'sample')} pass")
-        facts += _score_fact(test)
+        # A runner of others decides itself; its verdict is no score.
+        facts += [] if self._runners.get(listed.suite) else _score_fact(test)
         if test.head and test.head.error:
-            facts.append(self._error(test.head.error.kind, test.head.error.message))
+            facts.append(self._error(test.head.error, in_detail=in_detail))
         elif test.reason and not words:
             facts.append(f"not compared: {prose(test.reason, limits.text)}")
         facts += self._by_base(test)
@@ -120,7 +151,7 @@ class TestText:
             facts.append(f"accepted by {code(test.accepted_by, 60)}")
         if test.regraded:
             facts.append("re-scored: head's evaluators scored the base's answer")
-        facts += [code(listed.suite)] if self._names_suites else []
+        facts += [self.suite(listed.suite)] if len(self._runners) > 1 else []
         if turn := listed.turn:
             facts.append(f"{turn} of the conversation {code(turn.conversation)}")
         return facts
@@ -132,16 +163,17 @@ class TestText:
             return []
         result = found.result
         if result.verdict is None and result.error:
-            why = self._error(result.error.kind, result.error.message)
-            return [f"not scored with base's evaluators: {why}"]
+            return [f"not scored with base's evaluators: {self._error(result.error)}"]
         facts = [f"with base's evaluators {result.verdict}, {score(result.score)}"]
         for gate in result.gates_failed[:_GATES]:
             too = " (on base too)" if gate in found.failed_on_base else ""
             facts.append(f"required gate {code(gate)} would fail{too}")
         return facts
 
-    def _error(self, kind: str, message: str) -> str:
-        return f"{inline(error_kind(kind), _KIND)}: {prose(message, self._limits.text)}"
+    def _error(self, error: ErrorInfo, *, in_detail: bool = False) -> str:
+        """An error in a line; in detail without the lines that `_output` shows."""
+        message = first_line(error.message) if in_detail else error.message
+        return f"{inline(error_kind(error.kind), _KIND)}: {prose(message, self._limits.text)}"
 
 
 def verdicts(test: TestComparison) -> str:
@@ -197,8 +229,9 @@ def _block(text: str, limit: int) -> str:
 
 
 def _scored(result: TestResult) -> str:
-    """`pass, 1.00`."""
-    return f"{result.verdict or 'error'}, {score(result.score)}"
+    """`pass, 1.00`, or `error`."""
+    figure = "" if result.score is None else f", {score(result.score)}"
+    return f"{result.verdict or 'error'}{figure}"
 
 
 def _gate_facts(test: TestComparison) -> list[str]:

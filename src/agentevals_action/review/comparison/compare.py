@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from agentevals_action.formatting import first_line
 from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import (
     BaseScoring,
@@ -143,7 +144,9 @@ def _compare(
 
 
 def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
-    reason, change = suite.problem, ChangeKind.BASE_ERROR if suite.problem else ChangeKind.NEW
+    reason, change = first_line(suite.problem), ChangeKind.NEW
+    if suite.problem:
+        change = ChangeKind.BASE_ERROR
     if head.eval_id in suite.same_service:
         reason, change = SAME_SERVICE, ChangeKind.NOT_COMPARABLE
     return (change if head.verdict else ChangeKind.HEAD_ERROR), reason

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agentevals_action.errors import ExitCode
-from agentevals_action.formatting import counted, cut_line, plural
+from agentevals_action.formatting import counted, cut_line, first_line, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOT_COMPARED,
@@ -138,11 +138,12 @@ def _unknown_base(
     if "regressions" not in policy.fail_on or not baseline.wanted:
         return
     if baseline.problem:
-        yield f"the base could not be obtained: {baseline.problem}"
+        yield f"the base could not be obtained: {first_line(baseline.problem)}"
         return
     for suite in suites:
         if suite.run.problem:
-            yield f"the base of `{suite.path}` could not be obtained: {suite.run.problem}"
+            problem = first_line(suite.run.problem)
+            yield f"the base of `{suite.path}` could not be obtained: {problem}"
     tests = [test for suite in suites for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
     if bases and all(base.total == base.errored for base in bases):

@@ -96,6 +96,22 @@ def test_data__of_one_test(golden: Golden) -> None:
     )
 
 
+def test_data__of_a_runner_s_tests_has_what_is_known(golden: Golden) -> None:
+    _, page = _page(reviews.runners())
+    tests = {test["id"]: test for test in _data(page)["tests"]}
+    names = ("safety: refund over the limit", "test_agent.py::test_answer[de]")
+    golden.check(
+        "report-data-runners.json",
+        json.dumps([tests[name] for name in names], indent=2, ensure_ascii=False) + "\n",
+    )
+
+
+def test_targets__one_without_a_name_and_figures_is_left_out() -> None:
+    text, _ = _page(reviews.runners())
+    assert text.count('<th scope="row">openai:gpt-5-mini</th>') == 1
+    assert '<th scope="row">–</th>' not in text
+
+
 def test_header__states_where_and_when_the_run_was() -> None:
     review = reviews.with_facts(
         reviews.all_passed(), time="2026-01-03T12:04:05.000Z", uncommitted=("agent.py", "x.py")

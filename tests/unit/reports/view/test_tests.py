@@ -16,7 +16,7 @@ LIMITS = Limits(detailed=1, answer=400, suites=1, items=10, errors=10, text=200)
 
 def entry_of(suite: SuiteComparison) -> Entry:
     (test,) = build_view(reviews.review(suite)).tests
-    return TestText(Links(), LIMITS, names_suites=False).entry(test)
+    return TestText(Links(), LIMITS, {}).entry(test)
 
 
 def answers(base: str, head: str) -> tuple[Answer, ...]:
@@ -118,3 +118,9 @@ def test_misses__are_each_listed_once_and_cut() -> None:
     misses = entry_of(reviews.compared((head,), (reviews.result("a"),))).misses
     assert misses[:2] == ("missed: m1", "missed: m2")
     assert misses[-1] == "… and 2 more"
+
+
+def test_suite__has_the_name_of_its_runner() -> None:
+    text = TestText(Links(), LIMITS, {"a.py": "py|test", "b.yaml": ""})
+    assert text.suite("a.py") == "`a.py` (py&#124;test)"
+    assert text.suite("b.yaml") == "`b.yaml`"
