@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
@@ -16,6 +17,7 @@ from agentevals_action.system.files.regular_files import read_resolved
 
 #: Bytes of a file of results.
 MAX_BYTES = 32 * 1024 * 1024
+_NAME = 200  # characters of the name of a file in a sentence
 
 #: Tokens, and seconds or dollars, in the results of others.
 Count = Annotated[int, Field(ge=0, lt=MAX_COUNT)]
@@ -115,7 +117,7 @@ def read_file(folder: Path, name: str) -> bytes:
     try:
         content = read_resolved(folder / name.lstrip("/"), MAX_BYTES + 1)
     except OSError as error:
-        raise ResultsError(f"it wrote no {name} ({error.strerror})") from None
+        raise ResultsError(f"it wrote no {cut(name, _NAME)} ({error.strerror})") from None
     if len(content) > MAX_BYTES:
-        raise ResultsError(f"its {name} is larger than {MAX_BYTES >> 20} MiB")
+        raise ResultsError(f"its {cut(name, _NAME)} is larger than {MAX_BYTES >> 20} MiB")
     return content
