@@ -209,6 +209,58 @@ def test_figures__are_those_of_the_reply(tmp_path: Path) -> None:
     assert row.usage == Usage(input_tokens=10, output_tokens=2, cost_usd=0.25)
 
 
+def test_figures__that_a_provider_does_not_count_are_unknown(tmp_path: Path) -> None:
+    suite = checkout(tmp_path)
+    document = recorded(suite)
+    result = document["results"]["results"][0]
+    result["response"] |= {"tokenUsage": {"prompt": 0, "completion": 0, "numRequests": 1}}
+    document["results"]["results"] = [result]
+
+    (row,) = read(suite, document)
+
+    assert row.usage == Usage()
+
+
+JUDGE_ERROR = {
+    "pass": False,
+    "score": 0,
+    "reason": "API error: 503",
+    "metadata": {"graderError": True},
+    "assertion": {"type": "llm-rubric", "value": "is polite"},
+}
+CONTAINS = {"pass": False, "score": 0, "reason": "no", "assertion": {"type": "contains"}}
+
+
+@pytest.mark.parametrize(
+    ("components", "success", "error"),
+    [
+        ([JUDGE_ERROR], False, "llm-rubric: is polite: API error: 503"),
+        ([{**CONTAINS, "pass": True}, JUDGE_ERROR], False, "llm-rubric: is polite: API error: 503"),
+        (
+            [{**CONTAINS, "componentResults": [JUDGE_ERROR]}, JUDGE_ERROR],
+            False,
+            "llm-rubric: is polite: API error: 503",
+        ),
+        ([CONTAINS, JUDGE_ERROR], False, ""),
+        ([JUDGE_ERROR], True, ""),
+        ([{**JUDGE_ERROR, "metadata": {"graderError": "true"}}], False, ""),
+    ],
+)
+def test_verdict__a_judge_that_fails_is_an_error_unless_something_else_failed(
+    tmp_path: Path, components: Any, success: bool, error: str
+) -> None:
+    suite = checkout(tmp_path)
+    document = recorded(suite)
+    result = document["results"]["results"][0]
+    result |= {"success": success, "failureReason": int(not success)}
+    result["gradingResult"]["componentResults"] = components
+    document["results"]["results"] = [result]
+
+    (row,) = read(suite, document)
+
+    assert (row.error, row.passed) == (error, success)
+
+
 def test_fingerprints__follow_the_contents_of_files_in_any_checkout(tmp_path: Path) -> None:
     first = checkout(tmp_path / "a")
     second = checkout(tmp_path / "b")
