@@ -28,6 +28,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from agentevals_action.formatting import cut_line
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
@@ -39,6 +40,7 @@ from agentevals_action.runners.formats.base import (
     Selection,
     read_file,
 )
+from agentevals_action.runners.formats.promptfoo_tests import WrittenTests
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.calls.description import FileDigests, digest
 
@@ -167,6 +169,7 @@ class _Case:
     can_be_made: bool
     group: Mapping[str, list["_Case"]] = field(repr=False)
     alike: list["_Case"] = field(repr=False)
+    written: WrittenTests
 
     @property
     def id(self) -> str:
@@ -229,7 +232,7 @@ class PromptfooResults(Format):
         if any(result.prompt_idx >= len(columns) for result in results):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
         texts = _Texts(suite)
-        cases = _cases(results, document.default or {}, texts)
+        cases = _cases(results, document.default or {}, texts, WrittenTests(suite))
         return [
             _row(result, case, columns[result.prompt_idx], texts)
             for result, case in zip(results, cases, strict=True)
@@ -240,6 +243,11 @@ class PromptfooResults(Format):
         cases = {case.identity: case for row in rows for case in row.source.selected}
         results = [case.result() for case in cases.values()]
         return [Selection(json.dumps({"results": {"results": results}}))]
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:
+        """The item of the test in the configuration, or in a file that it names."""
+        case: _Case = row.source
+        return case.written.locate(case.description, case.variables)
 
 
 class _Texts:
@@ -333,7 +341,10 @@ def _numbered(names: Sequence[str], noun: str) -> Sequence[str]:
 
 
 def _cases(
-    results: Sequence[_Result], default: Mapping[str, Any], texts: _Texts
+    results: Sequence[_Result],
+    default: Mapping[str, Any],
+    texts: _Texts,
+    written: WrittenTests,
 ) -> Sequence[_Case]:
     """The test of each result; `default` is the configured `defaultTest`."""
     common = _object(default.get("vars"))
@@ -367,6 +378,7 @@ def _cases(
                 can_be_made=_can_be_made(test, default),
                 group=groups[name],
                 alike=alike[key],
+                written=written,
             )
             known[identity] = case
             groups[name][key].append(case)
