@@ -28,7 +28,11 @@ DATA = Path(__file__).resolve().parents[1] / "data/runners"
 #: Of each format the recorded results (a folder, or a file), the name that its program gives to
 #: such a file, and the path of the suite.
 RECORDED = {
-    "promptfoo": ("promptfoo/cases/results-*.json", "results.json", "evals/promptfooconfig.yaml"),
+    "promptfoo": (
+        "promptfoo/recorded-*/results.json",
+        "results.json",
+        "evals/promptfooconfig.yaml",
+    ),
     "junit": ("junit/pytest-[0-9].*.xml", "junit.xml", "evals/test_a.py"),
     "inspect": ("inspect/recorded-*", "", "task.py"),
     "agentv": ("agentv/recorded-*", "", "capitals.eval.yaml"),
