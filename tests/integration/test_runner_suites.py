@@ -58,6 +58,21 @@ def test_runner__a_broken_prompt_is_red_with_its_tests_lines_and_answers(tmp_pat
             assert samples == {1, 1 + len(again)}
 
 
+def test_runner__a_file_that_a_suite_names_is_its_question_unless_it_is_watched(
+    tmp_path: Path,
+) -> None:
+    base = files({SUITE: TESTS.replace('"id"', '"file": "../prompts/shop.txt", "id"', 1)})
+    with opened(tmp_path, {**base, "prompts/shop.txt": "a"}, {"prompts/shop.txt": "b"}) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        assert set(gate.changes().values()) == {"questionChanged"}
+        reasons = {test["reason"] for test in gate.summary["suites"][0]["tests"]}
+        assert reasons == {
+            "changed through prompts/shop.txt; if that is the agent's own prompt, put it under "
+            "`watch`"
+        }
+
+
 def test_runner__a_flaky_test_is_green_and_named(tmp_path: Path) -> None:
     with opened(tmp_path, files(), agent(fails={"greets": [1]})) as gate:
         done = gate.finish()

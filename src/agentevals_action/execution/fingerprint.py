@@ -128,11 +128,10 @@ class SuiteDescription:
     def of_runner(self) -> tuple[str, str]:
         """The digests of a suite that a runner of others runs: of its file and the files that it
         names, and of all that its results depend on, which is the agent."""
-        own = {file.path for file in self._suite.files if file.role in _OF_SUITE}
         every = sorted(file.path for file in self._suite.files)
         runner = self._suite.runner
         return (
-            _digest([self._content(path) for path in sorted(own) if not self._is_watched(path)]),
+            _digest([self._content(path) for path in self.files_of_runner]),
             _digest(
                 [
                     runner.model_dump(exclude=NOT_OF_AGENT) if runner else None,
@@ -141,6 +140,12 @@ class SuiteDescription:
                 ]
             ),
         )
+
+    @property
+    def files_of_runner(self) -> Sequence[str]:
+        """The files that ask and grade in a suite that a runner of others runs."""
+        own = {file.path for file in self._suite.files if file.role in _OF_SUITE}
+        return sorted(path for path in own if not self._is_watched(path))
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

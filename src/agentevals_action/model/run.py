@@ -72,6 +72,10 @@ class CommentTemplate:
     text: str
 
 
+#: Stands for the ids of tests that are not known yet.
+OF_ALL_TESTS = ""
+
+
 @dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
@@ -79,7 +83,7 @@ class RunSuite:
     base's results are from; there are none if the suite `is_new`, if it is `broken` on base (by
     this error), or because of a `problem`; the tests in `same_service` have none because head asks
     the same service. `question_files` are the changed files that are part of the question of a
-    test, by its id."""
+    test, by its id; of a runner's suite by the id `OF_ALL_TESTS`."""
 
     selection: Selection
     name: str

@@ -19,7 +19,7 @@ from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.path_patterns import rule_for
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Run, RunSuite
+from agentevals_action.model.run import OF_ALL_TESTS, Run, RunSuite
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import base_tree
@@ -291,6 +291,10 @@ def _run_suites(
             files = fingerprints.describe(suite).question_files(test)
             if in_question := tuple(file for file in files if file in changed):
                 questions[test.id] = in_question
+        if suite.runner:
+            own = fingerprints.describe(suite).files_of_runner
+            named = tuple(file for file in own if file in changed and file != suite.path)
+            questions = {OF_ALL_TESTS: named}
         ids = tuple(test.id for test in suite.tests)
         of_suite = edits.get(suite.path, SuiteEdits()).edits
         found.append(
