@@ -19,7 +19,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from simulation import Conditions, Key, PullRequest, Urn, pull_requests
+import simulated_runner
+import simulation
+from simulation import Conditions, Key, PullRequest, Urn
 
 from agentevals_action.model.result import GateRecord, SampleResult
 from agentevals_action.results.rates import interval
@@ -40,7 +42,7 @@ class Scenario:
     """Pull requests of one kind: the tests' true pass rates (0-1, to the percent) on base, and
     `broken`, that of the first one on head, where it is another. `history` samples of base are
     stored; 1 means that base is run again instead. With `gates`, every test is a required gate.
-    `wanted` is what is to be reached."""
+    With a `runner`, a runner of others runs the suite. `wanted` is what is to be reached."""
 
     name: str
     rates: tuple[float, ...]
@@ -48,6 +50,7 @@ class Scenario:
     broken: float | None = None
     wanted: str = ""
     gates: bool = False
+    runner: bool = False
 
     def urns(self) -> Iterator[Urn]:
         """The tests."""
@@ -108,6 +111,17 @@ def scenarios() -> Sequence[Scenario]:
         for history in (20, 1):
             found.append(replace(gates, history=history, wanted="blocked ≤ 5 %"))
             found.append(replace(broken, history=history, wanted="found ≥ 95 %"))
+    for gates in (False, True):
+        kind = f"{GATES} {'gates' if gates else 'tests'} of a runner at 0.9"
+        same = Scenario(f"nothing changed, {kind}", (0.9,) * GATES, gates=gates, runner=True)
+        for history in (20, 1):
+            # One sample of base can only fall from where it is.
+            rate = 0.9 if history == 20 else 1.0
+            name = f"{kind}, one broken: {rate:g} → 0"
+            rates = (rate, *same.rates[1:])
+            broken = replace(same, name=name, rates=rates, broken=0.0, wanted="found ≥ 95 %")
+            found.append(replace(same, history=history, wanted="blocked ≤ 5 %"))
+            found.append(replace(broken, history=history))
     return found
 
 
@@ -116,12 +130,14 @@ def measure(scenario: Scenario, count: int, seed: int) -> Measured:
     rng = Random(f"{seed} {scenario.name} {scenario.history} {scenario.broken}")
     conditions = Conditions(history=scenario.history, alpha=ALPHA)
     blocked = plain = found = plain_found = fisher_found = undecided = head = base = 0
-    for drawn in pull_requests(tuple(scenario.urns()), conditions, count, rng):
+    decided = simulated_runner if scenario.runner else simulation
+    for drawn in decided.pull_requests(tuple(scenario.urns()), conditions, count, rng):
         blocked += bool(drawn.regressed | drawn.gates)
         plain += bool(drawn.plain)
         found += BROKEN in drawn.regressed | drawn.gates
         plain_found += BROKEN in drawn.plain
-        fisher_found += scenario.broken is not None and BROKEN in fisher_with_holm(drawn)
+        has_streams = scenario.broken is not None and not scenario.runner
+        fisher_found += has_streams and BROKEN in fisher_with_holm(drawn)
         undecided += sum(
             evidence.finding.value == "inconclusive" for evidence in drawn.evidence.values()
         )
@@ -192,6 +208,8 @@ def table(wanted: Sequence[Scenario], measured: Sequence[Measured]) -> str:
             share(count, row.count) if broken else "–"
             for count in (row.plain_found, row.fisher_found)
         ]
+        if scenario.runner:  # it draws only what confirmation asks for
+            finds[1] = "–"
         found = with_interval(row.found, row.count) if broken else "–"
         extra = f"{row.extra_head:.0%}" + (
             f" + {row.extra_base:.0%} of base" if row.extra_base else ""

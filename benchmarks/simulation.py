@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from agentevals_action.model.comparison import Evidence, Finding
 from agentevals_action.model.result import GateRecord, Key, SampleResult, TestResult
@@ -97,6 +98,28 @@ def _combined(urn: Urn, samples: Sequence[SampleResult]) -> TestResult:
     )
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """One test of a pull request: head's result of one sample, base's of its latest sample, and
+    base's of its history."""
+
+    key: Key
+    head: TestResult
+    latest: TestResult
+    history: TestResult
+
+
+class Sampler(Protocol):
+    """Takes fresh samples of both sides; `streams` are those that it would take, if that is known
+    before."""
+
+    streams: Mapping[Key, FreshSamples]
+
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]: ...
+
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]: ...
+
+
 class _Test:
     """One urn with the result of each single sample, because pull requests draw the same samples
     again and again."""
@@ -130,26 +153,40 @@ async def _pull_requests(
 
 
 async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Random) -> PullRequest:
-    plain: set[Key] = set()
-    failing: dict[Key, TestResult] = {}
-    suspects: list[Suspect] = []
-    streams: dict[Key, FreshSamples] = {}
+    drawn = [Drawn(test.urn.key, *test.draw(rng)) for test in tests]
+    urns = {test.urn.key: test.urn for test in tests}
+
+    def streams(keys: Sequence[Key]) -> _StreamSampler:
+        return _StreamSampler(
+            {
+                key: FreshSamples(
+                    tuple(rng.choices(urns[key].head, k=conditions.confirm)),
+                    tuple(rng.choices(urns[key].base, k=MIN_HISTORY)),
+                )
+                for key in keys
+            }
+        )
+
+    return await decide(drawn, conditions, streams)
+
+
+async def decide(
+    drawn: Sequence[Drawn], conditions: Conditions, sampler_of: Callable[[Sequence[Key]], Sampler]
+) -> PullRequest:
+    """What comes of a pull request. `sampler_of` takes the tests that are sampled again."""
+    plain = {test.key for test in drawn if find_fall(test.head, test.latest)}
+    failing = {test.key: test.head for test in drawn if test.head.gates_failed}
+    suspects = [
+        Suspect(test.key[0], test.head, test.history, kept)
+        for test in drawn
+        if (kept := find_fall(test.head, test.history))
+    ]
     bases: dict[str, list[TestResult]] = {}
-    for test in tests:
-        key, (head, latest, history) = test.urn.key, test.draw(rng)
-        bases.setdefault(key[0], []).append(history)
-        if find_fall(head, latest):
-            plain.add(key)
-        if head.gates_failed:
-            failing[key] = head
-        if kept := find_fall(head, history):
-            suspects.append(Suspect(key[0], head, history, kept))
-        if kept or head.gates_failed:
-            streams[key] = FreshSamples(
-                tuple(rng.choices(test.urn.head, k=conditions.confirm)),
-                tuple(rng.choices(test.urn.base, k=MIN_HISTORY)),
-            )
-    sampler, priors = _StreamSampler(streams), priors_of(bases)
+    for test in drawn:
+        bases.setdefault(test.key[0], []).append(test.history)
+    fallen = {suspect.key for suspect in suspects}
+    again = [test.key for test in drawn if test.key in fallen or test.key in failing]
+    sampler, priors = sampler_of(again), priors_of(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
     fresh = await sample_suspects(suspects, plan, priors, sampler.head, sampler.base)
     evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
@@ -166,20 +203,22 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
     gates = {
         key for key, head in failing.items() if extended(head, fresh_of.get(key, ())).gates_failed
     }
-    return PullRequest(frozenset(plain), suspects, streams, fresh, evidence, frozenset(gates))
+    return PullRequest(
+        frozenset(plain), suspects, sampler.streams, fresh, evidence, frozenset(gates)
+    )
 
 
 class _StreamSampler:
     """Takes fresh samples from the streams, in their order."""
 
     def __init__(self, streams: Mapping[Key, FreshSamples]) -> None:
-        self._streams = streams
+        self.streams = streams
         self._taken = Counter[Key]()
 
     async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
         taken = self._taken[key]
         self._taken[key] += count
-        return self._streams[key].head[taken : taken + count]
+        return self.streams[key].head[taken : taken + count]
 
     async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
-        return self._streams[key].base[:count]
+        return self.streams[key].base[:count]

@@ -46,5 +46,18 @@ def test_table__the_same_seed_gives_the_same() -> None:
         for seed in ("1", "1", "2")
     )
     assert first == again != other
-    assert len(first.splitlines()) == 2 + 24 + 12
+    assert len(first.splitlines()) == 2 + 24 + 12 + 8
     assert "one broken: 0.95 → 0" in first
+
+
+@pytest.mark.slow
+def test_runners__unchanged_pull_requests_pass_and_a_broken_test_is_found(
+    regressions: dict[str, Any],
+) -> None:
+    for scenario in regressions["scenarios"]():
+        if scenario.runner:
+            measured = regressions["measure"](scenario, 40, 1)
+            if scenario.broken is None:
+                assert measured.blocked <= 0.05 * measured.count, scenario.name
+            else:
+                assert measured.found >= 0.95 * measured.count, scenario.name
