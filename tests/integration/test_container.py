@@ -403,6 +403,57 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert "credentials are in `.git/config`" in done["log"]
 
 
+#: A runner of others that attacks, and searches the folders of all runners. A test of its fails in
+#: head's first start, so that it starts again.
+ATTACKING_RUNNER = """\
+import json, os, sys
+from pathlib import Path
+import attacks
+suite, results, *selection = sys.argv[1:]
+file = Path(results, "results.jsonl")
+own = file.parents[1]
+names = Path(selection[0]).read_text().split() if selection else ["safe", "again"]
+found = attacks.attack()
+for number in range(9):
+    folder = own.with_name(f"runner-{number}")
+    others = [folder, *(folder / f"results-{start}" for start in range(1, 9) if folder != own)]
+    found += [f"{path} is readable" for path in others if os.access(path, os.R_OK)]
+    found += [f"{path} is writable" for path in others if os.access(path, os.W_OK)]
+found += [f"{path} is writable" for path in selection if os.access(path, os.W_OK)]
+is_first = attacks.own_tree() == attacks.CHECKOUT and not selection
+verdicts = {"safe": not found, "again": not is_first}
+rows = [{"evalId": name, "verdict": "pass" if verdicts[name] else "fail"} for name in names]
+file.write_text("".join(json.dumps({**row, "misses": found}) + "\\n" for row in rows))
+"""
+
+
+def test_attacks__of_a_runner_fail(image: str, tmp_path: Path) -> None:
+    words = ["python3", "runner.py", "{SUITE}", "{RESULTS}"]
+    entry = {
+        "name": "ours",
+        "results": "agentevals",
+        "suites": "checks/*",
+        "command": words,
+        "again": [*words, "{SELECTION}"],
+        "required": "safe",
+    }
+    files = {
+        ".agentevals.yaml": json.dumps({"watch": "agent.txt", "runners": [entry]}),
+        "checks/suite.txt": "safe",
+        "runner.py": ATTACKING_RUNNER,
+        "attacks.py": ATTACKS,
+        "EVAL.yaml": "# Of the attacks.\n",
+        "agent.txt": "before",
+    }
+    changes = {"agent.txt": "after"}
+    done, workspace, before = step_of(image, tmp_path, files, {"suites": "none"}, None, changes)
+    rows = (workspace / "agentevals-report/results.jsonl").read_text()
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"] + rows
+    summary = json.loads((workspace / "agentevals-report/summary.json").read_text())
+    assert summary["groups"]["flaky"] == 1
+    check_restored(workspace, before)
+
+
 KEY = "sk-of-the-workflow-0123456789"
 #: Searches the variables and the memory of every process for the secrets of the step.
 SEARCHING = f"""\
