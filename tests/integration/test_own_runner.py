@@ -11,7 +11,13 @@ from tests.support.repositories import Repository
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/runners/own"
 SCRIPT = (EXAMPLE / "checks/run.py").read_text("utf-8")
-PROMPT = (EXAMPLE / "prompt.txt").read_text("utf-8")
+#: Writes a line for each of very many tests.
+MANY = """\
+import sys
+line = '{"evalId": "%d", "verdict": "pass"}\\n'
+open(sys.argv[2], "w").writelines(line % number for number in range(50_001))
+"""
+PROMPT = (EXAMPLE / "prompts/support.txt").read_text("utf-8")
 AGENT = (EXAMPLE / "agent.py").read_text("utf-8")
 
 
@@ -43,7 +49,7 @@ def test_review__nothing_that_matters_changed(repository: Repository) -> None:
 
 
 def test_review__a_broken_prompt_is_a_failed_gate_with_both_answers(repository: Repository) -> None:
-    repository.commit("14 days", {"prompt.txt": PROMPT.replace("30 days", "14 days")})
+    repository.commit("14 days", {"prompts/support.txt": PROMPT.replace("30 days", "14 days")})
     done = review(repository)
 
     assert done.code == 1, done.out + done.err
@@ -82,6 +88,7 @@ def test_review__a_flaky_test_does_not_block(repository: Repository) -> None:
         (SCRIPT.replace("print(json.dumps(line)", "print(json.dumps(line)[:-5]"), "Invalid JSON"),
         ("", "it wrote no results.jsonl"),
         ("import sys; open(sys.argv[2], 'w')\n", "no test"),
+        (MANY, "it reported more than 50,000 samples"),
     ],
 )
 def test_review__a_script_that_fails_is_no_deleted_test(

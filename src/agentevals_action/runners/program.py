@@ -18,7 +18,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.runners import commands
 from agentevals_action.runners.formats import FORMATS
-from agentevals_action.runners.formats.base import ResultsError, Row, Selection
+from agentevals_action.runners.formats.base import MAX_ROWS, ResultsError, Row, Selection
 from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
 from agentevals_action.system import process
 from agentevals_action.system.isolation import TRAVERSABLE
@@ -184,6 +184,8 @@ class SuiteProgram:
             rows = await asyncio.to_thread(self._format.read, results, self._suite)
             if not rows:
                 raise ResultsError("it ran no test")
+            if len(rows) > MAX_ROWS:
+                raise ResultsError(f"it reported more than {MAX_ROWS:,} samples")
         except (ResultsError, ValidationError) as error:
             reason = str(error)
             if isinstance(error, ValidationError):

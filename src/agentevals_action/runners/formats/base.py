@@ -17,6 +17,8 @@ from agentevals_action.system.files.regular_files import read_resolved
 
 #: Bytes of a file of results.
 MAX_BYTES = 32 * 1024 * 1024
+#: Rows of one start: a million of them, in a file of that size, take 7 GB.
+MAX_ROWS = 50_000
 _NAME = 200  # characters of the name of a file in a sentence
 
 #: Tokens, and seconds or dollars, in the results of others.
