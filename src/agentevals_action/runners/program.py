@@ -163,41 +163,48 @@ class SuiteProgram:
             commands.SUITE: self._suite.path,
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
-            "{STATE}": str(self._make_folder("state")),
         }
         selected = None if selection.text is not None else selection.words
         if selection.text is not None:
             file = self._folder / f"selection-{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
-        program = self._program(commands.filled(words, values, selected), values)
-        subject = f"`{runner.name}`"
-        done = await process.run_checked(
-            subject,
-            program,
-            kind="runner",
-            timeout=runner.timeout_seconds,
-            codes=self._format.exit_codes,
-            complete=False,
-        )
+        program = self._program(commands.filled(words, values, selected))
         try:
-            rows = await asyncio.to_thread(self._format.read, results, self._suite)
-            if not rows:
-                raise ResultsError("it ran no test")
-            if len(rows) > MAX_ROWS:
-                raise ResultsError(f"it reported more than {MAX_ROWS:,} samples")
-        except (ResultsError, ValidationError) as error:
-            reason = str(error)
-            if isinstance(error, ValidationError):
-                reason = f"its results are not as {self._format.version} has them: "
-                reason += invalid_json(error)
-            output = done.stderr.strip() or done.stdout
-            raise child_error("runner", f"{subject}: {reason}", output, program.hint) from None
+            done = await process.run(program, timeout=runner.timeout_seconds)
+        except OSError as error:
+            raise program.start_error("runner", f"`{runner.name}`", error) from None
+        problem = ""
+        if done.timed_out or done.returncode not in self._format.exit_codes:
+            problem = f" {done.failure}"
+        rows: Sequence[Row] = ()
+        # Without any file, the end of the program says more.
+        if not problem or any(results.iterdir()):
+            try:
+                rows = await asyncio.to_thread(self._read, results)
+            except ResultsError as error:
+                problem += f": {error}"
+        if problem:
+            output = f"{done.stdout.strip()}\n{done.stderr.strip()}"
+            raise child_error("runner", f"`{runner.name}`{problem}", output, program.hint)
         for row in rows:
             budget.count(runner.name, row.usage.cost_usd)
         return rows
 
-    def _program(self, words: Sequence[str], values: Mapping[str, str]) -> Program:
+    def _read(self, results: Path) -> Sequence[Row]:
+        """The rows in a folder of results, at least one. ResultsError."""
+        try:
+            rows = self._format.read(results, self._suite)
+        except ValidationError as error:
+            problem = f"its results are not as {self._format.version} has them"
+            raise ResultsError(f"{problem}: {invalid_json(error)}") from None
+        if not rows:
+            raise ResultsError("it ran no test")
+        if len(rows) > MAX_ROWS:
+            raise ResultsError(f"it reported more than {MAX_ROWS:,} samples")
+        return rows
+
+    def _program(self, words: Sequence[str]) -> Program:
         """The program with the variables that its entry names, as far as the workflow passes them
         on. AttemptError."""
         children, root, wanted = self._engine.children, self._suite.root, self._runner.env
@@ -206,7 +213,7 @@ class SuiteProgram:
             advice = "name it in the input `env`, and give it a value in the job's `env`"
             raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
         own = {
-            name: commands.filled([value], values)[0]
+            name: value.replace("{STATE}", str(self._make_folder("state")))
             for name, value in self._format.variables.items()
         }
         if "GITHUB_WORKSPACE" in children.environment:

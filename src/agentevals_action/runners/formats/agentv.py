@@ -23,7 +23,7 @@ from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.yaml_reader import read_yaml, read_yaml_file
 from agentevals_action.system.files.regular_files import is_present
 
-_OPTIONS = ("--output", "{RESULTS}", "--no-cache")
+_OPTIONS = ("--output", "{RESULTS}")
 _INDEX, _PLAN = "index.jsonl", "benchmark.json"
 #: What AgentV 5 writes in place of the plan.
 _LATER = "summary.json"
@@ -122,7 +122,9 @@ class AgentvResults(Format):
         return [_convert(row, folder, suite, len(targets) > 1, locations) for row in rows]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
-        """One start: `--test-id` takes patterns."""
+        """One start: `--test-id` takes patterns. A test that depends on others runs with all."""
+        if any(row.source[2] for row in rows):
+            return (Selection(),)
         ids = dict.fromkeys(row.source[0] for row in rows)
         return (Selection(words=tuple(f"--test-id={_escape(each)}" for each in ids)),)
 
@@ -140,7 +142,8 @@ def _convert(
         return content.replace(f"{suite.root}/", "")  # the digests of both sides must be equal
 
     failed = row.execution_status == "execution_error"
-    question = text(row.input_path)
+    question, test = text(row.input_path), _bundled(text(row.eval_path))
+    graded = {name: value for name, value in test.items() if name not in _NOT_GRADED}
     # A file that the test names may hold the question, or a judge.
     names_files = bool(row.files_path or row.graders_path)
     return Row(
@@ -151,25 +154,23 @@ def _convert(
         answer="" if failed else text(row.answer_path),
         target=row.target,
         asked=None if names_files else question or None,
-        graded=None if names_files else _graded(text(row.eval_path)),
+        graded=None if names_files else graded or None,
         checks=tuple(score.convert() for score in row.scores),
         score=None if failed else row.score,
         usage=row.usage,
         duration_ms=row.duration_ms,
-        source=(row.test_id, locations.get(row.test_id)),
+        source=(row.test_id, locations.get(row.test_id), "depends_on" in test),
     )
 
 
-def _graded(bundle: str) -> Any:
-    """What scores the answer of the one test of a bundle, None if that is unknown."""
+def _bundled(text: str) -> Mapping[str, Any]:
+    """The one test of a bundle, as far as it is known."""
     try:
-        data = read_yaml(bundle.encode(), "EVAL.yaml").data
+        data = read_yaml(text.encode(), "EVAL.yaml").data
     except Unreadable:
-        return None
+        return {}
     tests = data.get("tests") if isinstance(data, dict) else None
-    test = tests[0] if isinstance(tests, list) and tests else None
-    graded = test.items() if isinstance(test, dict) else ()
-    return {name: value for name, value in graded if name not in _NOT_GRADED} or None
+    return tests[0] if isinstance(tests, list) and tests and isinstance(tests[0], dict) else {}
 
 
 def _locations(suite: Suite) -> Iterator[tuple[str, Location]]:

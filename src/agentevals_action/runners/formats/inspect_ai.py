@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from agentevals_action.model.result import Record
 from agentevals_action.model.runner import PassRule
@@ -38,11 +38,7 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 class _Score(Record):
     value: Any
-    explanation: str | None = None
-
-    @property
-    def reason(self) -> str:
-        return self.explanation or ""
+    explanation: str = ""
 
 
 class _Usage(Record):
@@ -88,7 +84,15 @@ class _Sample(Record):
 
 class _Scorer(Record):
     name: str
-    options: Any = None
+    options: dict[str, Any] | None = None
+
+    def describe(self) -> Mapping[str, Any]:
+        """The scorer; of its models only their names, because mock models have random ids."""
+        options = {
+            name: value["model"] if isinstance(value, dict) and "model" in value else value
+            for name, value in (self.options or {}).items()
+        }
+        return {"name": self.name, "options": options}
 
 
 class _Spec(Record):
@@ -127,8 +131,6 @@ class InspectResults(Format):
     program = "inspect"
     command = ("eval", "{SUITE}", *_OPTIONS)
     again = ("eval", "{SELECTION}", *_OPTIONS)
-    #: A cache that starts share would make one sample of all.
-    variables: ClassVar[Mapping[str, str]] = {"INSPECT_CACHE_DIR": "{RESULTS}/cache"}
     has_scores = True
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
@@ -169,7 +171,7 @@ class InspectResults(Format):
 def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
     spec, name = log.eval, log.scorer(rule)
     rule = rule if rule and rule.scorer == name else None
-    scorers = [scorer.model_dump() for scorer in spec.scorers or ()]
+    scorers = [scorer.describe() for scorer in spec.scorers or ()]
     model = f" [{spec.model}]" if has_models else ""
     for sample in log.samples:
         scores = sample.scores or {}
@@ -177,7 +179,7 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
         error = sample.error.message if sample.error else ""
         figure = None if decisive is None else _figure(decisive.value, name, rule)
         if decisive and figure is None:
-            error = error or f"{name} has no value for it: {decisive.reason or 'unscored'}"
+            error = error or f"{name} has no value for it: {decisive.explanation or 'unscored'}"
         passed = figure is not None and figure >= (rule.at_least if rule else 1)
         limit = f"stopped by its {sample.limit.type} limit" if sample.limit else ""
         messages, question = _question(sample.input)
@@ -193,11 +195,11 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
             asked=None if sample.files else [messages, sample.choices, sample.setup],
             graded={"target": sample.target, "scorers": scorers},
             checks=tuple(
-                Check(each, passed if each == name else None, _number(score.value), score.reason)
+                Check(each, {name: passed}.get(each), _number(score.value), score.explanation)
                 for each, score in scores.items()
             ),
             score=figure,
-            reason="; ".join(filter(None, (limit, decisive.reason if decisive else ""))),
+            reason="; ".join(filter(None, (limit, decisive.explanation if decisive else ""))),
             usage=total(usage.convert() for usage in sample.model_usage.values()),
             duration_ms=None if sample.total_time is None else sample.total_time * 1000,
             source=(spec.task, str(sample.id)),

@@ -28,6 +28,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from agentevals_action.formatting import cut_line
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
@@ -39,6 +40,7 @@ from agentevals_action.runners.formats.base import (
     Selection,
     read_file,
 )
+from agentevals_action.runners.formats.promptfoo_tests import WrittenTests
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.calls.description import FileDigests, digest
 
@@ -74,6 +76,7 @@ class _Component(Record):
     type: str | None = _inside("assertion", "type")
     metric: str | None = _inside("assertion", "metric")
     value: Any = _inside("assertion", "value")
+    grader_error: Any = _inside("metadata", "graderError")
     component_results: list[Any] | None = None
 
     @property
@@ -102,6 +105,28 @@ class _Result(Record):
     completion_tokens: float | None = _inside("response", "tokenUsage", "completion")
     reason: str | None = _inside("gradingResult", "reason")
     components: list[_Component] | None = _inside("gradingResult", "componentResults")
+
+    @property
+    def outage(self) -> str:
+        """The error of the provider, or that of a judge if nothing else failed; or empty."""
+        if self.failure_reason == _ERROR:
+            reason = (self.error or "").partition("\n    at ")[0].strip()
+            return reason or "promptfoo gives no reason"
+        failed = [part for part in self.components or () if not part.passed]
+        single = [part for part in failed if part.component_results is None]
+        if self.success or not single or any(part.grader_error is not True for part in single):
+            return ""
+        return f"{single[0].name}: {single[0].reason or 'the judge gave no verdict'}"
+
+    @property
+    def usage(self) -> Usage:
+        """Of the reply. promptfoo writes 0 for tokens that a provider does not count."""
+        is_known = bool(self.prompt_tokens or self.completion_tokens)
+        return Usage(
+            input_tokens=int(self.prompt_tokens or 0) if is_known else None,
+            output_tokens=int(self.completion_tokens or 0) if is_known else None,
+            cost_usd=self.reply_cost,
+        )
 
     def position(self) -> tuple[int, int]:
         """Its place in the run; the file has the order of completion."""
@@ -144,6 +169,7 @@ class _Case:
     can_be_made: bool
     group: Mapping[str, list["_Case"]] = field(repr=False)
     alike: list["_Case"] = field(repr=False)
+    written: WrittenTests
 
     @property
     def id(self) -> str:
@@ -206,7 +232,7 @@ class PromptfooResults(Format):
         if any(result.prompt_idx >= len(columns) for result in results):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
         texts = _Texts(suite)
-        cases = _cases(results, document.default or {}, texts)
+        cases = _cases(results, document.default or {}, texts, WrittenTests(suite))
         return [
             _row(result, case, columns[result.prompt_idx], texts)
             for result, case in zip(results, cases, strict=True)
@@ -217,6 +243,11 @@ class PromptfooResults(Format):
         cases = {case.identity: case for row in rows for case in row.source.selected}
         results = [case.result() for case in cases.values()]
         return [Selection(json.dumps({"results": {"results": results}}))]
+
+    def locate(self, row: Row, suite: Suite) -> Location | None:
+        """The item of the test in the configuration, or in a file that it names."""
+        case: _Case = row.source
+        return case.written.locate(case.description, case.variables)
 
 
 class _Texts:
@@ -310,7 +341,10 @@ def _numbered(names: Sequence[str], noun: str) -> Sequence[str]:
 
 
 def _cases(
-    results: Sequence[_Result], default: Mapping[str, Any], texts: _Texts
+    results: Sequence[_Result],
+    default: Mapping[str, Any],
+    texts: _Texts,
+    written: WrittenTests,
 ) -> Sequence[_Case]:
     """The test of each result; `default` is the configured `defaultTest`."""
     common = _object(default.get("vars"))
@@ -344,6 +378,7 @@ def _cases(
                 can_be_made=_can_be_made(test, default),
                 group=groups[name],
                 alike=alike[key],
+                written=written,
             )
             known[identity] = case
             groups[name][key].append(case)
@@ -358,16 +393,15 @@ def _can_be_made(test: Mapping[str, Any], default: Mapping[str, Any]) -> bool:
 
 
 def _row(result: _Result, case: _Case, column: str, texts: _Texts) -> Row:
-    is_error = result.failure_reason == _ERROR
-    error = (result.error or "").partition("\n    at ")[0].strip() or "promptfoo gives no reason"
+    error = result.outage
     is_scored = bool(result.components or case.test_case.get("assert"))
     grading = {name: case.test_case.get(name) for name in _GRADING}
     values = [f"{name}: {texts.relative(_text(each))}" for name, each in case.variables.items()]
     return Row(
         id=case.id + column,
         passed=result.success and not result.failure_reason,
-        error=error if is_error else "",
-        skipped="" if is_error or is_scored else "it has no assertions",
+        error=error,
+        skipped="" if error or is_scored else "it has no assertions",
         question="\n".join(values) or result.rendered or "",
         answer=_text(result.answer),
         target=texts.relative(result.provider_label or result.provider_id or ""),
@@ -376,12 +410,8 @@ def _row(result: _Result, case: _Case, column: str, texts: _Texts) -> Row:
         checks=tuple(_checks(result.components or ())),
         score=result.score,
         reason=result.reason or "",
-        usage=Usage(
-            input_tokens=_count(result.prompt_tokens),
-            output_tokens=_count(result.completion_tokens),
-            cost_usd=result.reply_cost,
-        ),
-        duration_ms=None if is_error else result.latency_ms,
+        usage=result.usage,
+        duration_ms=None if result.failure_reason == _ERROR else result.latency_ms,
         source=case,
     )
 
@@ -393,10 +423,6 @@ def _checks(components: Sequence[_Component]) -> Iterator[Check]:
         name = f"in a set: {component.name}" if inside else component.name
         yield Check(name, component.passed, component.score, component.reason or "")
         inside = max(inside - 1, len(component.component_results or ()))
-
-
-def _count(number: float | None) -> int | None:
-    return None if number is None else int(number)
 
 
 def _text(value: Any) -> str:

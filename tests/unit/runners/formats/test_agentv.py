@@ -60,7 +60,7 @@ def test_read__a_row() -> None:
         checks=(Check("contains-Paris", True, 1), Check("sentence", True, 1)),
         score=1,
         duration_ms=read()["france"].duration_ms,
-        source=("france", Location(SUITE, 5, 5)),
+        source=("france", Location(SUITE, 5, 5), False),
     )
 
 
@@ -99,7 +99,7 @@ def test_read__a_test_of_several_targets(tmp_path: Path) -> None:
 
 def test_read__the_least_of_a_line(tmp_path: Path) -> None:
     assert read(results(tmp_path, {})) == {
-        "a": Row("a", passed=True, target="default", score=1, source=("a", None))
+        "a": Row("a", passed=True, target="default", score=1, source=("a", None, False))
     }
 
 
@@ -156,7 +156,7 @@ def test_locate__a_suite_without_these_tests(tmp_path: Path, text: str) -> None:
 
 def test_select__a_pattern_of_each_id() -> None:
     ids = ["a", "a[1]", "!b {c,d}", "e\\f", "a"]
-    rows = [Row(each, passed=False, source=(each, None)) for each in ids]
+    rows = [Row(each, passed=False, source=(each, None, False)) for each in ids]
 
     assert FORMAT.select(rows, suite()) == (
         Selection(
@@ -166,6 +166,22 @@ def test_select__a_pattern_of_each_id() -> None:
             )
         ),
     )
+
+
+def test_select__a_test_that_depends_on_others_runs_with_all(tmp_path: Path) -> None:
+    """AgentV refuses a test without those that it depends on."""
+    folder = results(tmp_path, {"eval_path": "EVAL.yaml"}, {"test_id": "b"})
+    (folder / "EVAL.yaml").write_text("tests: [{id: a, depends_on: [b]}]")
+
+    assert FORMAT.select(list(read(folder).values()), suite()) == (Selection(),)
+
+
+@pytest.mark.parametrize("text", ["tests: []", "tests: [a]", "- a", "a: [", "\x00"])
+def test_read__a_bundle_of_another_structure(tmp_path: Path, text: str) -> None:
+    folder = results(tmp_path, {"eval_path": "EVAL.yaml"})
+    (folder / "EVAL.yaml").write_text(text)
+
+    assert read(folder)["a"].graded is None
 
 
 def run(words: Sequence[str], root: Path, state: Path) -> None:

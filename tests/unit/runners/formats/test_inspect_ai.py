@@ -112,6 +112,18 @@ def test_read__messages_without_their_random_ids() -> None:
     assert row.reason == "stopped by its message limit"
 
 
+def test_read__a_grader_is_known_by_the_name_of_its_model(tmp_path: Path) -> None:
+    log = json.loads((RECORDED / "capitals.json").read_text())
+    model = {"model": "mockllm/model", "model_args": {"custom_outputs": [{"id": "Xq3"}]}}
+    log["eval"]["scorers"][0]["options"] = {"partial": True, "model": model}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+
+    assert first(tmp_path).graded["scorers"][0] == {
+        "name": "match",
+        "options": {"partial": True, "model": "mockllm/model"},
+    }
+
+
 def test_read__files_of_a_sample_are_those_of_the_suite() -> None:
     assert read()["chat/2"].asked is None
 
