@@ -21,7 +21,7 @@ from agentevals_action import evaluators, settings
 from agentevals_action.model.messages import Block
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.validation.file_model import fields_of
-from agentevals_action.runners.commands import problem_of
+from agentevals_action.runners.commands import problems_of
 from agentevals_action.suites.configuration_file import read_configuration, read_quarantines
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS
@@ -302,8 +302,8 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         (tmp_path / ".agentevals.yaml").write_text(block)
         configuration = read_configuration(tmp_path)
         assert (configuration.errors, configuration.warnings) == ((), ())
-        problems = [problem_of(runner) for runner in configuration.content.runners or ()]
-        assert set(problems) == {""}
+        problems = [list(problems_of(each)) for each in configuration.content.runners or ()]
+        assert not any(problems)
     elif "targets" in data:
         (tmp_path / ".agentv").mkdir()
         (tmp_path / ".agentv/targets.yaml").write_text(block)

@@ -2,6 +2,7 @@
 it."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -18,6 +19,8 @@ from agentevals_action.model.validation.file_model import (
     spelled,
 )
 
+#: What somebody writes who means true or false.
+_TRUTH = re.compile(r"yes|no|on|off|true|false|all|none", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -36,7 +39,7 @@ def _read_required(value: Any, info: ValidationInfo) -> Any:
         return ["*"] if value else []
     if info.context is None:
         return value
-    if not value or not isinstance(value, str | list):
+    if not value or not isinstance(value, str | list) or _TRUTH.fullmatch(str(value)):
         raise expected("true, or globs over test ids")
     return [value] if isinstance(value, str) else value
 
@@ -46,7 +49,8 @@ class Runner(FileModel):
 
     `results` is the name of a format. `command` and `again` are lists of words with placeholders;
     the format has default ones. `required` are globs over the ids of tests that are gates; `!glob`
-    takes out again, and the last that matches decides. `location` is that of the entry."""
+    takes out again, and the last that matches decides. `location` is that of the entry, `places`
+    are those of the values of its fields."""
 
     noun = "runner"
 
@@ -93,6 +97,7 @@ class Runner(FileModel):
     )
 
     location: Computed[Location] = Location(FILE)
+    places: Computed[Mapping[str, Location]] = Field(default={}, exclude=True)
 
     @field_validator("env")
     @classmethod

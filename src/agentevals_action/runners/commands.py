@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentevals_action.formatting import joined
 from agentevals_action.model.runner import Runner
+from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.runners.formats import FORMATS
 
 SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELECTION}"
@@ -22,42 +23,44 @@ def commands_of(runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*program, *known.command), runner.again or (*program, *known.again)
 
 
-def problem_of(runner: Runner) -> str:
-    """The first thing that is wrong with an entry and what to do; empty if nothing is."""
-    return next(_problems(runner), "")
-
-
-def _problems(runner: Runner) -> Iterator[str]:
+def problems_of(runner: Runner) -> Iterator[tuple[str, str]]:
+    """What is wrong with an entry and what to do, each with the name of its field."""
     known = FORMATS.get(runner.results)
     if known is None:
-        names = joined([f"`{name}`" for name in FORMATS], "or")
-        yield f"there is no format of results `{runner.results}`; write {names}"
+        advice = did_you_mean(runner.results, FORMATS, "")
+        advice = advice or f"write {joined([f'`{name}`' for name in FORMATS], 'or')}"
+        yield "results", f"there is no format of results `{runner.results}`; {advice}"
         return
-    if not runner.command and not known.command:
+    if runner.passes and not known.has_scores:
         yield (
-            f"`results: {known.name}` has no default command; write `command`, a list of words "
-            f"with `{SUITE}` and `{RESULTS}`"
+            "pass",
+            f"`pass` has no effect with `results: {known.name}`, which has verdicts; remove it",
         )
+    if runner.command and runner.program:
+        yield "program", "`program` has no effect with `command`; write it there as first word"
+    if not runner.command and not known.command:
+        problem = f"`results: {known.name}` has no default command; write `command`, a list of "
+        yield "results", f"{problem}words with `{SUITE}` and `{RESULTS}`"
         return
     try:
         first, again = commands_of(runner)
     except ValueError as error:
-        yield f"`program` cannot be split into words ({error}); close its quotes"
+        yield "program", f"`program` cannot be split into words ({error}); close its quotes"
         return
     yield from _problems_of_words("command", first, (SUITE, SAMPLES, RESULTS))
     if again != first:
         yield from _problems_of_words("again", again, (SUITE, SAMPLES, RESULTS, SELECTION))
-    if runner.passes and not known.has_scores:
-        yield f"`pass` is of no use with `results: {known.name}`, which has verdicts; remove it"
 
 
-def _problems_of_words(name: str, words: Sequence[str], allowed: Sequence[str]) -> Iterator[str]:
+def _problems_of_words(
+    name: str, words: Sequence[str], allowed: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     found = {each for word in words for each in _PLACEHOLDER.findall(word)}
     if unknown := sorted(found.difference(allowed)):
         known = joined([f"`{each}`" for each in allowed], "or")
-        yield f"`{name}` has no placeholder `{unknown[0]}`; write {known}"
+        yield name, f"`{name}` has no placeholder `{unknown[0]}`; write {known}"
     if RESULTS not in found:
-        yield f"`{name}` does not say where the results go; write `{RESULTS}` in it"
+        yield name, f"`{name}` does not say where the results go; write `{RESULTS}` in it"
 
 
 def filled(

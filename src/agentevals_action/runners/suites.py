@@ -12,7 +12,7 @@ from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite
-from agentevals_action.runners.commands import commands_of, problem_of
+from agentevals_action.runners.commands import commands_of, problems_of
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suites_in
@@ -68,19 +68,23 @@ def find_runner_suites(
     is_tracked = set(files) if checkout.files is None else checkout.tracked
     tracked = [path for path in files if path in is_tracked]
     for runner in runners:
-        problem = problem_of(runner)
-        found = [] if problem else _paths_of(runner, checkout, files)
-        if problem:
-            errors.append(Diagnostic(runner.location, problem))
-        elif not found:
+        places = runner.places
+        problems = list(problems_of(runner))
+        found = [] if problems else _paths_of(runner, checkout, files)
+        place = places.get("suites", runner.location)
+        if problems:
+            errors += [
+                Diagnostic(places.get(name, runner.location), problem) for name, problem in problems
+            ]
+        elif not found and not any(is_chosen(path, path, runner.suites) for path in files):
             problem = f"no file matches the `suites` of the runner `{runner.name}`"
-            errors.append(Diagnostic(runner.location, problem, "correct them, or remove the entry"))
+            errors.append(Diagnostic(place, problem, "correct them, or remove the entry"))
         elif twice := [path for path in found if path in suites]:
             problem = f"{list_paths(twice)} belongs to another runner, too"
-            errors.append(Diagnostic(runner.location, problem, "exclude it from one (`!pattern`)"))
+            errors.append(Diagnostic(place, problem, "exclude it from one (`!pattern`)"))
         elif missing := [path for path in found if not _is_inside(checkout, path)]:
             problem = f"{list_paths(missing)} is no file of the checkout"
-            errors.append(Diagnostic(runner.location, problem, "check out the whole repository"))
+            errors.append(Diagnostic(place, problem, "check out the whole repository"))
         else:
             suites |= {path: _suite(path, runner, checkout, tracked) for path in found}
     return suites, errors

@@ -243,6 +243,8 @@ class FileReader(FileContext):
             if key != "$schema":
                 advice = did_you_mean(key, names, "remove it")
                 self.error(location, f"the field `{key}` is unknown", advice)
+                if meant := nearest(key, names):
+                    self.misspelled.setdefault(self.positions.of(data), set()).add(names[meant])
         elif key in unsupported:
             self.refuse_feature(location, f"`{key}`")
         elif is_exempt(key):

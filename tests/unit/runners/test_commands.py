@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.runner import Runner
-from agentevals_action.runners.commands import commands_of, filled, problem_of
+from agentevals_action.runners.commands import commands_of, filled, problems_of
 from agentevals_action.runners.formats import FORMATS
 
 COMMAND = ["run", "{SUITE}", "{RESULTS}"]
@@ -20,7 +20,7 @@ def test_commands__of_a_known_format_are_complete(name: str) -> None:
     known = FORMATS[name]
     first, again = commands_of(runner(name))
     assert (" ".join(first)).startswith(known.program)
-    assert problem_of(runner(name)) == ""
+    assert not [*problems_of(runner(name))]
     assert first != again
     assert commands_of(runner(name, program="npx 'a b'"))[0] == ("npx", "a b", *known.command)
 
@@ -34,7 +34,8 @@ def test_commands__of_ones_own_run_all_tests_again_without_another() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"results": "junti"}, "there is no format of results `junti`; write `"),
+        ({"results": "junti"}, "there is no format of results `junti`; did you mean `junit`?"),
+        ({"results": "own"}, "there is no format of results `own`; write `promptfoo`, `junit`"),
         ({}, "`results: agentevals` has no default command; write `command`, a list of words"),
         ({"command": ["run"]}, "`command` does not say where the results go; write `{RESULTS}`"),
         (
@@ -49,12 +50,22 @@ def test_commands__of_ones_own_run_all_tests_again_without_another() -> None:
         ),
         (
             {"command": COMMAND, "pass": {"scorer": "s", "at_least": 0.5}},
-            "`pass` is of no use with `results: agentevals`, which has verdicts; remove it",
+            "`pass` has no effect with `results: agentevals`, which has verdicts; remove it",
+        ),
+        (
+            {"command": COMMAND, "program": "npx x"},
+            "`program` has no effect with `command`; write it there as first word",
+        ),
+        (
+            {"results": "promptfoo", "program": "npx 'promptfoo"},
+            "`program` cannot be split into words (No closing quotation); close its quotes",
         ),
     ],
 )
-def test_problem__says_what_is_wrong_and_what_to_do(fields: dict[str, Any], problem: str) -> None:
-    assert problem_of(runner(**{"results": "agentevals", **fields})).startswith(problem)
+def test_problems__say_what_is_wrong_and_what_to_do(fields: dict[str, Any], problem: str) -> None:
+    found = problems_of(runner(**{"results": "agentevals", **fields}))
+    ((_, text),) = found
+    assert text.startswith(problem)
 
 
 def test_filled__values_are_parts_of_words_and_a_selection_is_words() -> None:

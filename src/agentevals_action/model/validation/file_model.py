@@ -74,10 +74,10 @@ class FileModel(BaseModel):
     context.
 
     The validation context is the `Folder` of the declaring file, or None. A `FileContext` fills the
-    computed fields `location` (where the object begins) and `home` (the folder). Validators raise
-    `ValueError("problem; advice")`, `expected("a text")`, or `errors_at` for values inside the one
-    they check. `noun` names such an object in a sentence; by default it is the name of the
-    class."""
+    computed fields `location` (where the object begins), `places` (where the values of its fields
+    begin) and `home` (the folder). Validators raise `ValueError("problem; advice")`, `expected("a
+    text")`, or `errors_at` for values inside the one they check. `noun` names such an object in a
+    sentence; by default it is the name of the class."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -100,6 +100,8 @@ class FileModel(BaseModel):
         if not isinstance(context, FileContext) or not isinstance(data, dict):
             return read
         known = {"location": context.location_of(data), "home": context.path}
+        if "places" in cls.model_fields:
+            known["places"] = {name: context.location_of(read, name) for name in read}
         return read | {name: known[name] for name in known.keys() & cls.model_fields.keys()}
 
     @classmethod
