@@ -19,7 +19,7 @@ from agentevals_action.model.runner import PassRule, Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode_row
-from agentevals_action.runners.commands import problem_of
+from agentevals_action.runners.commands import problems_of
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row
 from agentevals_action.runners.rows import result_of, rows_by_test
@@ -132,7 +132,7 @@ def test_format__describes_itself(name: str) -> None:
     known = FORMATS[name]
     assert known.name == name
     assert known.version
-    assert problem_of(entry(name)) == ""
+    assert not [*problems_of(entry(name))]
     assert name in (Runner.model_fields["results"].description or "")
 
 

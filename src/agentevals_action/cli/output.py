@@ -10,6 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from agentevals_action.errors import ExitCode
 from agentevals_action.escaping import printable
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
@@ -23,9 +24,16 @@ _CELL, _LINE = 1_000, 100_000  # characters
 
 
 def suite_entry(suite: Suite) -> dict[str, Any]:
-    """The JSON object of a suite, for `print_json`."""
+    """The JSON object of a suite, for `print_json`. The tests of a runner are not known."""
+    if suite.runner:
+        return {"path": suite.path, "name": suite.name, "tests": None, "runner": suite.runner.name}
     tests = [{"id": test.id, "location": test.location} for test in suite.tests]
     return {"path": suite.path, "name": suite.name, "tests": tests}
+
+
+def tests_known_later(runner: Runner) -> str:
+    """What is said in place of the tests of a suite."""
+    return f"the tests are known when the runner `{runner.name}` has run"
 
 
 def print_json(data: Any) -> None:

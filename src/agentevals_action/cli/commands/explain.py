@@ -1,7 +1,9 @@
 """`explain`: the effective form of a test, for people who ask why it is scored as it is."""
 
 import fnmatch
+import shlex
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,15 @@ import click
 from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
-from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
+from agentevals_action.formatting import list_paths
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.validation.field_errors import did_you_mean
+from agentevals_action.results.jsonl import read_results
+from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.runners.commands import SUITE, commands_of, filled
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
 
@@ -46,24 +52,28 @@ _REPEATED = {"location", "files", "home"}
 
 
 @click.command("explain")
-@click.argument("test", metavar="TEST", help="The id of a test, or a glob over ids.")
+@click.argument(
+    "test",
+    metavar="TEST",
+    help="The id of a test, the path of a suite of a runner, or a glob over either.",
+)
 @paths_argument
 @input_options(*READ_INPUTS, "timeout")
 async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
-    judges, gates."""
+    judges, gates. Of a suite of a runner: its commands, variables, gates and files."""
     loaded = await load_suites(inputs, paths)
-    found = _find(loaded, test)
+    of_runners = [suite for suite in loaded.valid if suite.runner]
+    matching = set(fnmatch.filter([suite.path for suite in of_runners], test))
+    explained = [_suite_of_runner(each, loaded) for each in of_runners if each.path in matching]
+    found = () if explained else _find(loaded, test)
     output.print_warnings(
         f"{broken.path} has errors and was not searched" for broken in loaded.broken
     )
     settings = loaded.settings
     redactor = Redactor.from_environ(loaded.environ, settings.env)
-    explained = [
-        redact_record(effective_test(suite, found_test, settings), redactor)
-        for suite, found_test in found
-    ]
-    output.print_yaml(explained)
+    explained += [effective_test(suite, found_test, settings) for suite, found_test in found]
+    output.print_yaml(redact_record(each, redactor) for each in explained)
     return ExitCode.PASSED
 
 
@@ -82,7 +92,34 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
             [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
         )
     hint = did_you_mean(wanted, ids, "`agentevals-action list` prints every id")
+    if suites := [suite.path for suite in loaded.valid if suite.runner]:
+        hint += f"; of the tests of {list_paths(suites)}, name the suite"
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
+
+
+def _suite_of_runner(suite: Suite, loaded: LoadedSuites) -> dict[str, Any]:
+    """A suite of a runner as JSON data. Which of its tests are gates is known from its last run."""
+    runner, results = suite.runner, loaded.folder / loaded.settings.report_dir / HEAD_RESULTS
+    if runner is None:
+        raise TypeError(f"{suite.path} has no runner")
+    tests: list[str] = []
+    with suppress(AgentEvalsError):  # there are none, or they cannot be read
+        tests = [row.eval_id for row in read_results(results) if row.eval_path == suite.path]
+    command, again = (
+        shlex.join(filled(words, {SUITE: suite.path})) for words in commands_of(runner)
+    )
+    gates = [test for test in tests if runner.requires(test)]
+    entry = runner.model_dump(exclude_defaults=True, exclude={"suites", "program", "location"})
+    return {
+        "suite": suite.path,
+        "runner": str(runner.location),
+        **entry,
+        "command": command,
+        "again": again,
+        "gates": gates if tests else "known when the runner has run",
+        "files": [{"path": file.path, "role": file.role} for file in suite.files],
+        "watch": [str(rule) for rule in loaded.settings.watch_rules if rule.affects(suite.path)],
+    }
 
 
 def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, Any]:

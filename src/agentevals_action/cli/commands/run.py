@@ -5,6 +5,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,9 +24,10 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import with_earlier_turns
 from agentevals_action.execution.resume import incomplete_conversations, valid_results
-from agentevals_action.formatting import counted, plural
+from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
+from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
@@ -92,7 +94,7 @@ async def command(
     workspace, repository = await open_folder(settings)
     output = output or workspace.report / HEAD_RESULTS
     is_part = bool(tests or settings.shard)
-    earlier = partial(_kept_results, output, resume, settings.samples, is_part)
+    earlier = partial(_kept_results, output, resume, settings.samples, tests, is_part)
     run = LocalRun(
         paths,
         tests,
@@ -109,6 +111,12 @@ async def command(
         raise
     if settings.shard:
         return print_shard(results)
+    if tests:  # suites of runners in which none matches have run, too
+        paths_of_rows = {row.eval_path for row in results.head}
+        if not paths_of_rows:
+            raise _no_match()
+        shown = tuple(suite for suite in results.run.suites if suite.path in paths_of_rows)
+        results = replace(results, run=results.run.model_copy(update={"suites": shown}))
     view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
     print_warnings(results.run.warnings)
     console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
@@ -167,10 +175,7 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
     found = [suite.with_tests(with_earlier_turns(suite, matches)) for suite in suites]
     tests = [test for suite in found for test in suite.tests]
     if not tests and not any(suite.runner for suite in found):
-        raise InvalidInput(
-            "no test matches",
-            "correct the globs of `--test`; `agentevals-action list` prints the ids",
-        )
+        raise _no_match()
     if number := sum(not matches(test) for test in tests):
         turns = plural(number, "turn of a conversation runs", "turns of conversations run")
         why = "because an agent that remembers them may answer differently without them"
@@ -178,16 +183,23 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
     return [suite for suite in found if suite.tests or suite.runner]
 
 
+def _no_match() -> InvalidInput:
+    advice = "correct the globs of `--test`; `agentevals-action list` prints the ids"
+    return InvalidInput("no test matches", advice)
+
+
 def _kept_results(
     output: Path,
     is_resumed: bool,
     samples: int,
+    globs: Sequence[str],
     is_part: bool,
     suites: Sequence[Suite],
     fingerprint: Callable[[Suite, Test], Fingerprint],
 ) -> Mapping[Key, TestResult]:
     """The results in the file `output` that stay if the run `is_resumed`: those of `samples`
-    samples whose test has not changed; of a conversation all turns stay or none.
+    samples whose test has not changed; of a conversation all turns stay or none. Of suites of
+    runners none stays: those that match the `globs` run again.
 
     InvalidInput if writing results would destroy another file, or drop results: if only a part of
     the tests of suites runs (`is_part`), no test was deleted."""
@@ -203,8 +215,11 @@ def _kept_results(
     rows = tuple(read_results(output))
     selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
     shown = {suite.path for suite in suites}
+    of_runners = [suite.path for suite in suites if suite.runner]
     for row in rows:
-        is_selected = row.key in selected
+        runs = row.eval_path in of_runners
+        runs = runs and bool(row.error or not globs or selected_name(row.eval_id, globs))
+        is_selected = runs or row.key in selected
         if not is_selected and (is_part or row.eval_path not in shown):
             problem = f"{output} contains results of tests that are not selected now"
             raise InvalidInput(
@@ -217,6 +232,8 @@ def _kept_results(
         turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
         why = "because other turns of it run again and an agent may remember them"
         print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
+    if of_runners:
+        print(f"the tests of {list_paths(of_runners)} run again", file=sys.stderr)
     kept = {key: row for key, row in valid.items() if key not in again}
     if kept:
         print(f"{len(kept)} of {len(selected)} tests are kept from {output}", file=sys.stderr)

@@ -16,7 +16,7 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.errors import ExitCode
 from agentevals_action.execution.resample import is_deterministic
-from agentevals_action.formatting import UNKNOWN, counted
+from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.results.run_folder import HEAD_RESULTS
@@ -57,7 +57,9 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
         found = [suite.with_tests(_varying(suite)) for suite in suites]
         counts["all"] = sum(len(suite.tests) for suite in suites)
         counts["run"] = sum(len(suite.tests) for suite in found)
-        print(f"{counted(counts['run'], 'test')}, {samples} samples each", file=sys.stderr)
+        tests = [counted(counts["run"], "test")] if counts["run"] else []
+        tests += [f"the tests of {suite.path}" for suite in found if suite.runner]
+        print(f"{joined(tests)}: {samples} samples each", file=sys.stderr)
         return [suite for suite in found if suite.tests or suite.runner]
 
     path = workspace.report / HEAD_RESULTS

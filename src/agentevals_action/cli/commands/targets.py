@@ -4,7 +4,7 @@ import asyncio
 import fnmatch
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
@@ -109,7 +109,7 @@ async def command(
 
 
 def _find_targets(
-    suites: Iterable[Suite], names: Sequence[str], variables: Variables
+    suites: Sequence[Suite], names: Sequence[str], variables: Variables
 ) -> Sequence[_ListedTarget]:
     """Every target that the suites can use and whose name matches, in the order of files and lines;
     InvalidInput if there is none, or if a `.env` file cannot be used."""
@@ -118,9 +118,10 @@ def _find_targets(
         for name, target in suite.targets.targets.items():
             found.setdefault((target.location, name), (target, []))[1].append(suite)
     if not found:
-        raise InvalidInput(
-            "the suites have no target", "write .agentv/targets.yaml, or name a file in `targets`"
-        )
+        advice = "write .agentv/targets.yaml, or name a file in `targets`"
+        if all(suite.runner for suite in suites):
+            advice = "their runners ask the agent; `agentevals-action validate` prints the commands"
+        raise InvalidInput("the suites have no target", advice)
     matching = [
         (target, seen_by, [suite for suite in seen_by if name in suite.used_targets])
         for (_, name), (target, seen_by) in sorted(found.items(), key=lambda item: item[0])

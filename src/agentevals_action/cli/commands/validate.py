@@ -1,7 +1,11 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
+import shlex
+import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +15,10 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, json_optio
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.runners.commands import commands_of
+from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
@@ -23,7 +30,8 @@ from agentevals_action.system.files.paths import Folder
 @json_option
 @input_options(*READ_INPUTS)
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
-    """Read suites and report every error with file, line and column."""
+    """Read suites and report every error with file, line and column; print the commands of
+    runners."""
     loaded = await load_suites(inputs, paths, keeps_errors=True)
     quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
@@ -31,9 +39,11 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
     warnings = dict.fromkeys((*quarantine.warnings, *loaded.warnings, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
+    runners = {each.runner.location: each.runner for each in valid if each.runner}.values()
     if as_json:
         document = {
             "suites": [output.suite_entry(suite) for suite in valid],
+            "runners": [_runner_entry(runner) for runner in runners],
             "errors": [error.entry() for error in errors],
             "warnings": [warning.entry() for warning in warnings],
         }
@@ -42,9 +52,42 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
         output.print_lines(map(str, errors))
         output.print_warnings(warnings)
         output.print_lines(
-            f"{suite.path}: valid, {counted(len(suite.tests), 'test')}" for suite in valid
+            f"{suite.path}: valid, "
+            + (
+                output.tests_known_later(suite.runner)
+                if suite.runner
+                else counted(len(suite.tests), "test")
+            )
+            for suite in valid
         )
+        for runner in runners:
+            output.print_lines(_lines(runner, loaded.settings))
     return ExitCode.INVALID if errors else ExitCode.PASSED
+
+
+def _runner_entry(runner: Runner) -> dict[str, Any]:
+    """The JSON object of an entry of `runners` with the commands that it leads to."""
+    command, again = commands_of(runner)
+    program = command[0]
+    return {
+        "name": runner.name,
+        "results": runner.results,
+        "command": command,
+        "again": again,
+        "env": runner.env,
+        "isInstalled": "/" in program or shutil.which(program) is not None,
+    }
+
+
+def _lines(runner: Runner, settings: Settings) -> Iterator[str]:
+    entry = _runner_entry(runner)
+    yield f"runner {runner.name}: {shlex.join(entry['command'])}"
+    yield f"  again: {shlex.join(entry['again'])}"
+    if not entry["isInstalled"]:
+        yield f"  `{entry['command'][0]}` is not installed here; a step of the job installs it"
+    if missing := [name for name in runner.env if name not in settings.env]:
+        names = ",".join(missing)
+        yield f"  it needs {names}: pass `--env {names}` here, and the input `env` in a job"
 
 
 async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
