@@ -247,7 +247,7 @@ class PromptfooResults(Format):
     def locate(self, row: Row, suite: Suite) -> Location | None:
         """The item of the test in the configuration, or in a file that it names."""
         case: _Case = row.source
-        return case.written.locate(case.description, case.variables)
+        return case.written.locate(case.description, case.own, case.variables)
 
 
 class _Texts:
@@ -321,7 +321,7 @@ def _prompt_name(label: str, text: str) -> str:
     if label.endswith(text) and _NO_NAME.fullmatch(label.removesuffix(text)):
         return ""
     for colon in _COLON.finditer(label, 0, _MAX_NAME):
-        if text.startswith(label[colon.end() :].removesuffix("...")):
+        if text.startswith(label[colon.end() : colon.end() + _SHOWN].rstrip(".")):
             name = label[: colon.start()]
             # The label of a text file precedes its path.
             return name.partition(": ")[0] if name.endswith(".txt") else name

@@ -3,7 +3,6 @@ names. Paths are relative to the configuration, also those in other files."""
 
 import csv
 import io
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.suites.yaml_reader import MAX_BYTES, decode, read_settings_file
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.targets.calls.description import digest
 
 _PREFIX = "file://"
 
@@ -35,10 +35,14 @@ class WrittenTests:
     def __init__(self, suite: Suite) -> None:
         self._path, self._folder = suite.path, Folder(suite.root, suite.folder)
 
-    def locate(self, description: str | None, variables: Mapping[str, Any]) -> Location | None:
+    def locate(
+        self, description: str | None, own: Mapping[str, Any], variables: Mapping[str, Any]
+    ) -> Location | None:
         """Where the test with this description stands, or without one the test with these
-        variables; None if that is unknown."""
-        named = self._by_description.get(description, ())
+        variables, of which its `own` are not those of `defaultTest`; None if that is unknown."""
+        if exact := self._exact.get(_key(description, own)):
+            return exact
+        named = [test for test in self._all if test.description == description]
         fitting = [test for test in named if _fits(test.variables, variables)]
         best = max(fitting, key=lambda test: len(test.variables), default=None)
         if best is None and description is not None:
@@ -46,10 +50,14 @@ class WrittenTests:
         return best.location if best else None
 
     @cached_property
-    def _by_description(self) -> Mapping[str | None, Sequence[_Written]]:
-        found = defaultdict(list)
-        for test in self._tests():
-            found[test.description].append(test)
+    def _all(self) -> Sequence[_Written]:
+        return tuple(self._tests())
+
+    @cached_property
+    def _exact(self) -> Mapping[str, Location]:
+        found: dict[str, Location] = {}
+        for test in self._all:
+            found.setdefault(_key(test.description, test.variables), test.location)
         return found
 
     def _tests(self) -> Iterator[_Written]:
@@ -114,6 +122,10 @@ def _items(tests: Any, positions: Positions) -> Iterator[_Written]:
                 variables if isinstance(variables, dict) else {},
                 positions.value(tests, index),
             )
+
+
+def _key(description: str | None, variables: Mapping[str, Any]) -> str:
+    return digest([description, variables], is_ordered=False)
 
 
 def _fits(written: Mapping[str, Any], variables: Mapping[str, Any]) -> bool:
