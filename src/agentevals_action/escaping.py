@@ -50,6 +50,8 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 def visible(text: str) -> str:
     """The text with every character that hides or reorders shown as `�`, and piles of combining
     marks cut; line ends become LF."""
+    if text.isascii() and text.isprintable():  # nearly every one of the texts in a report page
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _PILED.sub(r"\1", _HIDDEN.sub(_SHOWN, text))
 

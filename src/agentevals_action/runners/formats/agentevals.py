@@ -164,8 +164,10 @@ class OwnResults(Format):
         if row.source is None:
             return None
         path, line = row.source
+        if not path:
+            return Location(suite.path, line)
         root = suite.root.resolve()
-        file = (root / path).resolve() if path else root / suite.path
+        file = (root / path).resolve()
         if not file.is_relative_to(root) or not os.path.isfile(file):  # noqa: PTH113  # never raises
             return None
         return Location(file.relative_to(root).as_posix(), line)
