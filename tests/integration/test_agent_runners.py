@@ -11,7 +11,8 @@ from tests.support.runner_gate import opened, rules
 DATA = Path(__file__).resolve().parents[1] / "data/runners"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-#: A task whose model answers with the content of a file, which stands for a prompt.
+#: A task whose model answers with the content of a file, which stands for a prompt. A cache of
+#: head's answers would be one of base's, too: both ask the same.
 TASK = """\
 from pathlib import Path
 from inspect_ai import Task, task
@@ -31,7 +32,7 @@ def capitals():
             Sample(id="france", input="Capital of France?", target="Paris"),
             Sample(id="spain", input="Capital of Spain?", target="capital"),
         ],
-        solver=generate(),
+        solver=generate(cache=True),
         scorer=includes(),
         model=get_model("mockllm/model", custom_outputs=outputs),
     )
@@ -88,7 +89,7 @@ def test_pull_request__a_worse_agent_is_red_with_both_answers(tmp_path: Path, na
     needs(name)
     change = AGENTS[name]("The capital is Rome.")
     with opened(tmp_path, base(name), change) as gate:
-        done = gate.finish()
+        done = gate.finish(timeout=600)
 
         assert done.code == 1, done.log
         regressed = [test for test, change in gate.changes().items() if change == "regressed"]
@@ -103,7 +104,7 @@ def test_pull_request__a_worse_agent_is_red_with_both_answers(tmp_path: Path, na
 def test_pull_request__an_agent_that_is_as_good_is_green(tmp_path: Path, name: str) -> None:
     needs(name)
     with opened(tmp_path, base(name), AGENTS[name]("Its capital is Paris.")) as gate:
-        done = gate.finish()
+        done = gate.finish(timeout=600)
 
         assert done.code == 0, done.log
         assert "regressed" not in gate.changes().values()

@@ -74,7 +74,7 @@ class RunnerGate(Gate):
         """The summary of the last run."""
         return json.loads((self.report / "summary.json").read_text(encoding="utf-8"))
 
-    def finish(self, *arguments: Any, **facts: Any) -> Finished:
+    def finish(self, *arguments: Any, timeout: float = 100, **facts: Any) -> Finished:
         """The next run, with a new file for the notes."""
         folder = self.folder / "calls"
         folder.mkdir(exist_ok=True)
@@ -82,7 +82,7 @@ class RunnerGate(Gate):
         file.touch()
         given = {"env": "CALLS", **facts.pop("inputs", {})}
         variables = {"CALLS": str(file), **facts.pop("env", {})}
-        return self.job(*arguments, inputs=given, env=variables, **facts).finish()
+        return self.job(*arguments, inputs=given, env=variables, **facts).finish(timeout)
 
     def pushed(self, commit: str = "") -> Finished:
         """A run of a push of a commit to main, by default of main as it is."""

@@ -163,13 +163,14 @@ class SuiteProgram:
             commands.SUITE: self._suite.path,
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
+            "{STATE}": str(self._make_folder("state")),
         }
         selected = None if selection.text is not None else selection.words
         if selection.text is not None:
             file = self._folder / f"selection-{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
-        program = self._program(commands.filled(words, values, selected))
+        program = self._program(commands.filled(words, values, selected), values)
         try:
             done = await process.run(program, timeout=runner.timeout_seconds)
         except OSError as error:
@@ -204,7 +205,7 @@ class SuiteProgram:
             raise ResultsError(f"it reported more than {MAX_ROWS:,} samples")
         return rows
 
-    def _program(self, words: Sequence[str]) -> Program:
+    def _program(self, words: Sequence[str], values: Mapping[str, str]) -> Program:
         """The program with the variables that its entry names, as far as the workflow passes them
         on. AttemptError."""
         children, root, wanted = self._engine.children, self._suite.root, self._runner.env
@@ -213,7 +214,7 @@ class SuiteProgram:
             advice = "name it in the input `env`, and give it a value in the job's `env`"
             raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
         own = {
-            name: value.replace("{STATE}", str(self._make_folder("state")))
+            name: commands.filled([value], values)[0]
             for name, value in self._format.variables.items()
         }
         if "GITHUB_WORKSPACE" in children.environment:

@@ -23,7 +23,7 @@ from agentevals_action.suites.diagnostics import Unreadable
 from agentevals_action.suites.yaml_reader import read_yaml, read_yaml_file
 from agentevals_action.system.files.regular_files import is_present
 
-_OPTIONS = ("--output", "{RESULTS}")
+_OPTIONS = ("--output", "{RESULTS}", "--no-cache")
 _INDEX, _PLAN = "index.jsonl", "benchmark.json"
 #: What AgentV 5 writes in place of the plan.
 _LATER = "summary.json"

@@ -84,7 +84,8 @@ class Format(ABC):
 
     `version` names the structure that is read, for messages. `command` and `again` are the words of
     the default commands after those of the `program`; without them, the entry has a command of its
-    own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side.
+    own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side,
+    `{RESULTS}` one for each start.
     `configuration` are the names of files that concern its suites in their folder and below.
     `exit_codes` are those with which complete results can come. With `has_scores`, the results have
     no verdicts, and an entry may need `pass`."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from agentevals_action.model.result import Record
 from agentevals_action.model.runner import PassRule
@@ -131,6 +131,8 @@ class InspectResults(Format):
     program = "inspect"
     command = ("eval", "{SUITE}", *_OPTIONS)
     again = ("eval", "{SELECTION}", *_OPTIONS)
+    #: A cache that starts share would make one sample of all.
+    variables: ClassVar[Mapping[str, str]] = {"INSPECT_CACHE_DIR": "{RESULTS}/cache"}
     has_scores = True
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
