@@ -16,6 +16,7 @@ from tests.support.repositories import Repository
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 DEMO = EXAMPLES / "demo"
+RUNNERS = EXAMPLES / "runners"
 
 
 @pytest.fixture
@@ -48,6 +49,33 @@ def test_examples__are_green_as_they_stand(checkout: Path) -> None:
         "order-status-json": "borderline"
     }
     assert [row["evalId"] for row in rows if row["error"]] == []
+
+
+@pytest.mark.parametrize("name", [folder.name for folder in sorted(RUNNERS.iterdir())])
+def test_runners__each_entry_has_its_suites(name: str, tmp_path: Path) -> None:
+    """Tests with the programs themselves are in `tests/integration`; here they are not started."""
+    shutil.copytree(RUNNERS / name, tmp_path, dirs_exist_ok=True)
+    Repository.create(tmp_path).commit("example")
+    done = command.run(tmp_path, "validate", "--strict")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count(": valid") == (2 if name == "pytest" else 1)
+    assert f"`runners/{name}/`" in (EXAMPLES / "README.md").read_text()
+
+
+def test_runners__the_script_is_that_of_the_documentation_and_is_red_for_a_broken_prompt(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(RUNNERS / "own", tmp_path, dirs_exist_ok=True)
+    script = (tmp_path / "checks/run.py").read_text()
+    assert script in (ROOT / "docs/reference/own-runner.md").read_text()
+    Repository.create(tmp_path).commit("example")
+    prompt = tmp_path / "prompts/support.txt"
+    prompt.write_text(prompt.read_text().replace("30 days", "14 days"))
+    done = command.run(tmp_path, "review", "--base", "HEAD")
+    assert done.code == 1, done.out + done.err
+    summary = json.loads((tmp_path / "agentevals-report" / "summary.json").read_text())
+    (suite,) = summary["suites"]
+    assert {test["id"]: test["change"] for test in suite["tests"]} == {"returns": "regressed"}
 
 
 @pytest.mark.slow
