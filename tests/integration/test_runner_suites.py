@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support import payloads
+from tests.support.github_history import BlobServer, zipped
+from tests.support.github_world import moment
 from tests.support.repositories import Files
 from tests.support.runner_gate import (
     PROGRAM,
@@ -420,3 +422,97 @@ def test_runner__a_fork_has_no_keys(tmp_path: Path) -> None:
         assert done.code == 3, done.log
         assert gate.conclusions()[-1][1] == "action_required"
         assert "the runner `ours` needs NEW_KEY, which is not passed on" in done.log
+
+
+def test_runner__a_test_with_its_name_that_errs_is_one_error(tmp_path: Path) -> None:
+    named = {SUITE: TESTS.replace("greets", "ours")}
+    error = {"verdict": None, "error": {"message": "503"}}
+    with opened(tmp_path, files(named), agent(rows={"ours": error})) as gate:
+        done = gate.finish()
+        assert done.code == 3, done.log
+        assert gate.changes() == {"ours": "errorOnHead"}
+
+
+UNUSABLE = entry(suites=["none/*"])
+
+
+def test_runner__an_entry_that_cannot_be_used_is_invalid(tmp_path: Path) -> None:
+    with opened(tmp_path, files(), rules(UNUSABLE)) as gate:
+        done = gate.finish()
+        assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+        assert "no file matches the `suites` of the runner `ours`" in gate.comments()[0]
+
+
+def test_runner__an_entry_that_cannot_be_used_is_mended(tmp_path: Path) -> None:
+    with opened(tmp_path, files(rules(UNUSABLE)), rules()) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        assert gate.changes() == {"greets": "new", "names": "new"}
+
+
+def test_runner__a_suite_that_is_moved_is_compared_with_itself(tmp_path: Path) -> None:
+    with opened(tmp_path, files(), {SUITE: None, "checks/moved.jsonl": TESTS, **RUDE}) as gate:
+        done = gate.finish()
+        assert done.code == 1, done.log
+        assert gate.changes() == {"greets": "regressed"}
+        assert {call["suite"] for call in gate.calls("base")} == {SUITE}
+
+
+@pytest.mark.slow
+def test_runner__results_of_a_fork_are_claims(tmp_path: Path) -> None:
+    """The first phase has no keys and writes nothing; the second one publishes what it left."""
+    with opened(tmp_path, files(rules(entry(env=[]))), RUDE) as gate, BlobServer() as blobs:
+        server, head = gate.server, gate.pull.head
+        event = payloads.pull_request_event(head, gate.pull.main, fork=True)
+        server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}
+        done = gate.finish("pull_request", event)
+        assert done.code == 1, done.log
+        left = {path.name: path.read_bytes() for path in gate.report.iterdir()}
+        server.permissions = {"checks": "write", "pull-requests": "write", "actions": "read"}
+        gate.announced.repository = "mallory/agent"
+        server.history.blobs = blobs
+        server.history.add_run(
+            900,
+            head,
+            event="pull_request",
+            head_branch="feature",
+            head_repository={"id": 2, "full_name": "mallory/agent"},
+            run_attempt=1,
+            run_started_at=moment(10),
+            actor={"login": "mallory", "id": 102},
+        )
+        server.history.add_artifact(900, zipped(left))
+        event = payloads.workflow_run_event({"id": 900, **server.world.workflow_runs[900]})
+        published = gate.finish("workflow_run", event, gate.pull.main)
+        assert published.outputs["outcome"] == "failed", published.log
+        assert "nobody has verified the results" in gate.comments()[-1]
+        assert "1 test regressed" in gate.comments()[-1]
+        assert gate.conclusions()[-1] == (head, "failure")
+
+
+PYTEST = """\
+import json, pathlib, pytest
+
+@pytest.mark.parametrize("name", ["Ada", "Bob"], ids=str)
+def test_greets(name, record_property):
+    answer = json.loads(pathlib.Path("agent.json").read_text())["greeting"].format(name)
+    record_property("answer", answer)
+    assert "Good day" in answer
+
+def test_safe():
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_runner__pytest_by_its_default_commands(tmp_path: Path) -> None:
+    pytest_entry = {"name": "pytest", "results": "junit", "suites": ["evals/test_*.py"]}
+    base = {**files(rules(pytest_entry)), "evals/test_shop.py": PYTEST}
+    with opened(tmp_path, base, RUDE) as gate:
+        done = gate.finish()
+        assert done.code == 1, done.log
+        assert set(gate.changes().values()) == {"regressed"}
+        assert len(gate.changes()) == 2
+        assert gate.annotations() == 2 * [("warning", "evals/test_shop.py", 3)]
+        assert "Yo Ada." in gate.comments()[0]
+        assert "Good day, Ada." in gate.comments()[0]

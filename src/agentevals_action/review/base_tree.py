@@ -12,6 +12,7 @@ from pathlib import Path
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
 from agentevals_action.model.path_patterns import WatchRule
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.runners.suites import find_all
@@ -189,7 +190,8 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> 
         return replace(base, tracked=(await repository.listing()).tracked)
     checkout = await Checkout.at(root, settings, repository, is_commit=True)
     found = await asyncio.to_thread(find_all, checkout, settings, configuration, root, environ)
-    require_valid((), found.errors)
+    # Those of a runner's entry are head's to correct, too.
+    require_valid((), [error for error in found.errors if error.location.path != FILE])
     return replace(base, suites=found.suites, tracked=checkout.tracked, watch=settings.watch_rules)
 
 

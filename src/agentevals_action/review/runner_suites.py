@@ -59,8 +59,9 @@ def with_errors(
     found = dict(head)
     for path, suite in suites.items():
         row = head.get((path, _id_of_error(suite)))
+        is_alone = sum(suite_path == path for suite_path, _ in head) == 1
         names = [name for suite_path, name in base if suite_path == path]
-        if row and row.error and suite.runner and names:
+        if row and row.error and is_alone and suite.runner and names:
             del found[row.key]
             found |= {(path, name): error_row(suite, name, row.error) for name in names}
     return found
