@@ -17,6 +17,7 @@ test lacks, as a threshold of its own, is not selected unless promptfoo finds th
 suite with scenarios, a selected test runs in each of them, too; its own rows come first.
 """
 
+import itertools
 import json
 import re
 from collections import defaultdict
@@ -57,10 +58,11 @@ _MAX_NAME = 4096  # characters of a prompt's name
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
 #: Fields of a test that decide how an answer is scored.
 _GRADING = ("assert", "threshold", "assertScoringFunction", "options")
-#: What a test that is made of a result lacks.
-_NOT_MADE = ("threshold", "assertScoringFunction", "provider", "providers", "prompts")
+#: What decides a verdict and is not in a test that is made of a result.
+_NOT_MADE = ("threshold", "assertScoringFunction", "provider")
 #: A variable that no test has: a result with it matches none.
 _UNMATCHED = "selected by agentevals"
+_LONGEST = 200  # characters of a description in an id
 _SHOWN = 40  # characters of a variable in an id, and of an assertion's value in its name
 
 
@@ -144,7 +146,7 @@ class _Column(Record):
 class _Document(Record):
     columns: list[_Column] = Field(validation_alias=AliasPath("results", "prompts"))
     rows: list[_Result] = Field(validation_alias=AliasPath("results", "results"))
-    default: dict[str, Any] | None = _inside("config", "defaultTest")
+    default: Any = _inside("config", "defaultTest")
 
 
 class _Versioned(Record):
@@ -172,9 +174,14 @@ class _Case:
     written: WrittenTests
 
     @property
+    def has_name(self) -> bool:
+        """Whether its name identifies it where no other test has it."""
+        return self.description is not None or not self.own
+
+    @property
     def id(self) -> str:
         """The id without prompt and provider."""
-        if len(self.group) == 1 and (self.description is not None or not self.own):
+        if self.has_name and len(self.group) == 1:
             return self.name
         return f"{self.name} ({digest(self.own, is_ordered=False)[:8]})"
 
@@ -182,8 +189,8 @@ class _Case:
     def selected(self) -> Sequence["_Case"]:
         """The tests that must run so that it has its id again: those with the same id, whose order
         distinguishes them, and one other of its name."""
-        other = next((cases for key, cases in self.group.items() if key != self.key), [])
-        return [*self.group[self.key], *other[:1]]
+        others = (cases[0] for key, cases in self.group.items() if key != self.key)
+        return [*self.group[self.key], *itertools.islice(others, int(self.has_name))]
 
     def result(self) -> Mapping[str, Any]:
         """The result that makes `--filter-failing` run it."""
@@ -232,7 +239,7 @@ class PromptfooResults(Format):
         if any(result.prompt_idx >= len(columns) for result in results):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
         texts = _Texts(suite)
-        cases = _cases(results, document.default or {}, texts, WrittenTests(suite))
+        cases = _cases(results, _object(document.default), texts, WrittenTests(suite))
         return [
             _row(result, case, columns[result.prompt_idx], texts)
             for result, case in zip(results, cases, strict=True)
@@ -365,7 +372,8 @@ def _cases(
             description = test.get("description")
             if not isinstance(description, str) or _ROW_NUMBER.fullmatch(description):
                 description = None
-            name = description or cut_line(_text(next(iter(own.values()), "test")), _SHOWN)
+            first = _text(next(iter(own.values()), "test"))
+            name = cut_line(description or first, _LONGEST if description else _SHOWN)
             case = _Case(
                 name=name,
                 description=description,

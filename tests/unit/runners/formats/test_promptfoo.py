@@ -114,6 +114,30 @@ def test_ids__stay_when_the_texts_of_prompts_the_model_and_defaults_change(tmp_p
     assert [row.id for row in read(suite, changed)] == before
 
 
+def test_ids__of_a_long_description_are_on_one_line(tmp_path: Path) -> None:
+    suite = checkout(tmp_path)
+    document = recorded(suite)
+    for result in document["results"]["results"]:
+        if result["testCase"].get("description") == "wrong":
+            result["testCase"]["description"] = "wrong\n" * 100
+
+    found = {row.id for row in read(suite, document)}
+
+    assert "wrong " * 33 + "w…" in found
+
+
+def test_select__has_another_test_only_where_an_id_needs_it(tmp_path: Path) -> None:
+    suite = checkout(tmp_path)
+    document = recorded(suite)
+    for result in document["results"]["results"]:
+        result["testCase"].pop("description", None)
+    rows = read(suite, document)
+
+    (selection,) = FORMAT.select([row_of(rows, "shipping (829aa931)")], suite)
+
+    assert len(json.loads(selection.text or "")["results"]["results"]) == 1
+
+
 def test_ids__of_one_prompt_and_provider_name_neither(tmp_path: Path) -> None:
     suite = checkout(tmp_path, "columns")
     document = recorded(suite)
@@ -291,6 +315,7 @@ def edited(document: Any, path: str, value: Any) -> Any:
     ("path", "value"),
     [
         ("config/defaultTest", None),
+        ("config/defaultTest", "file://default.yaml"),
         ("config/defaultTest/vars", "none"),
         ("results/results/0/response", None),
         ("results/results/0/gradingResult", None),
