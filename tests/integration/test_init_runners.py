@@ -1,5 +1,9 @@
 """`init` in a repository with suites of other programs: from nothing to the gate in one commit."""
 
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +13,25 @@ import yaml
 from agentevals_action.settings import INPUTS
 from tests.support import command
 from tests.support.gate import opened
+from tests.support.job import Job
 from tests.support.repositories import Files, Repository
 
+CONFIGURATION = """\
+prompts: [file://prompts/answer.txt]
+providers: ["openai:chat:gpt-4o-mini"]
+tests:
+  - description: return window
+    vars: {question: "May I return shoes?"}
+    assert: [{type: icontains, value: 30 days}]
+  - description: names the question
+    vars: {question: "May I return socks?"}
+    assert: [{type: icontains, value: socks}]
+"""
+#: A provider of promptfoo that needs no key: it answers with its prompt.
+ECHO = CONFIGURATION.replace('"openai:chat:gpt-4o-mini"', "echo")
 PROMPTFOO: Files = {
-    "promptfooconfig.yaml": (
-        "prompts: [file://prompts/answer.txt]\n"
-        "providers: [openai:chat:gpt-4o-mini]\n"
-        "tests: [{vars: {question: May I return shoes?}}]\n"
-    ),
-    "prompts/answer.txt": "Answer: {{question}}\n",
+    "promptfooconfig.yaml": CONFIGURATION,
+    "prompts/answer.txt": "Within 30 days: {{question}}\n",
 }
 #: Tests that import a library of evaluations, which is in their folder here.
 PYTEST: Files = {
@@ -30,6 +44,7 @@ PYTEST: Files = {
     ),
     "requirements.txt": "deepeval\n",
 }
+STAND_IN = Path(__file__).resolve().parents[1] / "support/promptfoo_stand_in.py"
 WORKFLOW = ".github/workflows/evals.yml"
 CREATED = [".agentevals.yaml", WORKFLOW, ".gitignore"]
 
@@ -139,17 +154,76 @@ def files_of(repository: Repository) -> Files:
     return {path: (repository.path / path).read_bytes() for path in paths}
 
 
+@contextmanager
+def proposed(repository: Repository, change: Files, path: str = "") -> Iterator[Job]:
+    """The job of the workflow that `init` wrote, for a pull request that changes files of the
+    commit with its files; `path` has programs that earlier steps installed."""
+    step = steps(repository)[-1]
+    keys = dict.fromkeys(step.get("env", {}), "key-1")
+    with opened(repository.path.parent / "gate", files_of(repository), change) as gate:
+        programs = {"PATH": f"{path}{os.pathsep}{command.PATH}"}
+        yield gate.job(inputs=step.get("with", {}), env={**keys, **programs})
+
+
 @pytest.mark.parametrize(
     ("days", "code", "words"),
-    [("within 30 days, yes", 0, "all pass"), ("within 14 days", 1, "1 test regressed")],
+    [("within 30 days, yes", 0, "1 test in 1 suite, all pass"), ("14 days", 1, "1 test regressed")],
 )
 def test_init__a_team_with_pytest_is_gated_from_the_next_pull_request(
     tmp_path: Path, days: str, code: int, words: str
 ) -> None:
     repository, _ = initialised(tmp_path, PYTEST)
-    change = {"agent.py": f"def answer(question):\n    return '{days}'\n"}
-    with opened(tmp_path / "gate", files_of(repository), change) as gate:
-        done = gate.job(inputs=steps(repository)[-1].get("with", {})).finish()
-
+    change: Files = {"agent.py": f"def answer(question):\n    return '{days}'\n"}
+    with proposed(repository, change) as job:
+        done = job.finish()
         assert done.code == code, done.log
-        assert words in gate.comments()[0]
+        assert words in job.server.comments[0].body
+
+
+#: Prompts of a pull request, and its outcome.
+PROMPTS = [
+    ("Of course, within 30 days: {{question}}\n", 0, "2 tests in 1 suite, all pass"),
+    ("Of course: {{question}}\n", 1, "1 test regressed"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "code", "words"), PROMPTS)
+def test_init__a_team_with_promptfoo_is_gated_from_the_next_pull_request(
+    tmp_path: Path, prompt: str, code: int, words: str
+) -> None:
+    repository, _ = initialised(tmp_path, PROMPTFOO)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(STAND_IN, tmp_path / "bin/promptfoo")
+    (tmp_path / "bin/promptfoo").chmod(0o755)
+    with proposed(repository, {"prompts/answer.txt": prompt}, str(tmp_path / "bin")) as job:
+        done = job.finish()
+        assert done.code == code, done.log
+        comment = job.server.comments[0].body
+        assert words in comment
+        if code:
+            assert "return window" in comment
+            assert "names the question" not in comment
+            assert "Within 30 days: May I return shoes?" in comment
+            assert "Of course: May I return shoes?" in comment
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("promptfoo"), reason="promptfoo is not installed")
+@pytest.mark.parametrize(("prompt", "code", "words"), PROMPTS)
+def test_init__a_team_with_the_real_promptfoo_is_gated(
+    tmp_path: Path, prompt: str, code: int, words: str
+) -> None:
+    repository, _ = initialised(tmp_path, {**PROMPTFOO, "promptfooconfig.yaml": ECHO})
+    with proposed(repository, {"prompts/answer.txt": prompt}, os.environ["PATH"]) as job:
+        done = job.finish(timeout=300)
+        assert done.code == code, done.log
+        assert words in job.server.comments[0].body
+
+
+def test_init__the_commit_with_its_files_is_a_green_pull_request(tmp_path: Path) -> None:
+    repository, _ = initialised(tmp_path, PYTEST)
+    added = {path: text for path, text in files_of(repository).items() if path not in PYTEST}
+    with opened(tmp_path / "gate", PYTEST, added) as gate:
+        done = gate.job().finish()
+        assert done.code == 0, done.log
+        assert "1 test is new" in gate.comments()[0]
