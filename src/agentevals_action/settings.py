@@ -271,8 +271,8 @@ class Settings(BaseModel):
     )
     env: Annotated[tuple[str, ...], _from_text(_variable_names)] = _input(
         (),
-        "Names of environment variables that judges, hooks, cli and python targets may see in "
-        "addition to the scrubbed environment.",
+        "Names of environment variables that judges, hooks, runners, cli and python targets may "
+        "see in addition to the scrubbed environment.",
     )
     strict: _Boolean = _input(False, "Treat warnings about suites as errors: true or false.")
     fail_on: Annotated[frozenset[str], _from_text(_conditions)] | None = _input(
