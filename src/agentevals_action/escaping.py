@@ -45,6 +45,13 @@ _SLACK = 8  # a line is made from at most so many times its limit: what runs of 
 _COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
 _OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
+#: Sequences that colour a program's output or move the cursor (ECMA-48, 5.4).
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+def uncoloured(text: str) -> str:
+    """A program's output without the sequences for a terminal."""
+    return _COLOURS.sub("", text)
 
 
 def visible(text: str) -> str:

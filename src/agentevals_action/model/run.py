@@ -103,6 +103,11 @@ class RunSuite:
         return self.selection.path
 
     @property
+    def label(self) -> str:
+        """The path with the name of the runner."""
+        return f"{self.path} ({self.runner})" if self.runner else self.path
+
+    @property
     def base_path(self) -> str:
         """The suite's path on base."""
         return self.selection.base_path or self.path

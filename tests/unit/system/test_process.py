@@ -207,6 +207,7 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
     [
         ("exit 3", {}, "evaluator", "the judge ended with exit code 3"),
         ("echo out; echo why >&2; exit 3", {}, "evaluator", "the judge ended with exit code 3: why"),
+        ("printf '\\033[31mwhy\\033[0m'; exit 3", {}, "evaluator", "the judge ended with exit code 3: why"),
         ("seq 2; echo; echo end; exit 3", {}, "evaluator", "the judge ended with exit code 3:\n1\n2\nend"),
         ("kill -9 $$", {"codes": range(256)}, "evaluator", "the judge was ended by signal 9"),
         ("exec sleep 60", {"timeout": 0.1}, "evaluator", "the judge did not end within 0.1 s"),

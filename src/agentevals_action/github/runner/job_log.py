@@ -2,13 +2,12 @@
 and the summary for the runner."""
 
 import logging
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
-from agentevals_action.escaping import printable, safe_log_line
+from agentevals_action.escaping import printable, safe_log_line, uncoloured
 from agentevals_action.formatting import each_once, shortened
 from agentevals_action.github.runner import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
@@ -24,8 +23,6 @@ log = logging.getLogger(__name__)
 
 _LINE = 1_000  # characters
 _EDITS = 50
-#: Sequences that colour a program's output or move the cursor (ECMA-48, 5.4).
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class _SafeFormatter(logging.Formatter):
@@ -51,7 +48,7 @@ def folded(title: str, in_actions: bool) -> Iterator[Callable[[str], None]]:
     print(title, file=stream, flush=True)
     try:
         yield lambda line: print(
-            safe_log_line(printable(redact(_ESCAPES.sub("", line)), _LINE)),
+            safe_log_line(printable(redact(uncoloured(line)), _LINE)),
             file=stream,
             flush=True,
         )
@@ -88,11 +85,13 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         for edit in view.edits
     ]
+    problems = dict.fromkeys(suite.run.problem for suite in review.suites)  # with their outputs
     lines = (
         *shortened(edits, _EDITS),
         spending_sentence(view.spending),
         headline(view),
         *review.decision.reasons,
+        *(problem for problem in problems if "\n" in problem),
         published.report_url,
         published.comment_url,
         published.check_url,
@@ -114,11 +113,11 @@ def _write_notices(notices: Iterable[str]) -> None:
 def _title(suite: SuiteComparison) -> str:
     head = suite.head
     if head is None:
-        return suite.path
+        return suite.run.label
     counts = [
         f"{head.passed} passed",
         head.borderline and f"{head.borderline} borderline",
         head.failed and f"{head.failed} failed",
         head.errored and f"{head.errored} errors",
     ]
-    return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
+    return f"{suite.run.label}: {', '.join(str(count) for count in counts if count)}"

@@ -80,7 +80,6 @@ def _row(
 ) -> SuiteRow:
     """The row of one suite or of several, the worst first."""
     has_base = base is not None or any(suite.run.problem for suite in suites)
-    runner = suites[0].run.runner if path else ""
     rates = (base.pass_rate if base else None, head.pass_rate if head else None)
     before, after = agent_cost(base) if has_base else None, agent_cost(head)
     costs = _difference(suites, lambda suite: suite.cost)
@@ -89,7 +88,7 @@ def _row(
         head=head,
         sign=_SIGNS[rank(suites[0])],
         path=path,
-        name=(f"{path} ({runner})" if runner else path) or counted(len(suites), "suite"),
+        name=suites[0].run.label if path else counted(len(suites), "suite"),
         pass_rate=moved(percent, *rates) if has_base else percent(rates[1]),
         interval=_interval(head),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),

@@ -4,6 +4,7 @@ import pytest
 
 from agentevals_action.github.runner import job_log
 from agentevals_action.model.report import Published
+from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.system.redaction import Redactor, redacting
 from tests.support import reviews
@@ -93,3 +94,25 @@ def test_review__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFi
     assert commands == ["group", "endgroup", *["warning"] * 10]
     assert not any("##[" in line for line in lines)
     assert sum(line.startswith("notice: ") for line in lines) == 11
+
+
+def test_review__hostile_texts_of_runners_give_no_command(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    view = build_view(reviews.hostile())
+    found, _ = annotations(view, 50)
+    job_log.write_review(view, Published(annotations=found), ())
+    lines = capfd.readouterr().out.splitlines()
+    commands = {line.split("::")[1].split(" ")[0] for line in lines if line.startswith("::")}
+    assert commands == {"group", "endgroup", "error", "warning"}
+    assert not any(line.lstrip().startswith(("::error::x", "##[")) for line in lines)
+
+
+def test_review__a_runner_that_failed_on_base_has_its_words(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    job_log.write_review(build_view(reviews.runners()), Published(), ())
+    lines = capfd.readouterr().out.splitlines()
+    assert "::group::evals/test_agent.py (pytest): 1 passed, 1 failed, 1 errors" in lines
+    (words,) = (line for line in lines if line.startswith("on base, `agentv` ended"))
+    assert words.endswith("ImportError: No module named 'lib'")
