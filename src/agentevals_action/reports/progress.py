@@ -64,11 +64,19 @@ class Progress:
         self._sides.setdefault(side, _Side(0)).total += tests
         self._show(side)
 
-    def begin(self, side: str, suite: str, runner: str) -> None:
-        """Says that a runner starts with a suite, whose tests are not known yet."""
-        self._sides.setdefault(side, _Side(0)).running[suite, runner] = None
+    @contextmanager
+    def running(self, side: str, suite: str, runner: str) -> Iterator[None]:
+        """Says that a runner starts with a suite, whose tests are known when it has ended."""
+        running = self._sides.setdefault(side, _Side(0)).running
+        running[suite, runner] = None
         self._show(side)
-        self._print(f"{side}: `{runner}` runs {printable(suite, _NAME)}", is_due=True)
+        what = f"`{printable(runner, _NAME)}` runs {printable(suite, _NAME)}"
+        self._print(f"{side}: {what}", is_due=True)
+        try:
+            yield
+        finally:
+            running.pop((suite, runner), None)
+            self._show(side)
 
     def found(self, side: str, results: Sequence[TestResult]) -> None:
         """Counts the tests that a runner reported."""

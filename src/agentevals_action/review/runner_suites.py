@@ -70,13 +70,13 @@ def with_errors(
 async def _run(
     programs: RunnerPrograms, suite: Suite, side: str, progress: Progress
 ) -> tuple[TestResult, ...]:
-    progress.begin(side, suite.path, _id_of_error(suite))
-    try:
-        rows = await programs.of(suite).run()
-    except OSError as error:
-        if cause := exhausted(error):
-            raise AttemptError("resources", str(cause), cause.hint) from error
-        raise
+    with progress.running(side, suite.path, _id_of_error(suite)):
+        try:
+            rows = await programs.of(suite).run()
+        except OSError as error:
+            if cause := exhausted(error):
+                raise AttemptError("resources", str(cause), cause.hint) from error
+            raise
     progress.found(side, rows)
     return rows
 

@@ -27,12 +27,12 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
 def test_lines__a_runner_is_named_and_its_tests_are_counted_when_it_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with progress.show_progress() as shown:
-        shown.begin("base", "evals/a.py", "pytest")
-        shown.begin("head", "evals/a.py", "pytest")
+    with progress.show_progress() as shown, shown.running("base", "evals/a.py", "pytest"):
+        with shown.running("head", "evals/a.py", "py\n::error::x"):
+            pass
         shown.found("head", [results.result("a"), results.result("b")])
     assert capsys.readouterr().err.splitlines() == [
         "base: `pytest` runs evals/a.py",
-        "head: `pytest` runs evals/a.py",
+        "head: `py ::error::x` runs evals/a.py",
         "head: 2 of 2 tests",
     ]
