@@ -227,3 +227,15 @@ def test_init__the_commit_with_its_files_is_a_green_pull_request(tmp_path: Path)
         done = gate.job().finish()
         assert done.code == 0, done.log
         assert "1 test is new" in gate.comments()[0]
+
+
+def test_init__tests_beside_the_agent_are_no_part_of_it(tmp_path: Path) -> None:
+    """`*.py` is watched; a test that was edited is another one, not a regression."""
+    beside = {path.removeprefix("evals/"): text for path, text in PYTEST.items()}
+    repository, _ = initialised(tmp_path, beside)
+    assert read(repository, ".agentevals.yaml")["watch"] == ["*.py"]
+    stricter = str(PYTEST["evals/test_returns.py"]).replace("'30 days'", "'31 days'")
+    with proposed(repository, {"test_returns.py": stricter}) as job:
+        done = job.finish()
+        assert done.code == 0, done.log
+        assert "1 test not compared: the question changed" in job.server.comments[0].body

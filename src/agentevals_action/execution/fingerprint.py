@@ -143,9 +143,12 @@ class SuiteDescription:
 
     @property
     def files_of_runner(self) -> Sequence[str]:
-        """The files that ask and grade in a suite that a runner of others runs."""
+        """The files that ask and grade in a suite that a runner of others runs: its own file, too,
+        if a rule for the agent's code (`*.py`) matches it."""
         own = {file.path for file in self._suite.files if file.role in _OF_SUITE}
-        return sorted(path for path in own if not self._is_watched(path))
+        return sorted(
+            path for path in own if path == self._suite.path or not self._is_watched(path)
+        )
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

@@ -104,7 +104,8 @@ def _suite_of_runner(suite: Suite, loaded: LoadedSuites) -> dict[str, Any]:
         raise TypeError(f"{suite.path} has no runner")
     tests: list[str] = []
     with suppress(AgentEvalsError):  # there are none, or they cannot be read
-        tests = [row.eval_id for row in read_results(results) if row.eval_path == suite.path]
+        own = [row for row in read_results(results) if row.eval_path == suite.path]
+        tests = [row.eval_id for row in own if not row.error]
     command, again = (
         shlex.join(filled(words, {SUITE: suite.path})) for words in commands_of(runner)
     )
