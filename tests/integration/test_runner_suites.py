@@ -97,7 +97,6 @@ def test_runner__a_required_gate_that_fails_is_red_at_its_line(tmp_path: Path) -
 LOST_GATES = {
     "skipped": agent(rows={"names": {"verdict": None, "skipped": "later"}}),
     "not required": rules(entry()),
-    "deleted": {SUITE: TESTS.splitlines()[0] + "\n"},
 }
 
 
@@ -144,7 +143,6 @@ BROKEN = {
     ),
     "fifo": ("os.mkfifo(file); os._exit(0)", "it is not a regular file"),
     "link": ("file.symlink_to('/proc/self/environ'); os._exit(0)", "by a link"),
-    "folder": ("file.mkdir(); os._exit(0)", "it wrote no results.jsonl"),
     "binary": ("file.write_bytes(b'\\xff\\0'); os._exit(0)", "line 1 of its results.jsonl"),
 }
 
@@ -183,6 +181,7 @@ def test_runner__that_fails_on_base_alone_is_inconclusive(tmp_path: Path) -> Non
         assert set(gate.changes().values()) == {"errorOnBase"}
 
 
+@pytest.mark.slow
 def test_runner__what_it_does_to_the_checkout_changes_no_decision(tmp_path: Path) -> None:
     """It removes the gate that fails."""
     do = f"Path('.agentevals.yaml').write_text('{{}}'); Path({SUITE!r}).touch()"
@@ -219,7 +218,7 @@ ENTRIES: dict[str, tuple[Files, Files, tuple[int, int], str]] = {
         (0, 0),
         f"1 suite of the base was removed\n\n- suite [`{MORE}`]",
     ),
-    "its suite is deleted": (
+    "deleted": (
         files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
         {MORE: None},
         (0, 0),
@@ -228,7 +227,9 @@ ENTRIES: dict[str, tuple[Files, Files, tuple[int, int], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize(
+    "name", ["added", "edited", "removed", pytest.param("deleted", marks=pytest.mark.slow)]
+)
 def test_runner__an_entry_that_the_change_edits(tmp_path: Path, name: str) -> None:
     base, change, starts, words = ENTRIES[name]
     with opened(tmp_path, base, change) as gate:
@@ -424,6 +425,7 @@ def test_runner__a_fork_has_no_keys(tmp_path: Path) -> None:
         assert "the runner `ours` needs NEW_KEY, which is not passed on" in done.log
 
 
+@pytest.mark.slow
 def test_runner__a_test_with_its_name_that_errs_is_one_error(tmp_path: Path) -> None:
     named = {SUITE: TESTS.replace("greets", "ours")}
     error = {"verdict": None, "error": {"message": "503"}}
@@ -450,6 +452,7 @@ def test_runner__an_entry_that_cannot_be_used_is_mended(tmp_path: Path) -> None:
         assert gate.changes() == {"greets": "new", "names": "new"}
 
 
+@pytest.mark.slow
 def test_runner__a_suite_that_is_moved_is_compared_with_itself(tmp_path: Path) -> None:
     with opened(tmp_path, files(), {SUITE: None, "checks/moved.jsonl": TESTS, **RUDE}) as gate:
         done = gate.finish()
