@@ -87,6 +87,18 @@ def test_change__another_question_is_never_a_regression() -> None:
     assert "watch" in actual.reason
 
 
+def test_change__another_question_of_a_runner_s_test_says_how_a_prompt_is_watched() -> None:
+    head = results.result(verdict="fail", print=results.fingerprint(question="other"))
+    actual = compared(head, results.result(verdict="pass"), runner="pytest")
+    assert actual.change is ChangeKind.QUESTION_CHANGED
+    assert actual.reason == (
+        "the test asks something else than on base; if its suite names the agent's own prompt, "
+        "put that file under `watch`"
+    )
+    same = compared(results.result(), results.result(), runner="pytest")
+    assert (same.change, same.reason) == (ChangeKind.UNCHANGED, "")
+
+
 def test_change__another_agent_is_compared() -> None:
     head = results.result(verdict="fail", print=results.fingerprint(agent="other"))
     assert compared(head, results.result(verdict="pass")).change is ChangeKind.REGRESSED
