@@ -194,6 +194,11 @@ def test_explain__the_suite_of_a_runner(both: Repository, wanted: str) -> None:
     assert explained(both, wanted)["gates"] == ["returns"]
 
 
+def test_explain__a_glob_is_over_ids_and_the_suites_of_runners(both: Repository) -> None:
+    documents = yaml.safe_load_all(run(both, "explain", "*").out)
+    assert [each["suite"] for each in documents] == [SUITE, "EVAL.yaml"]
+
+
 def test_explain__a_test_of_a_runner_names_the_suite(both: Repository) -> None:
     assert explained(both, "greets")["suite"] == "EVAL.yaml"
     done = run(both, "explain", "returns", code=2)

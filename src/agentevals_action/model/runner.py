@@ -90,7 +90,10 @@ class Runner(FileModel):
         "failure of the agent.",
     )
     passes: PassRule | None = spelled(
-        "pass", default=None, description="inspect: the score that passes."
+        "pass",
+        serialization_alias="pass",
+        default=None,
+        description="inspect: the score that passes.",
     )
     timeout_seconds: Annotated[float, Field(ge=1, le=21_600)] = Field(
         default=1800.0, description="Time limit of each start in seconds, 1-21,600."

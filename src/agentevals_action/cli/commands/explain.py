@@ -15,6 +15,7 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argu
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.validation.field_errors import did_you_mean
@@ -63,10 +64,12 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
     judges, gates. Of a suite of a runner: its commands, variables, gates and files."""
     loaded = await load_suites(inputs, paths)
-    of_runners = [suite for suite in loaded.valid if suite.runner]
-    matching = set(fnmatch.filter([suite.path for suite in of_runners], test))
-    explained = [_suite_of_runner(each, loaded) for each in of_runners if each.path in matching]
-    found = () if explained else _find(loaded, test)
+    explained = [
+        _suite_of_runner(suite, suite.runner, loaded)
+        for suite in loaded.valid
+        if suite.runner and fnmatch.fnmatch(suite.path, test)
+    ]
+    found = _find(loaded, test, is_required=not explained)
     output.print_warnings(
         f"{broken.path} has errors and was not searched" for broken in loaded.broken
     )
@@ -77,11 +80,12 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
     return ExitCode.PASSED
 
 
-def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
-    """The tests with the id, or else those that the glob matches; InvalidInput if there is none."""
+def _find(loaded: LoadedSuites, wanted: str, *, is_required: bool) -> Iterable[tuple[Suite, Test]]:
+    """The tests with the id, or else those that the glob matches; InvalidInput if there is none and
+    one `is_required`."""
     ids = dict.fromkeys(test.id for suite in loaded.valid for test in suite.tests)
     matching = {wanted} if wanted in ids else set(fnmatch.filter(ids, wanted))
-    if matching:
+    if matching or not is_required:
         return (
             (suite, test) for suite in loaded.valid for test in suite.tests if test.id in matching
         )
@@ -97,11 +101,9 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
 
 
-def _suite_of_runner(suite: Suite, loaded: LoadedSuites) -> dict[str, Any]:
+def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict[str, Any]:
     """A suite of a runner as JSON data. Which of its tests are gates is known from its last run."""
-    runner, results = suite.runner, loaded.folder / loaded.settings.report_dir / HEAD_RESULTS
-    if runner is None:
-        raise TypeError(f"{suite.path} has no runner")
+    results = loaded.folder / loaded.settings.report_dir / HEAD_RESULTS
     tests: list[str] = []
     with suppress(AgentEvalsError):  # there are none, or they cannot be read
         own = [row for row in read_results(results) if row.eval_path == suite.path]
@@ -110,7 +112,8 @@ def _suite_of_runner(suite: Suite, loaded: LoadedSuites) -> dict[str, Any]:
         shlex.join(filled(words, {SUITE: suite.path})) for words in commands_of(runner)
     )
     gates = [test for test in tests if runner.requires(test)]
-    entry = runner.model_dump(exclude_defaults=True, exclude={"suites", "program", "location"})
+    shown_elsewhere = {"suites", "program", "location"}
+    entry = runner.model_dump(by_alias=True, exclude_defaults=True, exclude=shown_elsewhere)
     return {
         "suite": suite.path,
         "runner": str(runner.location),
