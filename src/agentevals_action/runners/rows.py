@@ -106,13 +106,14 @@ def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
         info = ErrorInfo(kind="runner", message=cut(error, _REASON))
         return SampleResult(**common, error=info)
     gates_failed = (runner.name,) if is_gate and not row.passed else ()
+    shown = () if row.passed else tuple(filter(None, misses))
     result = EvaluatorResult(
         name=runner.name,
         type=runner.results,
         score=1.0 if row.passed else 0.0,
         hits=tuple(check.name for check in row.checks if check.passed),
-        misses=() if row.passed else tuple(filter(None, misses)),
-        reasoning="" if reason in misses else reason,
+        misses=shown,
+        reasoning="" if any(reason in miss for miss in shown) else reason,
         details={} if row.score is None else {"score": row.score},
         required=REQUIRED_SCORE if is_gate else False,
         passed=row.passed,

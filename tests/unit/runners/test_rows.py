@@ -130,6 +130,22 @@ def test_result__what_is_unknown_is_left_out() -> None:
     assert known.spent == Spending(0.02, ("runner",), replies=1)
 
 
+@pytest.mark.parametrize(
+    ("passed", "reason", "shown"),
+    [
+        (True, "All assertions passed", "All assertions passed"),
+        (False, "1 of 2 failed", "1 of 2 failed"),
+        (False, "says no", ""),
+    ],
+)
+def test_result__a_reason_that_a_miss_states_is_not_repeated(
+    passed: bool, reason: str, shown: str
+) -> None:
+    checks = (Check("contains", passed, 0.0, "says no"),)
+    (found,) = made(row(passed, reason=reason, checks=checks)).evaluator_results
+    assert found.reasoning == shown
+
+
 def test_error_row__of_a_required_test_keeps_its_gate() -> None:
     error = ErrorInfo(kind="runner", message="no key")
     found = error_row(suite(required=["t"]), "t", error)
