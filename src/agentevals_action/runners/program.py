@@ -55,8 +55,9 @@ class SuiteProgram:
         self._format = FORMATS[self._runner.results]
         self._folder = engine.scratch.resolve() / f"runner-{number}"
         self._starts = 0
-        #: A row of each test of the first run, by the test's id.
+        #: A row of each test of the first run, by the test's id, and the ids by the rows' keys.
         self._known: dict[str, Row] = {}
+        self._ids: dict[str, str] = {}
         self._again = _Again(self)
 
     async def run(self) -> tuple[TestResult, ...]:
@@ -69,6 +70,7 @@ class SuiteProgram:
         results, skipped = [], []
         for name, rows in found.items():
             self._known[name] = row = rows[0]
+            self._ids[row.key] = row.id
             fingerprint = Fingerprint(
                 question=files if row.asked is None else digest(row.asked, is_ordered=False),
                 grading=files if row.graded is None else digest(row.graded, is_ordered=False),
@@ -126,15 +128,18 @@ class SuiteProgram:
         self, words: Sequence[str], names: Sequence[str], samples: int
     ) -> Mapping[str, Sequence[Row]]:
         """The rows of these tests, run again. If one has no row of a first run, because stored
-        results stood for it, all tests run."""
+        results stood for it, or is one of several with its id, all tests run."""
         await self._engine.prepare(self._suite.root)
-        known = [self._known[name] for name in names if name in self._known]
+        known = [row for name in names if (row := self._known.get(name)) and row.id == name]
         if len(known) < len(names):
             words, _ = commands.commands_of(self._runner)
         if not any(commands.SELECTION in word for word in words):
             return await self._rows(words, Selection(), samples)
+        selections = self._format.select(known, self._suite)
+        if not selections:
+            words, _ = commands.commands_of(self._runner)
         found: dict[str, Sequence[Row]] = {}
-        for selection in self._format.select(known, self._suite):
+        for selection in selections or (Selection(),):
             found |= await self._rows(words, selection, samples)
         return found
 
@@ -190,7 +195,7 @@ class SuiteProgram:
             raise child_error("runner", f"`{runner.name}`{problem}", output, program.hint)
         for row in rows:
             budget.count(runner.name, row.usage.cost_usd)
-        return rows
+        return [replace(row, id=self._ids.get(row.key, row.id)) for row in rows]
 
     def _read(self, results: Path) -> Sequence[Row]:
         """The rows in a folder of results, at least one. ResultsError."""

@@ -43,7 +43,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Row:
-    """One sample of a test, as a runner reports it. Rows with equal ids are samples of one test.
+    """One sample of a test, as a runner reports it. Rows with equal ids are samples of one test. An
+    id that depends on the other tests of a start needs a `key`, which does not.
 
     `passed` is the runner's own verdict. With an `error` (an outage, no failure of the agent) or a
     reason why it was `skipped`, the row has no score. `asked` and `graded` are JSON data: what the
@@ -68,6 +69,7 @@ class Row:
     duration_ms: float | None = None
     source: Any = None
     notice: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ class Format(ABC):
 
     @abstractmethod
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
-        """What runs the tests of these rows again, one selection for each start; the rows are one
-        of each test."""
+        """What runs the tests of these rows again, one selection for each start, none if all tests
+        must run; the rows are one of each test."""
 
     def locate(self, row: Row, suite: Suite) -> Location | None:
         """Where a test stands, None if that is unknown."""

@@ -10,19 +10,17 @@ or its file, or `prompt 1`, `prompt 2` for texts without a name; of a provider t
 text or the model that a change edits must keep its id: it is what is tested.
 
 **Running again**: `--filter-failing` matches tests by their variables alone, and drops all but the
-first with the same ones. Of a result that matches none it makes a test, with the description,
-variables, assertions, options and metadata of the result: this is how one value of a list of
-variables runs, a test of a scenario, and one of several tests with the same variables. What such a
-test lacks, as a threshold of its own, is not selected unless promptfoo finds the test itself. In a
-suite with scenarios, a selected test runs in each of them, too; its own rows come first.
+first with the same ones: then all tests run. Of a result that matches none, as one value of a list
+of variables, it makes a test from the result, which has no threshold of its own.
 """
 
-import itertools
+import csv
+import io
 import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.runners.formats.base import (
+    MAX_BYTES,
     Check,
     Format,
     ResultsError,
@@ -41,13 +40,17 @@ from agentevals_action.runners.formats.base import (
     Selection,
     read_file,
 )
-from agentevals_action.runners.formats.promptfoo_tests import WrittenTests
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import read_regular
 from agentevals_action.targets.calls.description import FileDigests, digest
 
 _FILE = "results.json"
 _VERSION = 3
 _ERROR = 2  # the `failureReason` of a result without a score
+#: Variables that promptfoo adds to those of a test.
+_ADDED = re.compile(r"_|sessionId$")
 _ROW_NUMBER = re.compile(r"Row #\d+")
 _NAMED_FILE = re.compile(r"file://(.+?)(:\w+)?")
 #: What precedes the text in the label of a prompt without a name.
@@ -60,8 +63,6 @@ _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..
 _GRADING = ("assert", "threshold", "assertScoringFunction", "options")
 #: What decides a verdict and is not in a test that is made of a result.
 _NOT_MADE = ("threshold", "assertScoringFunction", "provider")
-#: A variable that no test has: a result with it matches none.
-_UNMATCHED = "selected by agentevals"
 _LONGEST = 200  # characters of a description in an id
 _SHOWN = 40  # characters of a variable in an id, and of an assertion's value in its name
 
@@ -153,58 +154,28 @@ class _Versioned(Record):
     version: Any = _inside("results", "version")
 
 
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A test with one set of values. `description` is the configured one; `variables` are those of
-    `defaultTest`, too, and `own` the others. `key` is their digest, by which promptfoo tells tests
-    apart, and `identity` that of all of the test. `group` are the tests of its `name` by their
-    keys, and `alike` all with its key."""
+@dataclass(frozen=True)
+class _Test:
+    """The test of a result. `description` is the configured one; `variables` are those of
+    `defaultTest`, too, and `own` the others. `failure` is the result that selects it, None if
+    that cannot, because others have its variables."""
 
-    name: str
     description: str | None
     variables: Mapping[str, Any]
     own: Mapping[str, Any]
-    key: str
-    identity: str
-    test_case: Mapping[str, Any]
-    provider: str | None
-    can_be_made: bool
-    group: Mapping[str, list["_Case"]] = field(repr=False)
-    alike: list["_Case"] = field(repr=False)
-    written: WrittenTests
+    failure: Mapping[str, Any] | None
 
     @property
-    def has_name(self) -> bool:
-        """Whether its name identifies it where no other test has it."""
-        return self.description is not None or not self.own
+    def name(self) -> str:
+        """The id, if no other test has the same."""
+        if self.description:
+            return cut_line(self.description, _LONGEST)
+        return cut_line(_text(next(iter(self.own.values()), "test")), _SHOWN)
 
     @property
-    def id(self) -> str:
-        """The id without prompt and provider."""
-        if self.has_name and len(self.group) == 1:
-            return self.name
-        return f"{self.name} ({digest(self.own, is_ordered=False)[:8]})"
-
-    @property
-    def selected(self) -> Sequence["_Case"]:
-        """The tests that must run so that it has its id again: those with the same id, whose order
-        distinguishes them, and one other of its name."""
-        others = (cases[0] for key, cases in self.group.items() if key != self.key)
-        return [*self.group[self.key], *itertools.islice(others, int(self.has_name))]
-
-    def result(self) -> Mapping[str, Any]:
-        """The result that makes `--filter-failing` run it."""
-        found = {"success": False, "vars": self.variables, "provider": {"id": self.provider or ""}}
-        if not self.can_be_made:
-            return found
-        test = dict(self.test_case)
-        # The assertions of a result contain the default ones already.
-        test["options"] = {**_object(test.get("options")), "disableDefaultAsserts": True}
-        if len(self.alike) > 1:
-            # A test that is made is another one for promptfoo if its strategy is.
-            test["metadata"] = {**_object(test.get("metadata")), "strategyId": self.identity}
-            found["vars"] = {**self.variables, _UNMATCHED: True}
-        return {**found, "testCase": test}
+    def key(self) -> str:
+        """The same for all its samples, of which no other test has some."""
+        return _digest([self.description, self.own])
 
 
 class PromptfooResults(Format):
@@ -239,22 +210,32 @@ class PromptfooResults(Format):
         if any(result.prompt_idx >= len(columns) for result in results):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
         texts = _Texts(suite)
-        cases = _cases(results, _object(document.default), texts, WrittenTests(suite))
-        return [
-            _row(result, case, columns[result.prompt_idx], texts)
-            for result, case in zip(results, cases, strict=True)
-        ]
+        tests = _tests(results, _object(document.default), texts)
+        keys: defaultdict[str, set[str]] = defaultdict(set)
+        for test in tests:
+            keys[test.name].add(test.key)
+        places = _places(suite)
+        rows = []
+        for result, test in zip(results, tests, strict=True):
+            is_named = len(keys[test.name]) == 1 and (test.description or not test.own)
+            name = test.name if is_named else f"{test.name} ({_digest(test.own)[:8]})"
+            column = columns[result.prompt_idx]
+            place = places.get(test.description or _place_key(test.own))
+            rows.append(_row(result, test, name + column, test.key + column, place, texts))
+        return rows
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """One start with all tests of the rows, each with all prompts and providers."""
-        cases = {case.identity: case for row in rows for case in row.source.selected}
-        results = [case.result() for case in cases.values()]
-        return [Selection(json.dumps({"results": {"results": results}}))]
+        failures = [failure for failure, _ in (row.source for row in rows)]
+        if None in failures:
+            return ()
+        return (Selection(json.dumps({"results": {"results": failures}})),)
 
     def locate(self, row: Row, suite: Suite) -> Location | None:
         """The item of the test in the configuration, or in a file that it names."""
-        case: _Case = row.source
-        return case.written.locate(case.description, case.own, case.variables)
+        _, place = row.source
+        found: Location | None = place
+        return found
 
 
 class _Texts:
@@ -347,80 +328,115 @@ def _numbered(names: Sequence[str], noun: str) -> Sequence[str]:
     return list(made)
 
 
-def _cases(
-    results: Sequence[_Result],
-    default: Mapping[str, Any],
-    texts: _Texts,
-    written: WrittenTests,
-) -> Sequence[_Case]:
+def _tests(
+    results: Sequence[_Result], default: Mapping[str, Any], texts: _Texts
+) -> Sequence[_Test]:
     """The test of each result; `default` is the configured `defaultTest`."""
     common = _object(default.get("vars"))
-    groups: dict[str, dict[str, list[_Case]]] = defaultdict(lambda: defaultdict(list))
-    alike: dict[str, list[_Case]] = defaultdict(list)
-    known: dict[str, _Case] = {}
+    # promptfoo adds variables while it runs.
+    variables = [
+        {name: value for name, value in result.vars.items() if not _ADDED.match(name)}
+        for result in results
+    ]
+    alike: defaultdict[str, set[str]] = defaultdict(set)
+    for result, values in zip(results, variables, strict=True):
+        alike[_digest(values)].add(_digest(result.test_case))
     found = []
-    for result in results:
-        # promptfoo adds others while it runs.
-        named = {name for name in result.vars if not name.startswith("_") and name != "sessionId"}
-        variables = {name: value for name, value in result.vars.items() if name in named}
-        test = {name: value for name, value in result.test_case.items() if name != "vars"}
-        key = digest(variables, is_ordered=False)
-        identity = digest([key, test], is_ordered=False)
-        if identity not in known:
-            own = {name: each for name, each in variables.items() if each != common.get(name)}
-            own = _changed(own, texts.relative)
-            description = test.get("description")
-            if not isinstance(description, str) or _ROW_NUMBER.fullmatch(description):
-                description = None
-            first = _text(next(iter(own.values()), "test"))
-            name = cut_line(description or first, _LONGEST if description else _SHOWN)
-            case = _Case(
-                name=name,
-                description=description,
-                variables=variables,
-                own=own,
-                key=key,
-                identity=identity,
-                test_case=result.test_case,
-                provider=result.provider_id,
-                can_be_made=_can_be_made(test, default),
-                group=groups[name],
-                alike=alike[key],
-                written=written,
-            )
-            known[identity] = case
-            groups[name][key].append(case)
-            alike[key].append(case)
-        found.append(known[identity])
+    for result, values in zip(results, variables, strict=True):
+        own = {name: value for name, value in values.items() if value != common.get(name)}
+        description = result.test_case.get("description")
+        if not isinstance(description, str) or _ROW_NUMBER.fullmatch(description):
+            description = None
+        is_alone = len(alike[_digest(values)]) == 1
+        failure = _failure(result, values, default) if is_alone else None
+        found.append(_Test(description, values, _changed(own, texts.relative), failure))
     return found
 
 
-def _can_be_made(test: Mapping[str, Any], default: Mapping[str, Any]) -> bool:
-    """Whether promptfoo can make the test of its result."""
-    return all(test.get(name) in (None, default.get(name)) for name in _NOT_MADE)
+def _failure(
+    result: _Result, variables: Mapping[str, Any], default: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The result that makes `--filter-failing` run a test again."""
+    found = {"success": False, "vars": variables, "provider": {"id": result.provider_id or ""}}
+    test = result.test_case
+    if any(test.get(name) not in (None, default.get(name)) for name in _NOT_MADE):
+        return found
+    # The assertions of a result contain the default ones already.
+    options = {**_object(test.get("options")), "disableDefaultAsserts": True}
+    return {**found, "testCase": {**test, "options": options}}
 
 
-def _row(result: _Result, case: _Case, column: str, texts: _Texts) -> Row:
+def _places(suite: Suite) -> Mapping[str, Location]:
+    """Where tests stand in the configuration and in the YAML and CSV files that it names, by their
+    descriptions, or by their variables where they have none."""
+    found: dict[str, Location] = {}
+    for file in suite.files:
+        if file.role not in ("suite", "named file"):
+            continue
+        try:
+            for description, variables, line in _written(suite.root, file.path):
+                found.setdefault(description or _place_key(variables), Location(file.path, line))
+        except (OSError, Unreadable, ValueError, csv.Error):
+            continue  # promptfoo reads more than we do
+    return found
+
+
+def _written(root: Path, path: str) -> Iterator[tuple[str, Mapping[str, Any], int]]:
+    """The description, the variables and the line of each test in a file."""
+    if path.endswith(".csv"):
+        content = read_regular(root / path, MAX_BYTES).decode("utf-8-sig", "replace")
+        rows = csv.reader(io.StringIO(content, newline=""))
+        names, line = [name.strip() for name in next(rows, [])], rows.line_num + 1
+        for row in rows:
+            cells = dict(zip(names, row, strict=False))
+            own = {name: cell for name, cell in cells.items() if not name.startswith("__")}
+            yield cells.get("__description", ""), own, line
+            line = rows.line_num + 1
+    elif path.endswith((".yaml", ".yml", ".json")):
+        document = read_settings_file(root / path, root, path)
+        data = _object(document.data)
+        scenarios = data.get("scenarios")
+        parts = [data, *(scenarios if isinstance(scenarios, list) else ())]
+        for tests in (document.data, *(_object(part).get("tests") for part in parts)):
+            for index, item in enumerate(tests if isinstance(tests, list) else ()):
+                test = _object(item)
+                line = document.positions.value(tests, index).line
+                yield _text(test.get("description")), _object(test.get("vars")), line
+
+
+def _place_key(variables: Mapping[str, Any]) -> str:
+    """The variables as texts: a cell of a CSV file has no other type."""
+    return _digest({name: _text(each).strip() for name, each in variables.items()})
+
+
+def _digest(data: Any) -> str:
+    return digest(data, is_ordered=False)
+
+
+def _row(
+    result: _Result, test: _Test, name: str, key: str, place: Location | None, texts: _Texts
+) -> Row:
     error = result.outage
-    is_scored = bool(result.components or case.test_case.get("assert"))
-    grading = {name: case.test_case.get(name) for name in _GRADING}
-    values = [f"{name}: {texts.relative(_text(each))}" for name, each in case.variables.items()]
+    is_scored = bool(result.components or result.test_case.get("assert"))
+    grading = {name: result.test_case.get(name) for name in _GRADING}
+    values = [f"{name}: {texts.relative(_text(each))}" for name, each in test.variables.items()]
     return Row(
-        id=case.id + column,
+        id=name,
         passed=result.success and not result.failure_reason,
         error=error,
         skipped="" if error or is_scored else "it has no assertions",
         question="\n".join(values) or result.rendered or "",
         answer=_text(result.answer),
         target=texts.relative(result.provider_label or result.provider_id or ""),
-        asked=_changed(case.variables, texts.content),
+        asked=_changed(test.variables, texts.content),
         graded=_changed(grading, texts.content),
         checks=tuple(_checks(result.components or ())),
         score=result.score,
         reason=result.reason or "",
         usage=result.usage,
         duration_ms=None if result.failure_reason == _ERROR else result.latency_ms,
-        source=case,
+        source=(test.failure, place),
+        key=key,
     )
 
 

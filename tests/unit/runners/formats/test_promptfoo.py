@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.runners.formats import FORMATS
@@ -20,6 +23,7 @@ from tests.support.runners import find_runner
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners/promptfoo"
 PATHS = {"columns": "promptfooconfig.yaml", "cases": "evals/promptfooconfig.yaml"}
+FILES = ("data/more.yaml", "data/tests.csv")
 FORMAT = FORMATS["promptfoo"]
 
 
@@ -28,7 +32,15 @@ def checkout(tmp_path: Path, name: str = "cases") -> Suite:
     root = tmp_path.resolve() / "checkout"
     shutil.copytree(DATA / name, root)
     path = PATHS[name]
-    return Suite().model_copy(update={"path": path, "root": root, "folder": (root / path).parent})
+    return naming(Suite().model_copy(update={"path": path, "root": root}), *FILES)
+
+
+def naming(suite: Suite, *names: str) -> Suite:
+    """The suite with files in its folder that it names."""
+    file = suite.root / suite.path
+    named = [NamedFile(f"{Path(suite.path).parent}/{name}", "named file") for name in names]
+    files = (NamedFile(suite.path, "suite"), *named)
+    return suite.model_copy(update={"folder": file.parent, "files": files})
 
 
 def recorded(suite: Suite) -> Any:
@@ -126,16 +138,11 @@ def test_ids__of_a_long_description_are_on_one_line(tmp_path: Path) -> None:
     assert "wrong " * 33 + "w…" in found
 
 
-def test_select__has_another_test_only_where_an_id_needs_it(tmp_path: Path) -> None:
+def test_select__all_run_where_promptfoo_cannot_tell_tests_apart(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
-    document = recorded(suite)
-    for result in document["results"]["results"]:
-        result["testCase"].pop("description", None)
-    rows = read(suite, document)
-
-    (selection,) = FORMAT.select([row_of(rows, "shipping (829aa931)")], suite)
-
-    assert len(json.loads(selection.text or "")["results"]["results"]) == 1
+    rows = cases(tmp_path / "other")
+    assert len(FORMAT.select([row_of(rows, "wrong"), row_of(rows, "outage")], suite)) == 1
+    assert FORMAT.select([row_of(rows, "wrong"), row_of(rows, "same")], suite) == ()
 
 
 def test_ids__of_one_prompt_and_provider_name_neither(tmp_path: Path) -> None:
@@ -335,7 +342,7 @@ def test_read__tolerates_what_it_does_not_need(tmp_path: Path, path: str, value:
     rows = read(suite, edited(recorded(suite), path, value))
 
     assert len(rows) == 30
-    assert FORMAT.select(rows, suite)
+    assert FORMAT.select([row_of(rows, "wrong")], suite)
 
 
 def test_read__an_answer_may_end_in_half_of_a_pair(tmp_path: Path) -> None:
@@ -348,61 +355,48 @@ def test_read__an_answer_may_end_in_half_of_a_pair(tmp_path: Path) -> None:
 
 
 LINES = {
-    "assertions": "promptfooconfig.yaml:9:5",
-    "set": "promptfooconfig.yaml:22:5",
-    "shipping (829aa931)": "promptfooconfig.yaml:31:5",
-    "outage": "promptfooconfig.yaml:33:5",
-    "list (73396a61)": "promptfooconfig.yaml:35:5",
-    "list (2f121287)": "promptfooconfig.yaml:35:5",
-    "same": "promptfooconfig.yaml:38:5",
-    "unscored": "promptfooconfig.yaml:44:5",
-    "from another file": "data/more.yaml:1:3",
-    "wrong": "data/more.yaml:4:3",
-    "first line (d6887e2c)": "data/tests.csv:2:1",
-    "row with a name": "data/tests.csv:4:1",
-    "scenario (ab8bc6e2)": "promptfooconfig.yaml:54:9",
-    "scenario (73c73d1a)": "promptfooconfig.yaml:54:9",
+    "assertions": ("promptfooconfig.yaml", 9),
+    "set": ("promptfooconfig.yaml", 22),
+    "shipping (829aa931)": ("promptfooconfig.yaml", 31),
+    "outage": ("promptfooconfig.yaml", 33),
+    "list (73396a61)": ("promptfooconfig.yaml", 35),
+    "list (2f121287)": ("promptfooconfig.yaml", 35),
+    "same": ("promptfooconfig.yaml", 38),
+    "unscored": ("promptfooconfig.yaml", 44),
+    "from another file": ("data/more.yaml", 1),
+    "wrong": ("data/more.yaml", 4),
+    "first line (d6887e2c)": ("data/tests.csv", 2),
+    "row with a name": ("data/tests.csv", 4),
+    "scenario (ab8bc6e2)": ("promptfooconfig.yaml", 54),
+    "scenario (73c73d1a)": ("promptfooconfig.yaml", 54),
 }
 
 
-@pytest.mark.parametrize("files", ["", "file://data/more.yaml", "file://data/*.yaml"])
-def test_locate__finds_items_and_rows(tmp_path: Path, files: str) -> None:
+def test_locate__finds_items_and_rows(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
-    config = suite.root / suite.path
-    config.write_text(
-        config.read_text().replace("file://data/more.yaml", files or "data/more.yaml")
-    )
-    rows = read(suite, recorded(suite))
 
-    assert {row.id: str(FORMAT.locate(row, suite)) for row in rows} == {
-        name: f"evals/{place}" for name, place in LINES.items()
+    assert {row.id: FORMAT.locate(row, suite) for row in read(suite, recorded(suite))} == {
+        name: Location(f"evals/{path}", line) for name, (path, line) in LINES.items()
     }
 
 
-@pytest.mark.parametrize(
-    "tests",
-    [
-        *("more.txt", "/etc/passwd", "../../../etc/passwd", "link.yaml", "fifo.csv", "fifo.yaml"),
-        *("bad.csv", "bad.yaml", "generate.py", "https://example.com/x.csv", "*", "**/*", "../*"),
-        *("[", "promptfooconfig.yaml", "\\0", "a: b: c", "{x: [}"),
-    ],
-)
-def test_locate__does_not_know_what_it_cannot_read(tmp_path: Path, tests: str) -> None:
+def test_locate__does_not_know_what_it_cannot_read(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
-    rows = read(suite, recorded(suite))
-    (tmp_path / "outside.yaml").write_text("- description: wrong\n")
-    (suite.folder / "link.yaml").symlink_to(tmp_path / "outside.yaml")
-    os.mkfifo(suite.folder / "fifo.csv")
-    os.mkfifo(suite.folder / "fifo.yaml")
+    for name in ("fifo.csv", "fifo.yaml"):
+        os.mkfifo(suite.folder / name)
     (suite.folder / "bad.csv").write_bytes(b'question\n"\xff')
     (suite.folder / "bad.yaml").write_text("- {")
-    (suite.root / suite.path).write_text(f"tests: {tests}\n")
+    (suite.folder / "text.yaml").write_text("text")
+    (suite.folder / "odd.yaml").write_text("tests: [1, {vars: 2}]\nscenarios: [x, {tests: y}]")
+    names = ("fifo.csv", "fifo.yaml", "bad.csv", "bad.yaml", "text.yaml", "odd.yaml", "gone.csv")
+    (suite.root / suite.path).write_text("tests: [x")
+    rows = read(naming(suite, *names), recorded(suite))
 
     assert {FORMAT.locate(row, suite) for row in rows} == {None}
 
 
 def test_locate__a_configuration_that_is_a_program_has_no_places(tmp_path: Path) -> None:
-    suite = checkout(tmp_path).model_copy(update={"path": "evals/promptfooconfig.js"})
+    suite = naming(checkout(tmp_path).model_copy(update={"path": "evals/promptfooconfig.js"}))
     (suite.root / suite.path).write_text("module.exports = {};")
     (row, *_) = read(suite, recorded(suite))
 
@@ -432,7 +426,7 @@ def started(
 
 
 WANTED = (
-    *("shipping (829aa931)", "list (2f121287)", "same #2", "wrong", "first line (d6887e2c)"),
+    *("shipping (829aa931)", "list (2f121287)", "wrong", "first line (d6887e2c)"),
     "row with a name",
 )
 
@@ -446,8 +440,7 @@ def test_promptfoo__runs_the_selected_tests_again(tmp_path: Path) -> None:
 
     again = selected(suite, first, WANTED, tmp_path / "again")
 
-    # With the other test of the same description, and that of the same id.
-    assert sorted(again) == sorted([*WANTED, "list (73396a61)", "same"])
+    assert sorted(again) == sorted(WANTED)
 
 
 @pytest.mark.slow
@@ -464,7 +457,9 @@ def selected(
 ) -> Mapping[str, Sequence[Row]]:
     """The rows of the wanted tests and others, run again with the same assertions and verdicts."""
     (selection,) = FORMAT.select([first[name][0] for name in wanted], suite)
-    again = rows_by_test(started(suite, FORMAT.again, results, selection.text or ""), 2)
+    ids = {row.key: row.id for rows in first.values() for row in rows}
+    rows = started(suite, FORMAT.again, results, selection.text or "")
+    again = rows_by_test([replace(row, id=ids[row.key]) for row in rows], 2)
     for name in wanted:
         assert [row.checks for row in again[name]] == [row.checks for row in first[name]]
         assert [row.passed for row in again[name]] == [row.passed for row in first[name]]
