@@ -8,6 +8,7 @@ import pytest
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.baseline import IncompleteSource
+from agentevals_action.model.comparison import Finding
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Review
@@ -47,6 +48,20 @@ def test_comment__of_each_review_is_below_the_limit_and_states_its_outcome(name:
 )
 def test_comment__as_people_read_it(name: str, links: Links, golden: Golden) -> None:
     golden.check(f"{name}.md", reviews.comment(reviews.REVIEWS[name](), links))
+
+
+def test_errors__of_tests_with_a_verdict_are_not_theirs() -> None:
+    """An error that prevented a confirmation did not end the test."""
+    names = ("a", "b")
+    found = reviews.evidence(Finding.ERROR, (1, 1), (0, 1), reason="no route")
+    suite = reviews.compared(
+        tuple(reviews.result(name, "fail", error="no route") for name in names),
+        tuple(map(reviews.result, names)),
+        evidence=dict.fromkeys(names, found),
+    )
+    text = reviews.comment(reviews.review(suite), NOWHERE)
+    assert "ended in an error" not in text
+    assert "### 2 tests got worse and could not be confirmed" in text
 
 
 def test_check__as_people_read_it(golden: Golden) -> None:

@@ -77,7 +77,8 @@ def same_errors(tests: Tests, limit: int) -> tuple[Sequence[tuple[ErrorInfo, Tes
     """The first errors in which several tests of head ended, with these, and the other tests."""
     found: defaultdict[ErrorInfo | None, list[ListedTest]] = defaultdict(list)
     for test in tests:
-        found[test.comparison.head.error if test.comparison.head else None].append(test)
+        head = test.comparison.head
+        found[head.error if head and head.verdict is None else None].append(test)
     alike = [(error, tuple(same)) for error, same in found.items() if error and len(same) > 1]
     for error, _ in alike[:limit]:
         del found[error]
