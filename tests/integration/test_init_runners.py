@@ -98,6 +98,7 @@ def test_init__a_configuration_of_promptfoo_decides_the_entry_and_the_workflow(
         },
     ]
     assert "env" in INPUTS
+    assert "each change runs it" in (repository.path / ".agentevals.yaml").read_text()
     assert "agentevals-action run --env OPENAI_API_KEY" in out
     assert "Add the secret OPENAI_API_KEY" in out
 
@@ -116,6 +117,7 @@ def test_init__tests_of_python_say_how_to_name_their_keys(tmp_path: Path) -> Non
     workflow = (repository.path / WORKFLOW).read_text()
     assert '# env: {OPENAI_API_KEY: "${{ secrets.OPENAI_API_KEY }}"}' in workflow
     assert "secret" not in out
+    assert "each change runs it" not in (repository.path / ".agentevals.yaml").read_text()
 
 
 def test_init__what_the_user_s_own_files_lack_is_printed_and_not_written(tmp_path: Path) -> None:
