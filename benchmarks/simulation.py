@@ -188,18 +188,19 @@ async def decide(
     again = [test.key for test in drawn if test.key in fallen or test.key in failing]
     sampler, priors = sampler_of(again), priors_of(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
-    fresh = await sample_suspects(suspects, plan, priors, sampler.head, sampler.base)
+    alone = dict.fromkeys((key for key in failing if key not in fallen), ())
+    async with asyncio.TaskGroup() as tasks:
+        others = tasks.create_task(sample_failures(alone, conditions.confirm, sampler.head))
+        fresh = await sample_suspects(suspects, plan, priors, sampler.head, sampler.base)
     evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
-    sampled = await sample_failures(
-        {
-            key: fresh[key].head if key in fresh else ()
-            for key in failing
-            if key not in evidence or evidence[key].finding is not Finding.REGRESSED
-        },
-        conditions.confirm,
-        sampler.head,
-    )
-    fresh_of = {key: found.head for key, found in fresh.items()} | dict(sampled)
+    undecided = {
+        key: fresh[key].head
+        for key in failing
+        if key in fallen and evidence[key].finding is not Finding.REGRESSED
+    }
+    sampled = await sample_failures(undecided, conditions.confirm, sampler.head)
+    sampled = {**others.result(), **sampled}
+    fresh_of = {key: found.head for key, found in fresh.items()} | sampled
     gates = {
         key for key, head in failing.items() if extended(head, fresh_of.get(key, ())).gates_failed
     }
