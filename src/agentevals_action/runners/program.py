@@ -70,7 +70,8 @@ class SuiteProgram:
         results, skipped = [], []
         for name, rows in found.items():
             self._known[name] = row = rows[0]
-            self._ids[row.key] = row.id
+            if row.key:
+                self._ids[row.key] = row.id
             fingerprint = Fingerprint(
                 question=files if row.asked is None else digest(row.asked, is_ordered=False),
                 grading=files if row.graded is None else digest(row.graded, is_ordered=False),

@@ -126,8 +126,6 @@ def _compare(
     files = suite.question_files
     question_files = files.get(head.eval_id) or files.get(OF_ALL_TESTS, ())
     change, reason = _change(head, counted, is_rescored, question_files)
-    if change is ChangeKind.QUESTION_CHANGED and suite.runner:
-        reason += "; if its suite names the agent's own prompt, put that file under `watch`"
     if evidence is not None:
         change, reason = _CHANGE_OF_FINDING[evidence.finding], evidence.reason
     lost = (gate for gate in head.gates_failed if gate in gates_kept(counted))

@@ -12,7 +12,7 @@ from agentevals_action.model.result import (
     TestResult,
     Verdict,
 )
-from agentevals_action.model.run import RunSuite, Selection
+from agentevals_action.model.run import OF_ALL_TESTS, RunSuite, Selection
 from agentevals_action.review.comparison.compare import compare_suite
 from agentevals_action.review.rescoring import needs_head_scores
 from tests.support import results
@@ -87,16 +87,14 @@ def test_change__another_question_is_never_a_regression() -> None:
     assert "watch" in actual.reason
 
 
-def test_change__another_question_of_a_runner_s_test_says_how_a_prompt_is_watched() -> None:
+def test_change__another_question_of_a_runner_s_tests_names_its_file() -> None:
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
-    actual = compared(head, results.result(verdict="pass"), runner="pytest")
+    files = {OF_ALL_TESTS: ("prompts/a.txt",)}
+    actual = compared(head, results.result(), runner="pytest", question_files=files)
     assert actual.change is ChangeKind.QUESTION_CHANGED
     assert actual.reason == (
-        "the test asks something else than on base; if its suite names the agent's own prompt, "
-        "put that file under `watch`"
+        "changed through prompts/a.txt; if that is the agent's own prompt, put it under `watch`"
     )
-    same = compared(results.result(), results.result(), runner="pytest")
-    assert (same.change, same.reason) == (ChangeKind.UNCHANGED, "")
 
 
 def test_change__another_agent_is_compared() -> None:
