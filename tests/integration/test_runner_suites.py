@@ -519,3 +519,51 @@ def test_runner__pytest_by_its_default_commands(tmp_path: Path) -> None:
         assert gate.annotations() == 2 * [("warning", "evals/test_shop.py", 3)]
         assert "Yo Ada." in gate.comments()[0]
         assert "Good day, Ada." in gate.comments()[0]
+
+
+#: What a runner does when suspects run again: the files of base, the change, the outcome, words.
+AGAIN: dict[str, tuple[Files, Files, str, str]] = {
+    "it crashes on head": (
+        files(),
+        agent("Yo {}.", do={SUITE: "if chosen: sys.exit('rate limit')"}),
+        "inconclusive",
+        "could not be confirmed: `ours` ended with exit code 1: rate limit",
+    ),
+    "it crashes on base": (
+        files(agent(do={SUITE: "if chosen: sys.exit('rate limit')"})),
+        agent("Yo {}."),
+        "failed",
+        "base: `ours` ended with exit code 1: rate limit",
+    ),
+    "it runs other tests": (
+        files(),
+        agent("Yo {}.", do={SUITE: "chosen = ['names'] if chosen else None"}),
+        "inconclusive",
+        "`ours` reported fewer samples of it than it was asked for",
+    ),
+    "it runs all tests": (
+        files(),
+        agent("Yo {}.", do={SUITE: "chosen = None"}),
+        "failed",
+        "passed 5 of 5 on base, 0 of 4 on head",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AGAIN)
+def test_runner__suspects_run_again(tmp_path: Path, name: str) -> None:
+    base, change, outcome, words = AGAIN[name]
+    with opened(tmp_path, base, change) as gate:
+        done = gate.finish()
+        assert done.outputs["outcome"] == outcome, done.log
+        assert words in done.log
+
+
+@pytest.mark.slow
+def test_runner__that_takes_fewer_samples_than_asked_is_inconclusive(tmp_path: Path) -> None:
+    change = agent("Good day, dear {}.", do={SUITE: "samples = '1'"})
+    with opened(tmp_path, files(rules(entry(**WITH_SAMPLES))), change) as gate:
+        done = gate.finish(inputs={"samples": "3"})
+        assert done.outputs["outcome"] == "inconclusive", done.log
+        assert "`ours` reported fewer samples of it than it was asked for" in done.log
