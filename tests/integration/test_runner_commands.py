@@ -267,3 +267,10 @@ def test_compare__files_of_results(both: Repository) -> None:
     run(both, "run")
     path = "agentevals-report/results.jsonl"
     assert "4 tests: 4 unchanged" in run(both, "compare", path, path).out
+
+
+def test_review__an_entry_with_a_mistake_removes_no_suite(both: Repository) -> None:
+    both.write({".agentevals.yaml": RULES.replace("results: agentevals", "results: own")})
+    done = run(both, "review", "--base", "HEAD", code=2)
+    assert "there is no format of results `own`" in done.out
+    assert "removed" not in done.out

@@ -188,7 +188,7 @@ async def _read_inputs(
             *quarantines.warnings,
             *waivers.not_on_base(quarantines),
         ),
-        gone_suites=selected.gone,
+        gone_suites=() if head.errors else selected.gone,  # else it is not known
         suites_in_repository=len(suites),
         quarantines=quarantines,
         acceptance=acceptance,
