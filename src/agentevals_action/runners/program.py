@@ -71,7 +71,7 @@ class SuiteProgram:
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
-                self._ids[row.key] = row.id
+                self._ids[row.key or row.id] = row.id
             fingerprint = Fingerprint(
                 question=files if row.asked is None else digest(row.asked, is_ordered=False),
                 grading=files if row.graded is None else digest(row.graded, is_ordered=False),
@@ -196,7 +196,7 @@ class SuiteProgram:
             raise child_error("runner", f"`{runner.name}`{problem}", output, program.hint)
         for row in rows:
             budget.count(runner.name, row.usage.cost_usd)
-        return [replace(row, id=self._ids.get(row.key, row.id)) for row in rows]
+        return [replace(row, id=self._ids.get(row.key or row.id, row.id)) for row in rows]
 
     def _read(self, results: Path) -> Sequence[Row]:
         """The rows in a folder of results, at least one. ResultsError."""

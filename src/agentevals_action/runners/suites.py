@@ -135,7 +135,8 @@ def _dependencies(
     import, its folder, folders of named globs, and the configuration of its runner."""
     folder = Folder(root, file.parent)
     words = list(_words_of(file))
-    named = tuple(folder.files_among(words, file.parent))
+    starts = (file.parent, root)
+    named = tuple(path for start in starts for path in folder.files_among(words, start))
     yield from (NamedFile(folder.relative(each), "named file") for each in named)
     command = [word for words in commands_of(runner) for word in words]
     own = folder.files_among(command, root)

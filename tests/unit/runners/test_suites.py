@@ -83,6 +83,7 @@ def test_files__are_those_that_the_suite_depends_on(tmp_path: Path) -> None:
                 prompts: [file://../prompts/one.txt, "file://../more/*.txt"]
                 providers: ["python:../agent/main.py:call"]
                 tests: ./tests.csv  # see https://example.com/*
+                # agent/from_root.txt
                 """,
             "evals/tests.csv": "",
             "evals/unnamed.txt": "",
@@ -92,6 +93,7 @@ def test_files__are_those_that_the_suite_depends_on(tmp_path: Path) -> None:
             "agent/main.py": "from agent import tools\n",
             "agent/tools.py": "",
             "agent/other.py": "",
+            "agent/from_root.txt": "",
             "tools/run.py": "import sys\n",
             ".agentevals.yaml": "",
             "README.md": "",
@@ -103,6 +105,7 @@ def test_files__are_those_that_the_suite_depends_on(tmp_path: Path) -> None:
         "prompts/one.txt": "named file",
         "agent/main.py": "named file",
         "evals/tests.csv": "named file",
+        "agent/from_root.txt": "named file",
         "tools/run.py": "runner",
         "agent/tools.py": "import",
         "evals/unnamed.txt": "folder of the suite",
