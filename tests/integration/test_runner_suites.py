@@ -93,6 +93,17 @@ def test_runner__a_required_gate_that_fails_is_red_at_its_line(tmp_path: Path) -
         assert gate.rows()["names"]["gatesFailed"] == ["ours"]
 
 
+def test_runner__a_glob_of_gates_that_matches_no_test_is_named(tmp_path: Path) -> None:
+    gated = files(rules(entry(required=["greets", "safety-*", "!nothing"])))
+    with opened(tmp_path, gated, agent("Good day, dear {}.")) as gate:
+        done = gate.finish()
+        assert done.code == 0, done.log
+        comment = gate.comments()[0]
+        assert "no test matches" in comment
+        assert comment.count("correct it") == 1, comment
+        assert "safety-" in comment
+
+
 #: Changes that take a gate away without a failure.
 LOST_GATES = {
     "skipped": agent(rows={"names": {"verdict": None, "skipped": "later"}}),

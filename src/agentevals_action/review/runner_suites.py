@@ -8,6 +8,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
+from agentevals_action.model.run import Run
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.runners.program import RunnerPrograms
@@ -65,6 +66,25 @@ def with_errors(
             del found[row.key]
             found |= {(path, name): error_row(suite, name, row.error) for name in names}
     return found
+
+
+def unmatched_gates(
+    head: Mapping[Key, TestResult], suites: Mapping[str, Suite], facts: Run
+) -> Sequence[str]:
+    """A sentence for each glob of `required` that no test matches. Not if a part of the suites or
+    of their tests ran: this shows nothing."""
+    if len(suites) < facts.suites_in_repository or facts.test_globs:
+        return ()
+    runners = {suite.runner.location: suite.runner for suite in suites.values() if suite.runner}
+    return [
+        f"no test matches `{glob}`, which is `required` of the runner `{runner.name}`: correct it"
+        for runner in runners.values()
+        for glob in runner.required
+        if not glob.startswith("!")
+        and not any(
+            suites[path].runner == runner and selected_name(name, [glob]) for path, name in head
+        )
+    ]
 
 
 async def _run(
