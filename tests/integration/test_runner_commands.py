@@ -240,6 +240,8 @@ def test_run__resumed_takes_the_tests_of_runners_again(both: Repository) -> None
     run(both, "run", "--test", "returns")
     run(both, "run", "--resume", "--test", "returns")
     assert rows(both) == ["returns"]
+    # They are never taken for the results of the whole suite.
+    assert '"fingerprint":null' in (both.path / "agentevals-report/results.jsonl").read_text()
 
 
 @pytest.mark.parametrize(

@@ -425,6 +425,19 @@ def test_runner__a_baseline_file_spares_base(tmp_path: Path) -> None:
         assert gate.summary["baseline"]["source"] == "file"
 
 
+@pytest.mark.slow
+def test_runner__results_of_some_tests_are_no_baseline(tmp_path: Path) -> None:
+    """The other tests would look new, and none of them could regress."""
+    row = {"evalId": "names", "fingerprint": None}  # as `run --test` writes it
+    with opened(tmp_path, files(), RUDE) as gate:
+        assert gate.pushed().code == 0
+        content = json.dumps({**gate.rows()["names"], **row})
+    with opened(tmp_path / "file", files({"base.jsonl": content}), RUDE) as gate:
+        done = gate.finish(inputs={"baseline": "file", "baseline-file": "base.jsonl"})
+        assert done.code == 3, done.log
+        assert "the test `names` was run with another question and grading" in done.log
+
+
 def test_runner__a_fork_has_no_keys(tmp_path: Path) -> None:
     with opened(tmp_path, files(rules(entry(env=["CALLS", "NEW_KEY"]))), RUDE) as gate:
         event = payloads.pull_request_event(gate.pull.head, gate.pull.main, fork=True)

@@ -78,9 +78,7 @@ class StoredSource:
         known = "; ".join(filter(None, [self.problem, reason]))
         raise Unavailable(known or f"{self.at} has no results of it")
 
-    def _expected(
-        self, suite: Suite, rows: Sequence[TestResult]
-    ) -> Mapping[str, Fingerprint | None]:
+    def _expected(self, suite: Suite, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
         """The fingerprints of base's tests by id. Of a runner's suite, the rows alone know the
         questions; that base has the same ones follows from the digest of all its files."""
         if suite.runner is None:
@@ -89,7 +87,7 @@ class StoredSource:
         return {row.eval_id: _with_agent(row, agent) for row in rows}
 
     def _results(
-        self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint | None]
+        self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]
     ) -> tuple[TestResult, ...]:
         """The results of the newest run, with the samples of all runs that have the same
         fingerprints, oldest first."""
@@ -176,11 +174,12 @@ def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
 
 
-def _with_agent(row: TestResult, agent: str) -> Fingerprint | None:
-    return replace(row.fingerprint, agent=agent) if row.fingerprint else None
+def _with_agent(row: TestResult, agent: str) -> Fingerprint:
+    """The fingerprint of a row with this agent; a row without one has another."""
+    return replace(row.fingerprint or Fingerprint(question="", grading="", agent=""), agent=agent)
 
 
-def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint | None]) -> None:
+def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]) -> None:
     """Raises Unavailable unless each test has one row with its fingerprint."""
     stored = {row.eval_id: row.fingerprint for row in rows}
     if len(stored) != len(rows):

@@ -2,6 +2,7 @@
 has a concurrency of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError
@@ -25,7 +26,7 @@ async def run_on_head(
 ) -> Mapping[str, Sequence[TestResult]]:
     """The results of suites by path, of the tests whose ids match one of the `globs` (empty: all).
     A suite whose runner ends in an error has one row, which is that error."""
-    found = {}
+    found: dict[str, Sequence[TestResult]] = {}
     for suite in suites:
         try:
             rows = await _run(programs, suite, side, progress)
@@ -33,7 +34,10 @@ async def run_on_head(
             found[suite.path] = [_error_of_suite(suite, error)]
             progress.found(side, found[suite.path])
             continue
-        found[suite.path] = [row for row in rows if not globs or selected_name(row.eval_id, globs)]
+        if globs:  # without fingerprints, a part of a suite is never taken for all of it
+            chosen = (row for row in rows if selected_name(row.eval_id, globs))
+            rows = tuple(replace(row, fingerprint=None) for row in chosen)
+        found[suite.path] = rows
     return found
 
 

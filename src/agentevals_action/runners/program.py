@@ -21,6 +21,7 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import MAX_ROWS, ResultsError, Row, Selection
 from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
 from agentevals_action.system import process
+from agentevals_action.system.child_environment import scrub
 from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import without_secrets
@@ -226,7 +227,9 @@ class SuiteProgram:
         if "GITHUB_WORKSPACE" in children.environment:
             own["GITHUB_WORKSPACE"] = str(root)
         program = children.program(words, root, children.isolation.user_of(root), own)
-        withheld = children.allowed.keys() - set(wanted)
+        # Of what the workflow passes on: what its entry names, and what every program sees.
+        passed, _ = scrub(children.allowed, wanted)
+        withheld = children.allowed.keys() - passed.keys()
         environment = program.environment.items()
         return replace(
             program, environment={name: text for name, text in environment if name not in withheld}

@@ -135,9 +135,8 @@ open(sys.argv[2] + "/results.jsonl", "w").write(json.dumps(row))
 
 def test_run__it_sees_the_variables_that_its_entry_names(tmp_path: Path) -> None:
     environ = {"MINE": "1", "OTHER": "2", "SECRET_TOKEN": "3", "INPUT_X": "4"}
-    found = results(
-        tmp_path, script=ENVIRONMENT, environ=environ, env=["MINE"], inputs={"env": "MINE, OTHER"}
-    )
+    inputs = {"env": "MINE, OTHER, PATH"}
+    found = results(tmp_path, script=ENVIRONMENT, environ=environ, env=["MINE"], inputs=inputs)
     names = set(found["t"].candidate_answer.split())
     assert names & {*environ, "PATH"} == {"MINE", "PATH"}
 
