@@ -431,13 +431,10 @@ def hostile() -> Review:
 
 
 def reported(suite: Suite, *rows: Row) -> tuple[TestResult, ...]:
-    """The results of a runner's suite by its rows, of which equal ids are samples of one test. The
-    `source` of a row is its line."""
+    """The results of a runner's suite by its rows, of which equal ids are samples of one test."""
     found = []
     for name, own in rows_by_test(rows, 1).items():
-        place = Location(suite.path, own[0].source or 1)
-        print = results.fingerprint()
-        found.append(result_of(suite, name, own, len(own), print, place))
+        found.append(result_of(suite, name, own, len(own), results.fingerprint()))
     return tuple(replace(row, timestamp="2026-01-01T00:00:00Z") for row in found if row)
 
 
@@ -466,7 +463,7 @@ def runners() -> Review:
         reason="1 of 2 assertions failed",
         usage=Usage(input_tokens=410, output_tokens=60, cost_usd=0.0021),
         duration_ms=840.0,
-        source=14,
+        location=Location(rich.path, 14),
     )
     denied = replace(
         refund,
@@ -476,7 +473,8 @@ def runners() -> Review:
         score=0.95,
         reason="",
     )
-    hours = replace(denied, id="opening hours", answer="From 9 to 17.", source=20)
+    place = Location(rich.path, 20)
+    hours = replace(denied, id="opening hours", answer="From 9 to 17.", location=place)
     bare = suite_of("evals/test_agent.py", "pytest")
     failed = Row("test_agent.py::test_answer[de]", False, reason="assert 'Hallo' in 'Hello'")
     greets = Row("test_agent.py::test_greets", True)

@@ -78,8 +78,7 @@ class SuiteProgram:
                 grading=files if row.graded is None else digest(row.graded, is_ordered=False),
                 agent=agent,
             )
-            place = self._format.locate(row, self._suite)
-            result = result_of(self._suite, name, rows, self._samples, fingerprint, place)
+            result = result_of(self._suite, name, rows, self._samples, fingerprint)
             if result:
                 results.append(without_secrets(result))
             else:

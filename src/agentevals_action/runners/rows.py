@@ -46,7 +46,6 @@ def result_of(
     rows: Sequence[Row],
     samples: int,
     fingerprint: Fingerprint,
-    location: Location | None,
 ) -> TestResult | None:
     """The result of the test `name` of a runner's suite by its rows, of which there should be
     `samples`; None if it was skipped each time."""
@@ -56,7 +55,7 @@ def result_of(
         return None
     first = scored[0]
     result = replace(
-        _without_samples(suite, name, location),
+        _without_samples(suite, name, first.location),
         target=first.target,
         question=cut(first.question, _TEXT),
         duration_ms=_total([row.duration_ms for row in scored]),

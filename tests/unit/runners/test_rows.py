@@ -25,15 +25,14 @@ def suite(**fields: Any) -> Suite:
 
 def made(*rows: Row, samples: int = 1, of: Suite | None = None) -> TestResult:
     """The result of the test `t` by its rows."""
-    location = Location("evals/more.csv", 7)
-    found = result_of(of or suite(), "t", rows, samples, results.fingerprint(), location)
+    found = result_of(of or suite(), "t", rows, samples, results.fingerprint())
     assert found
     assert is_consistent(found, is_stored=False)
     return found
 
 
 def row(passed: bool = True, **fields: Any) -> Row:
-    return Row("t", passed, **fields)
+    return Row("t", passed, location=Location("evals/more.csv", 7), **fields)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_result__a_sample_that_is_missing_is_an_error() -> None:
 
 def test_result__a_test_that_was_skipped_has_none() -> None:
     skipped = row(passed=False, skipped="no GPU")
-    assert result_of(suite(), "t", [skipped], 1, results.fingerprint(), None) is None
+    assert result_of(suite(), "t", [skipped], 1, results.fingerprint()) is None
     assert made(row(), skipped, samples=2).verdict == "pass"
 
 

@@ -1,7 +1,6 @@
 """Our own `results.jsonl`, as a script of one's own writes it. The least of a line is an id with a
 verdict; the rows of our own runs are valid, too."""
 
-import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record, Verdict
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
@@ -18,18 +16,16 @@ from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.runners.formats.base import (
     Amount,
-    Check,
     Count,
     Format,
     ResultsError,
     Row,
     Selection,
+    place_in,
     read_file,
 )
 
 _FILE = "results.jsonl"
-#: The file of a selection has one id a line.
-_OneLine = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class LineError(Record):
@@ -38,31 +34,12 @@ class LineError(Record):
     message: NonEmpty
 
 
-class LineCheck(Record):
-    """One check of an answer."""
-
-    name: NonEmpty
-    passed: bool | None = None
-    score: float | None = None
-    misses: tuple[str, ...] = ()
-    reasoning: str = ""
-
-
 class LineTrace(Record):
     """What the agent used, as far as it is known."""
 
     input_tokens: Count | None = None
     output_tokens: Count | None = None
-    cached_tokens: Count | None = None
-    cache_write_tokens: Count | None = None
     cost_usd: Amount | None = None
-
-
-class LineFingerprint(Record):
-    """Any texts that change when the question, or what scores the answer, changes."""
-
-    question: NonEmpty
-    grading: NonEmpty
 
 
 class ResultLine(Record):
@@ -74,7 +51,8 @@ class ResultLine(Record):
         }
     )
 
-    eval_id: Annotated[_OneLine, Field(min_length=1)] = Field(
+    # The file of a selection has one id a line.
+    eval_id: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")] = Field(
         description="The id of the test, the same on head and base, without line breaks."
     )
     verdict: Verdict | None = Field(default=None, description="The outcome. Only `pass` passes.")
@@ -88,13 +66,11 @@ class ResultLine(Record):
     question: str = Field(default="", description="What the agent was asked.")
     candidate_answer: str = Field(default="", description="The answer of the agent.")
     misses: tuple[str, ...] = Field(default=(), description="What is wrong with it.")
-    evaluator_results: tuple[LineCheck, ...] = Field(
-        default=(),
-        description="The checks of the answer: `name`, `passed`, `score`, `misses`, `reasoning`.",
-    )
     target: str = Field(default="", description="The name of the agent.")
-    path: _OneLine = Field(
-        default="", description="The file of the test, if it is not the suite's."
+    path: str = Field(
+        default="",
+        description="The file of the test, if it is not the suite's: one that the suite names, or "
+        "of its folder.",
     )
     line: Annotated[int, Field(ge=1, lt=2**31)] | None = Field(
         default=None, description="The line of the test in that file, from 1."
@@ -104,7 +80,7 @@ class ResultLine(Record):
         default=None,
         description="`inputTokens`, `outputTokens`, `costUsd`: those of the agent that are known.",
     )
-    fingerprint: LineFingerprint | None = Field(
+    fingerprint: dict[str, str] | None = Field(
         default=None,
         description="`question` and `grading`: texts that change with what is asked, and with "
         "what scores the answer. By default: the suite's file and the files that it names.",
@@ -117,29 +93,26 @@ class ResultLine(Record):
             raise PydanticCustomError("no_outcome", problem)
         return self
 
-    def row(self) -> Row:
-        """The same for the core. A failure stays one, whatever else the line says; an outage is no
-        pass."""
+    def row(self, suite: Suite) -> Row:
+        """The same for the core. A failure stays one, whatever else the line says."""
         has_failed = self.verdict not in (None, "pass")
-        error = self.error.message if self.error and not has_failed else ""
-        skipped = "" if has_failed else self.skipped
-        trace, fingerprint = self.trace_summary, self.fingerprint
+        usage = self.trace_summary.model_dump(by_alias=False) if self.trace_summary else {}
+        fingerprint = self.fingerprint or {}
         return Row(
             id=self.eval_id,
-            passed=self.verdict == "pass" and not (error or skipped),
-            error=error,
-            skipped=skipped,
+            passed=self.verdict == "pass",
+            error=self.error.message if self.error and not has_failed else "",
+            skipped="" if has_failed else self.skipped,
             question=self.question,
             answer=self.candidate_answer,
             target=self.target,
-            asked=fingerprint and fingerprint.question,
-            graded=fingerprint and fingerprint.grading,
-            checks=tuple(map(_check, self.evaluator_results)),
+            asked=fingerprint.get("question"),
+            graded=fingerprint.get("grading"),
             score=self.score,
             reason="; ".join(self.misses),
-            usage=Usage(**trace.model_dump(by_alias=False)) if trace else Usage(),
+            usage=Usage(**usage),
             duration_ms=self.duration_ms,
-            source=(self.path, self.line) if self.line else None,
+            location=place_in(suite, self.path or suite.path, self.line) if self.line else None,
         )
 
 
@@ -152,25 +125,12 @@ class OwnResults(Format):
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """The rows of `results.jsonl`."""
         lines = enumerate(BytesIO(read_file(folder, _FILE)), 1)
-        return [_read(number, text).row() for number, text in lines if text.strip()]
+        return [_read(number, text).row(suite) for number, text in lines if text.strip()]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """A file with one id a line."""
         ids = dict.fromkeys(row.id for row in rows)
         return [Selection("".join(f"{each}\n" for each in ids))]
-
-    def locate(self, row: Row, suite: Suite) -> Location | None:
-        """The line in the file that the row names, if there is that file in the tree."""
-        if row.source is None:
-            return None
-        path, line = row.source
-        if not path:
-            return Location(suite.path, line)
-        root = suite.root.resolve()
-        file = (root / path).resolve()
-        if not file.is_relative_to(root) or not os.path.isfile(file):  # noqa: PTH113  # never raises
-            return None
-        return Location(file.relative_to(root).as_posix(), line)
 
 
 def _read(number: int, text: bytes) -> ResultLine:
@@ -178,8 +138,3 @@ def _read(number: int, text: bytes) -> ResultLine:
         return ResultLine.model_validate_json(text)
     except ValidationError as error:
         raise ResultsError(f"line {number} of its {_FILE}: {invalid_json(error)}") from None
-
-
-def _check(check: LineCheck) -> Check:
-    reason = "; ".join(check.misses) or check.reasoning
-    return Check(check.name, check.passed, check.score, reason)

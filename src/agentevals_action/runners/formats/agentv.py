@@ -1,9 +1,11 @@
 """The results of AgentV: `index.jsonl` in a folder, with the texts of each test beside it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from pydantic import AliasPath, Field
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
@@ -17,10 +19,11 @@ from agentevals_action.runners.formats.base import (
     ResultsError,
     Row,
     Selection,
+    content_of,
+    inside,
+    objects_in,
     read_file,
 )
-from agentevals_action.suites.diagnostics import Unreadable
-from agentevals_action.suites.yaml_reader import read_yaml, read_yaml_file
 from agentevals_action.system.files.regular_files import is_present
 
 _OPTIONS = ("--output", "{RESULTS}", "--no-cache")
@@ -48,12 +51,6 @@ class _Score(Record):
         return Check(self.name, passed, self.score, misses)
 
 
-class _Tokens(Record):
-    input: Count
-    output: Count
-    cached: Count | None = None
-
-
 class _Row(Record):
     """A line of the index. Paths are those of files of the test; the bundle has copies of files
     where the test names any."""
@@ -64,7 +61,9 @@ class _Row(Record):
     execution_status: Literal["ok", "quality_failure", "execution_error"]
     error: str = ""
     scores: tuple[_Score, ...] = ()
-    token_usage: _Tokens | None = None
+    input_tokens: Count | None = inside("token_usage", "input")
+    output_tokens: Count | None = inside("token_usage", "output")
+    cached_tokens: Count | None = inside("token_usage", "cached")
     cost_usd: Amount | None = None
     duration_ms: Amount | None = None
     input_path: str = ""
@@ -73,20 +72,9 @@ class _Row(Record):
     files_path: str = ""
     graders_path: str = ""
 
-    @property
-    def usage(self) -> Usage:
-        tokens = self.token_usage
-        if tokens is None:
-            return Usage(cost_usd=self.cost_usd)
-        return Usage(tokens.input, tokens.output, tokens.cached, cost_usd=self.cost_usd)
-
-
-class _Metadata(Record):
-    planned_test_count: int
-
 
 class _Plan(Record):
-    metadata: _Metadata
+    number: int = Field(validation_alias=AliasPath("metadata", "planned_test_count"))
 
 
 class AgentvResults(Format):
@@ -113,36 +101,33 @@ class AgentvResults(Format):
         if is_present(folder / _LATER):
             raise ResultsError(f"it wrote {_LATER}, as AgentV 5; {self.version} is known")
         rows = [_Row.model_validate_json(line) for line in read_file(folder, _INDEX).splitlines()]
-        plan = _Plan.model_validate_json(read_file(folder, _PLAN))
-        if len(rows) < (planned := plan.metadata.planned_test_count):
+        planned = _Plan.model_validate_json(read_file(folder, _PLAN)).number
+        if len(rows) < planned:
             problem = f"its {_INDEX} has {len(rows)} of {planned} results: AgentV did not finish"
             raise ResultsError(problem)
-        targets = {row.target for row in rows}
-        locations = dict(_locations(suite))
-        return [_convert(row, folder, suite, len(targets) > 1, locations) for row in rows]
+        has_targets = len({row.target for row in rows}) > 1
+        written = objects_in(content_of(suite, suite.path), suite.path)
+        places = {_id_in(test): place for test, place in reversed([*written])}
+        return [_convert(row, folder, suite, has_targets, places) for row in rows]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """One start: `--test-id` takes patterns. A test that depends on others runs with all."""
-        if any(row.source[2] for row in rows):
-            return (Selection(),)
-        ids = dict.fromkeys(row.source[0] for row in rows)
+        if any(row.source is None for row in rows):
+            return ()
+        ids = dict.fromkeys(row.source for row in rows)
         return (Selection(words=tuple(f"--test-id={_escape(each)}" for each in ids)),)
-
-    def locate(self, row: Row, suite: Suite) -> Location | None:
-        """The item of the test in the suite's file."""
-        location: Location | None = row.source[1]
-        return location
 
 
 def _convert(
-    row: _Row, folder: Path, suite: Suite, has_targets: bool, locations: Mapping[str, Location]
+    row: _Row, folder: Path, suite: Suite, has_targets: bool, places: Mapping[str, Location]
 ) -> Row:
     def text(path: str) -> str:
         content = read_file(folder, path).decode("utf-8", "replace") if path else ""
         return content.replace(f"{suite.root}/", "")  # the digests of both sides must be equal
 
     failed = row.execution_status == "execution_error"
-    question, test = text(row.input_path), _bundled(text(row.eval_path))
+    question, bundle = text(row.input_path), objects_in(text(row.eval_path).encode(), "")
+    test = next((each for each, _ in bundle if _id_in(each) == row.test_id), {})
     graded = {name: value for name, value in test.items() if name not in _NOT_GRADED}
     # A file that the test names may hold the question, or a judge.
     names_files = bool(row.files_path or row.graders_path)
@@ -157,32 +142,15 @@ def _convert(
         graded=None if names_files else graded or None,
         checks=tuple(score.convert() for score in row.scores),
         score=None if failed else row.score,
-        usage=row.usage,
+        usage=Usage(row.input_tokens, row.output_tokens, row.cached_tokens, cost_usd=row.cost_usd),
         duration_ms=row.duration_ms,
-        source=(row.test_id, locations.get(row.test_id), "depends_on" in test),
+        location=places.get(row.test_id),
+        source=None if "depends_on" in test else row.test_id,
     )
 
 
-def _bundled(text: str) -> Mapping[str, Any]:
-    """The one test of a bundle, as far as it is known."""
-    try:
-        data = read_yaml(text.encode(), "EVAL.yaml").data
-    except Unreadable:
-        return {}
-    tests = data.get("tests") if isinstance(data, dict) else None
-    return tests[0] if isinstance(tests, list) and tests and isinstance(tests[0], dict) else {}
-
-
-def _locations(suite: Suite) -> Iterator[tuple[str, Location]]:
-    """Where the tests of the suite's file begin."""
-    try:
-        document = read_yaml_file(suite.root / suite.path, suite.path)
-    except Unreadable:  # another dialect, or TypeScript
-        return
-    tests = document.data.get("tests") if isinstance(document.data, dict) else None
-    for test in tests if isinstance(tests, list) else ():
-        if isinstance(test, dict) and isinstance(test.get("id"), str):
-            yield test["id"], document.positions.of(test)
+def _id_in(test: Mapping[str, Any]) -> str:
+    return str(test.get("id"))
 
 
 def _escape(test_id: str) -> str:

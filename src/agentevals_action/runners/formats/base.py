@@ -1,18 +1,20 @@
 """What a format of results is: how its runner starts, and what its results mean."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import MAX_COUNT
+from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.yaml_reader import read_yaml
 from agentevals_action.system.files.regular_files import read_resolved
 
 #: Bytes of a file of results.
@@ -49,8 +51,8 @@ class Row:
     `passed` is the runner's own verdict. With an `error` (an outage, no failure of the agent) or a
     reason why it was `skipped`, the row has no score. `asked` and `graded` are JSON data: what the
     question is and what scores the answer, the same in every checkout; None stands for the suite's
-    files. `source` is what the format's `select` and `locate` need. Figures are None where they are
-    unknown, texts empty; `duration_ms` is in milliseconds.
+    files. `source` is what the format's `select` needs. Figures and the `location` of the test are
+    None where they are unknown, texts empty; `duration_ms` is in milliseconds.
     `notice` is a sentence for the reader of the run, of whom each is shown once."""
 
     id: str
@@ -67,6 +69,7 @@ class Row:
     reason: str = ""
     usage: Usage = Usage()  # noqa: RUF009  # frozen
     duration_ms: float | None = None
+    location: Location | None = None
     source: Any = None
     notice: str = ""
     key: str = ""
@@ -111,10 +114,6 @@ class Format(ABC):
         """What runs the tests of these rows again, one selection for each start, none if all tests
         must run; the rows are one of each test."""
 
-    def locate(self, row: Row, suite: Suite) -> Location | None:
-        """Where a test stands, None if that is unknown."""
-        return None
-
 
 def read_file(folder: Path, name: str) -> bytes:
     """The content of a file of results; `folder` has no links, and a program may have chosen the
@@ -126,3 +125,42 @@ def read_file(folder: Path, name: str) -> bytes:
     if len(content) > MAX_BYTES:
         raise ResultsError(f"its {cut(name, _NAME)} is larger than {MAX_BYTES >> 20} MiB")
     return content
+
+
+def inside(*path: str) -> Any:
+    """A field of a record that stands in an object in the data; None where there is none."""
+    return Field(default=None, validation_alias=AliasPath(*path))
+
+
+def place_in(suite: Suite, path: str, line: int) -> Location | None:
+    """A line of the suite's file, or of a file that it depends on; None in any other. `path` is
+    relative to the root, or for the suite's file to a folder above or below."""
+    own, other = f"/{suite.path}", f"/{path}"
+    if own.endswith(other) or other.endswith(own):
+        return Location(suite.path, line)
+    is_known = any(file.path == path for file in suite.files)
+    return Location(path, line) if is_known else None
+
+
+def content_of(suite: Suite, path: str) -> bytes:
+    """The content of a file that the suite names; nothing if it cannot be read."""
+    try:
+        return read_resolved(suite.root / path, MAX_BYTES)
+    except OSError:
+        return b""
+
+
+def objects_in(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], Location]]:
+    """Every object of a YAML or JSON file and where it begins, the outer ones first; nothing of
+    what we cannot read, because runners read more."""
+    try:
+        document = read_yaml(content, path)
+    except Unreadable:
+        return
+    values = [document.data]
+    for value in values:  # it grows
+        if isinstance(value, dict):
+            yield value, document.positions.of(value)
+            values += value.values()
+        elif isinstance(value, list):
+            values += value

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+from pydantic import AliasPath, Field
 
 from agentevals_action.model.result import Record
 from agentevals_action.model.runner import PassRule
@@ -21,6 +23,7 @@ from agentevals_action.runners.formats.base import (
     ResultsError,
     Row,
     Selection,
+    inside,
     read_file,
 )
 
@@ -59,14 +62,6 @@ class _Error(Record):
     message: str
 
 
-class _Limit(Record):
-    type: str
-
-
-class _Output(Record):
-    completion: str = ""
-
-
 class _Sample(Record):
     id: int | str
     input: str | list[dict[str, Any]]
@@ -74,12 +69,12 @@ class _Sample(Record):
     choices: Any = None
     files: Any = None
     setup: Any = None
-    output: _Output
+    answer: str | None = inside("output", "completion")
     scores: dict[str, _Score] | None = None
     model_usage: dict[str, _Usage]
     total_time: Amount | None = None
     error: _Error | None = None
-    limit: _Limit | None = None
+    limit: str | None = inside("limit", "type")
 
 
 class _Scorer(Record):
@@ -95,29 +90,19 @@ class _Scorer(Record):
         return {"name": self.name, "options": options}
 
 
-class _Spec(Record):
-    task: str
-    model: str
-    scorers: tuple[_Scorer, ...] | None = None
-
-
-class _Results(Record):
-    total_samples: int
-
-
 class _Log(Record):
-    """`samples` are missing where none of the task was selected."""
-
-    version: int
+    version: Literal[2]
     status: str
-    error: _Error | None = None
-    eval: _Spec
-    results: _Results | None = None
+    error: str | None = inside("error", "message")
+    task: str = Field(validation_alias=AliasPath("eval", "task"))
+    model: str = Field(validation_alias=AliasPath("eval", "model"))
+    scorers: tuple[_Scorer, ...] | None = inside("eval", "scorers")
+    planned: int | None = inside("results", "total_samples")
     samples: tuple[_Sample, ...] = ()
 
     def scorer(self, rule: PassRule | None) -> str:
         """The scorer that decides: the rule's where the task has it, otherwise the first."""
-        names = [scorer.name.rpartition("/")[2] for scorer in self.eval.scorers or ()]
+        names = [scorer.name.rpartition("/")[2] for scorer in self.scorers or ()]
         names += [name for sample in self.samples for name in sample.scores or ()]
         return rule.scorer if rule and rule.scorer in names else next(iter(names), "")
 
@@ -138,11 +123,11 @@ class InspectResults(Format):
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each sample and epoch."""
         logs = [self._read_log(folder, file.name, suite) for file in sorted(folder.glob("*.json"))]
-        counts = Counter(log.eval.task for log in logs)
+        counts = Counter(log.task for log in logs)
         rule = suite.runner.passes if suite.runner else None
         if rule and logs and all(log.scorer(rule) != rule.scorer for log in logs):
             raise ResultsError(f"no task has the scorer {shorten(rule.scorer)} of `pass`")
-        return [row for log in logs for row in _rows(log, counts[log.eval.task] > 1, rule)]
+        return [row for log in logs for row in _rows(log, counts[log.task] > 1, rule)]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """One start: `--sample-id` takes patterns, with the task before a colon. `?` stands for the
@@ -158,23 +143,22 @@ class InspectResults(Format):
         # Without the paths of the checkout, the digests of both sides are equal.
         content = read_file(folder, name).replace(f"{suite.root}/".encode(), b"")
         log = _Log.model_validate_json(content)
-        task = f"the task {shorten(log.eval.task)}"
-        if log.version != 2:
-            raise ResultsError(f"{task} has a log of version {log.version}, not {self.version}")
+        task = f"the task {shorten(log.task)}"
         if log.status != "success":
-            words = f": {log.error.message}" if log.error else ""
+            words = f": {log.error}" if log.error else ""
             raise ResultsError(f"{task} ended with the status {shorten(log.status)}{words}")
-        missing = (log.results.total_samples if log.results else 0) - len(log.samples)
-        if missing > 0:
-            raise ResultsError(f"the log of {task} lacks {missing} of its samples")
+        # The log of a task of which nothing is selected has neither.
+        if log.planned != (len(log.samples) or None):
+            problem = f"the log of {task} has {len(log.samples)} of {log.planned} samples"
+            raise ResultsError(problem)
         return log
 
 
 def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
-    spec, name = log.eval, log.scorer(rule)
+    name = log.scorer(rule)
     rule = rule if rule and rule.scorer == name else None
-    scorers = [scorer.describe() for scorer in spec.scorers or ()]
-    model = f" [{spec.model}]" if has_models else ""
+    scorers = [scorer.describe() for scorer in log.scorers or ()]
+    model = f" [{log.model}]" if has_models else ""
     for sample in log.samples:
         scores = sample.scores or {}
         decisive = scores.get(name)
@@ -183,16 +167,16 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
         if decisive and figure is None:
             error = error or f"{name} has no value for it: {decisive.explanation or 'unscored'}"
         passed = figure is not None and figure >= (rule.at_least if rule else 1)
-        limit = f"stopped by its {sample.limit.type} limit" if sample.limit else ""
+        limit = f"stopped by its {sample.limit} limit" if sample.limit else ""
         messages, question = _question(sample.input)
         yield Row(
-            id=f"{spec.task}/{sample.id}{model}",
+            id=f"{log.task}/{sample.id}{model}",
             passed=passed and not error,
             error=error,
             skipped="" if decisive or error else "it has no score",
             question=question,
-            answer=sample.output.completion,
-            target=spec.model,
+            answer=sample.answer or "",
+            target=log.model,
             # The log has only the names of files.
             asked=None if sample.files else [messages, sample.choices, sample.setup],
             graded={"target": sample.target, "scorers": scorers},
@@ -204,7 +188,7 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
             reason="; ".join(filter(None, (limit, decisive.explanation if decisive else ""))),
             usage=total(usage.convert() for usage in sample.model_usage.values()),
             duration_ms=None if sample.total_time is None else sample.total_time * 1000,
-            source=(spec.task, str(sample.id)),
+            source=(log.task, str(sample.id)),
         )
 
 

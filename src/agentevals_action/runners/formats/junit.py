@@ -16,13 +16,18 @@ from xml.etree.ElementTree import Element
 from pydantic import NonNegativeInt
 
 from agentevals_action.formatting import cut_line
-from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.model.validation.json_values import amount_in
-from agentevals_action.runners.formats.base import Format, ResultsError, Row, Selection, read_file
-from agentevals_action.system.files.paths import Folder
+from agentevals_action.runners.formats.base import (
+    Format,
+    ResultsError,
+    Row,
+    Selection,
+    place_in,
+    read_file,
+)
 
 _FILE = "junit.xml"
 # With `-x` in the configuration, the tests after the first failure would look deleted.
@@ -31,8 +36,6 @@ _OPTIONS = (
     *("--junit-xml", f"{{RESULTS}}/{_FILE}"),
 )
 _OUTCOMES, _OTHERS = ("failure", "error", "skipped"), ("properties", "system-out", "system-err")
-_MAX_ELEMENTS = 500_000
-_PROLOG = 4096  # bytes
 _SHOWN = 200  # characters
 _NO_TESTS = "its tests could not be collected"
 #: pytest marks the lines of an exception in a traceback.
@@ -85,75 +88,37 @@ class JunitResults(Format):
         for element in _parse(read_file(folder, _FILE)).iter("testcase"):
             case = Attributes.model_validate_strings(element.attrib)
             tests.setdefault(case.id_in(suite.path), (case, []))[1].append(element)
-        rows = [_row(name, case, elements) for name, (case, elements) in tests.items()]
-        for row in rows:
-            if row.id == suite.path:  # vitest
-                raise ResultsError(f"{_NO_TESTS}: {cut_line(row.reason, _SHOWN)}")
-        return rows
+        return [_row(name, case, elements, suite) for name, (case, elements) in tests.items()]
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """The node ids from the root of the checkout, one a line."""
         return [Selection(text="".join(f"{suite.path}::{row.id}\n" for row in rows))]
 
-    def locate(self, row: Row, suite: Suite) -> Location | None:
-        """The line of the function, which may be imported from another file."""
-        case: Attributes = row.source
-        if case.line is None or not case.file:
-            return None
-        file, own = f"/{case.file}", f"/{suite.path}"
-        if own.endswith(file) or file.endswith(own):
-            return Location(suite.path, case.line + 1)
-        repository = Folder(suite.root, suite.root)
-        try:
-            return Location(repository.relative(repository.file(case.file)), case.line + 1)
-        except ValueError:
-            return None
-
-
-class _Tree(ElementTree.TreeBuilder):
-    """A tree of limited size without a document type, whose entities could grow without end."""
-
-    elements = 0
-
-    def doctype(self, *_: object) -> None:
-        raise ResultsError(f"its {_FILE} has a document type (DOCTYPE), which is not read")
-
-    def start(self, tag: str, attributes: dict[str, str], /) -> Element:
-        self.elements += 1
-        if self.elements > _MAX_ELEMENTS:
-            raise ResultsError(f"its {_FILE} has more than {_MAX_ELEMENTS:,} elements")
-        return super().start(tag, attributes)
-
 
 def _parse(content: bytes) -> Element:
-    tree = _Tree()
-    parser = ElementTree.XMLParser(target=tree)  # noqa: S314  # see _Tree
+    # Entities of a document type could grow without end; UTF-16 has a zero byte in each letter.
+    if b"<!DOCTYPE" in content.replace(b"\0", b"").partition(b"<testsuite")[0]:
+        raise ResultsError(f"its {_FILE} has a document type (DOCTYPE), which is not read")
     try:
-        # No document type can follow the first element.
-        parser.feed(content[:_PROLOG])
-        if content[_PROLOG:] and not tree.elements:
-            raise ResultsError(f"its {_FILE} has no element in its first {_PROLOG:,} bytes")
-        parser.feed(content[_PROLOG:])
-        root: Element = parser.close()
+        return ElementTree.fromstring(content)  # noqa: S314  # see above
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ResultsError(f"its {_FILE} is not complete XML ({error})") from None
-    return root
 
 
-def _row(name: str, case: Attributes, elements: Sequence[Element]) -> Row:
+def _row(name: str, case: Attributes, elements: Sequence[Element], suite: Suite) -> Row:
     texts: dict[str, list[str]] = {tag: [] for tag in _OUTCOMES}
     properties: dict[str, str] = {}
     for child in (child for element in elements for child in element):
         if child.tag in texts:
             texts[child.tag].append(_message(child))
         elif child.tag not in _OTHERS:
-            unknown = cut_line(child.tag, _SHOWN)
-            raise ResultsError(
-                f"a test has a <{unknown}>, which {JunitResults.version} does not have"
-            )
+            unknown = f"a test has a <{cut_line(child.tag, _SHOWN)}>"
+            raise ResultsError(f"{unknown}, which {JunitResults.version} does not have")
         for each in child.iter("property"):
             properties[each.get("name", "")] = each.get("value", "")
     failure, error, skipped = ("\n".join(lines) for lines in texts.values())
+    if name == suite.path:  # vitest
+        raise ResultsError(f"{_NO_TESTS}: {cut_line(failure, _SHOWN)}")
     seconds = [amount_in(element.get("time", "")) or 0 for element in elements]
     numbered = _NUMBERED.search(name)
     return Row(
@@ -166,7 +131,8 @@ def _row(name: str, case: Attributes, elements: Sequence[Element]) -> Row:
         score=amount_in(properties.get("score", "")),
         reason="\n".join(filter(None, [failure, error])) if failure else "",
         duration_ms=sum(seconds) * 1000 or None,
-        source=case,
+        # The function may be imported from another file.
+        location=None if case.line is None else place_in(suite, case.file, case.line + 1),
         notice=_NOTICE.format(name.partition("[")[0], numbered[1]) if numbered else "",
     )
 

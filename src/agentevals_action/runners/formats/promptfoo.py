@@ -226,16 +226,10 @@ class PromptfooResults(Format):
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """One start with all tests of the rows, each with all prompts and providers."""
-        failures = [failure for failure, _ in (row.source for row in rows)]
+        failures = [row.source for row in rows]
         if None in failures:
             return ()
         return (Selection(json.dumps({"results": {"results": failures}})),)
-
-    def locate(self, row: Row, suite: Suite) -> Location | None:
-        """The item of the test in the configuration, or in a file that it names."""
-        _, place = row.source
-        found: Location | None = place
-        return found
 
 
 class _Texts:
@@ -435,7 +429,8 @@ def _row(
         reason=result.reason or "",
         usage=result.usage,
         duration_ms=None if result.failure_reason == _ERROR else result.latency_ms,
-        source=(test.failure, place),
+        location=place,
+        source=test.failure,
         key=key,
     )
 

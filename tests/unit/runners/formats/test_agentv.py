@@ -60,7 +60,8 @@ def test_read__a_row() -> None:
         checks=(Check("contains-Paris", True, 1), Check("sentence", True, 1)),
         score=1,
         duration_ms=read()["france"].duration_ms,
-        source=("france", Location(SUITE, 5, 5), False),
+        location=Location(SUITE, 5, 5),
+        source="france",
     )
 
 
@@ -99,7 +100,7 @@ def test_read__a_test_of_several_targets(tmp_path: Path) -> None:
 
 def test_read__the_least_of_a_line(tmp_path: Path) -> None:
     assert read(results(tmp_path, {})) == {
-        "a": Row("a", passed=True, target="default", score=1, source=("a", None, False))
+        "a": Row("a", passed=True, target="default", score=1, source="a")
     }
 
 
@@ -135,10 +136,10 @@ def test_read__paths_of_the_checkout_are_left_out(tmp_path: Path) -> None:
     assert read(folder)["a"].question == "Read a.txt."
 
 
-def test_locate__the_item_of_the_suite() -> None:
+def test_location__the_item_of_the_suite() -> None:
     own = suite()
 
-    assert {row.id: FORMAT.locate(row, own) for row in FORMAT.read(RECORDED, own)} == {
+    assert {row.id: row.location for row in FORMAT.read(RECORDED, own)} == {
         "france": Location(SUITE, 5, 5),
         "italy?": Location(SUITE, 16, 5),
         "spain": Location(SUITE, 28, 5),
@@ -147,16 +148,16 @@ def test_locate__the_item_of_the_suite() -> None:
 
 
 @pytest.mark.parametrize("text", ["- a", "tests: cases.jsonl", "tests: [a, {id: 1}]", "a: [", ""])
-def test_locate__a_suite_without_these_tests(tmp_path: Path, text: str) -> None:
+def test_location__a_suite_without_these_tests(tmp_path: Path, text: str) -> None:
     (tmp_path / SUITE).write_text(text)
     own = suite(tmp_path)
 
-    assert {FORMAT.locate(row, own) for row in FORMAT.read(RECORDED, own)} == {None}
+    assert {row.location for row in FORMAT.read(RECORDED, own)} == {None}
 
 
 def test_select__a_pattern_of_each_id() -> None:
     ids = ["a", "a[1]", "!b {c,d}", "e\\f", "a"]
-    rows = [Row(each, passed=False, source=(each, None, False)) for each in ids]
+    rows = [Row(each, passed=False, source=each) for each in ids]
 
     assert FORMAT.select(rows, suite()) == (
         Selection(
@@ -173,7 +174,7 @@ def test_select__a_test_that_depends_on_others_runs_with_all(tmp_path: Path) -> 
     folder = results(tmp_path, {"eval_path": "EVAL.yaml"}, {"test_id": "b"})
     (folder / "EVAL.yaml").write_text("tests: [{id: a, depends_on: [b]}]")
 
-    assert FORMAT.select(list(read(folder).values()), suite()) == (Selection(),)
+    assert FORMAT.select(list(read(folder).values()), suite()) == ()
 
 
 @pytest.mark.parametrize("text", ["tests: []", "tests: [a]", "- a", "a: [", "\x00"])
@@ -219,8 +220,8 @@ def test_the_program__a_run_and_a_run_again(tmp_path: Path) -> None:
     recorded = read()
     for name, row in rows.items():
         expected = recorded[name]
-        assert (row.passed, row.error, row.asked, row.graded, row.checks, row.source) == (
+        assert (row.passed, row.error, row.asked, row.graded, row.checks, row.location) == (
             *(expected.passed, expected.error, expected.asked, expected.graded),
-            *(expected.checks, expected.source),
+            *(expected.checks, expected.location),
         )
     assert list(read(again_results, own)) == ["france", "italy?"]

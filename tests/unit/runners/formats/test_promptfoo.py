@@ -372,15 +372,15 @@ LINES = {
 }
 
 
-def test_locate__finds_items_and_rows(tmp_path: Path) -> None:
+def test_location__finds_items_and_rows(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
 
-    assert {row.id: FORMAT.locate(row, suite) for row in read(suite, recorded(suite))} == {
+    assert {row.id: row.location for row in read(suite, recorded(suite))} == {
         name: Location(f"evals/{path}", line) for name, (path, line) in LINES.items()
     }
 
 
-def test_locate__does_not_know_what_it_cannot_read(tmp_path: Path) -> None:
+def test_location__does_not_know_what_it_cannot_read(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
     for name in ("fifo.csv", "fifo.yaml"):
         os.mkfifo(suite.folder / name)
@@ -392,15 +392,15 @@ def test_locate__does_not_know_what_it_cannot_read(tmp_path: Path) -> None:
     (suite.root / suite.path).write_text("tests: [x")
     rows = read(naming(suite, *names), recorded(suite))
 
-    assert {FORMAT.locate(row, suite) for row in rows} == {None}
+    assert {row.location for row in rows} == {None}
 
 
-def test_locate__a_configuration_that_is_a_program_has_no_places(tmp_path: Path) -> None:
+def test_location__a_configuration_that_is_a_program_has_no_places(tmp_path: Path) -> None:
     suite = naming(checkout(tmp_path).model_copy(update={"path": "evals/promptfooconfig.js"}))
     (suite.root / suite.path).write_text("module.exports = {};")
     (row, *_) = read(suite, recorded(suite))
 
-    assert FORMAT.locate(row, suite) is None
+    assert row.location is None
 
 
 def started(
