@@ -18,13 +18,16 @@ import csv
 import io
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasPath, Field
+from pydantic_core import from_json
 
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.diagnostic import Location
@@ -32,33 +35,25 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.runners.formats.base import (
-    MAX_BYTES,
     Check,
     Format,
     ResultsError,
     Row,
     Selection,
+    content_of,
+    inside,
+    objects_in,
     read_file,
 )
-from agentevals_action.suites.diagnostics import Unreadable
-from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.files.regular_files import read_regular
 from agentevals_action.targets.calls.description import FileDigests, digest
 
 _FILE = "results.json"
-_VERSION = 3
 _ERROR = 2  # the `failureReason` of a result without a score
-#: Variables that promptfoo adds to those of a test.
+#: Variables that promptfoo adds to those of a test while it runs.
 _ADDED = re.compile(r"_|sessionId$")
 _ROW_NUMBER = re.compile(r"Row #\d+")
 _NAMED_FILE = re.compile(r"file://(.+?)(:\w+)?")
-#: What precedes the text in the label of a prompt without a name.
-_NO_NAME = re.compile(r"(Prompt \d+ - )?")
-_COLON = re.compile(": ")
-_MAX_NAME = 4096  # characters of a prompt's name
-#: An escape in JSON; group 1 is half of a surrogate pair, as of an answer that was cut.
-_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
 #: Fields of a test that decide how an answer is scored.
 _GRADING = ("assert", "threshold", "assertScoringFunction", "options")
 #: What decides a verdict and is not in a test that is made of a result.
@@ -67,19 +62,14 @@ _LONGEST = 200  # characters of a description in an id
 _SHOWN = 40  # characters of a variable in an id, and of an assertion's value in its name
 
 
-def _inside(*path: str) -> Any:
-    """A field of an object in the data; None where there is none."""
-    return Field(default=None, validation_alias=AliasPath(*path))
-
-
 class _Component(Record):
     passed: bool = Field(validation_alias="pass")
     score: float | None = None
     reason: str | None = None
-    type: str | None = _inside("assertion", "type")
-    metric: str | None = _inside("assertion", "metric")
-    value: Any = _inside("assertion", "value")
-    grader_error: Any = _inside("metadata", "graderError")
+    type: str | None = inside("assertion", "type")
+    metric: str | None = inside("assertion", "metric")
+    value: Any = inside("assertion", "value")
+    grader_error: Any = inside("metadata", "graderError")
     component_results: list[Any] | None = None
 
     @property
@@ -99,15 +89,15 @@ class _Result(Record):
     latency_ms: float | None = None
     vars: dict[str, Any]
     test_case: dict[str, Any]
-    provider_id: str | None = _inside("provider", "id")
-    provider_label: str | None = _inside("provider", "label")
-    rendered: str | None = _inside("prompt", "raw")
-    answer: Any = _inside("response", "output")
-    reply_cost: float | None = _inside("response", "cost")
-    prompt_tokens: float | None = _inside("response", "tokenUsage", "prompt")
-    completion_tokens: float | None = _inside("response", "tokenUsage", "completion")
-    reason: str | None = _inside("gradingResult", "reason")
-    components: list[_Component] | None = _inside("gradingResult", "componentResults")
+    provider_id: str | None = inside("provider", "id")
+    provider_label: str | None = inside("provider", "label")
+    rendered: str | None = inside("prompt", "raw")
+    answer: Any = inside("response", "output")
+    reply_cost: float | None = inside("response", "cost")
+    prompt_tokens: float | None = inside("response", "tokenUsage", "prompt")
+    completion_tokens: float | None = inside("response", "tokenUsage", "completion")
+    reason: str | None = inside("gradingResult", "reason")
+    components: list[_Component] | None = inside("gradingResult", "componentResults")
 
     @property
     def outage(self) -> str:
@@ -131,10 +121,6 @@ class _Result(Record):
             cost_usd=self.reply_cost,
         )
 
-    def position(self) -> tuple[int, int]:
-        """Its place in the run; the file has the order of completion."""
-        return self.test_idx, self.prompt_idx
-
 
 class _Column(Record):
     """A provider with a prompt. The `label` of a prompt contains its text, `raw`."""
@@ -145,25 +131,43 @@ class _Column(Record):
 
 
 class _Document(Record):
+    version: Literal[3] = Field(validation_alias=AliasPath("results", "version"))
     columns: list[_Column] = Field(validation_alias=AliasPath("results", "prompts"))
     rows: list[_Result] = Field(validation_alias=AliasPath("results", "results"))
-    default: Any = _inside("config", "defaultTest")
-
-
-class _Versioned(Record):
-    version: Any = _inside("results", "version")
+    default: Any = inside("config", "defaultTest")
 
 
 @dataclass(frozen=True)
 class _Test:
-    """The test of a result. `description` is the configured one; `variables` are those of
-    `defaultTest`, too, and `own` the others. `failure` is the result that selects it, None if
-    that cannot, because others have its variables."""
+    """A result as a sample of a test. `written` is that result with the paths of the checkout,
+    `default` the configured `defaultTest`."""
 
-    description: str | None
-    variables: Mapping[str, Any]
-    own: Mapping[str, Any]
-    failure: Mapping[str, Any] | None
+    result: _Result
+    written: Mapping[str, Any]
+    default: Mapping[str, Any]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Its place in the run; the file has the order of completion."""
+        return self.result.test_idx, self.result.prompt_idx
+
+    @property
+    def description(self) -> str:
+        """The configured one, or empty."""
+        text = self.result.test_case.get("description")
+        return text if isinstance(text, str) and not _ROW_NUMBER.fullmatch(text) else ""
+
+    @cached_property
+    def variables(self) -> Mapping[str, Any]:
+        """Those that are configured."""
+        return _configured(self.result.vars)
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """The variables that `defaultTest` does not give to all tests."""
+        common = _object(self.default.get("vars"))
+        items = self.variables.items()
+        return {name: value for name, value in items if value != common.get(name)}
 
     @property
     def name(self) -> str:
@@ -172,17 +176,31 @@ class _Test:
             return cut_line(self.description, _LONGEST)
         return cut_line(_text(next(iter(self.own.values()), "test")), _SHOWN)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The same for all its samples, of which no other test has some."""
         return _digest([self.description, self.own])
+
+    def failure(self) -> Mapping[str, Any]:
+        """The result that makes `--filter-failing` run the test again."""
+        variables, provider = _configured(self.written["vars"]), self.written.get("provider")
+        found = {"success": False, "vars": variables, "provider": provider or {}}
+        test = self.result.test_case
+        if any(test.get(name) not in (None, self.default.get(name)) for name in _NOT_MADE):
+            return found
+        # The assertions of a result contain the default ones already.
+        options = {
+            **_object(self.written["testCase"].get("options")),
+            "disableDefaultAsserts": True,
+        }
+        return {**found, "testCase": {**self.written["testCase"], "options": options}}
 
 
 class PromptfooResults(Format):
     """The results of `promptfoo eval`."""
 
     name = "promptfoo"
-    version = f"promptfoo 0.123 (results version {_VERSION})"
+    version = "promptfoo 0.123 (results version 3)"
     program = "promptfoo"
     command = (
         *("eval", "--config", "{SUITE}", "--output", f"{{RESULTS}}/{_FILE}"),
@@ -199,29 +217,30 @@ class PromptfooResults(Format):
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """The rows in the order of the configuration."""
-        content = read_file(folder, _FILE)
-        if b"\\ud" in content:
-            content = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], content)
-        if _Versioned.model_validate_json(content).version != _VERSION:
-            raise ResultsError(f"its {_FILE} is not one of {self.version}")
-        document = _Document.model_validate_json(content)
-        results = sorted(document.rows, key=_Result.position)
-        columns = _columns(document.columns, results)
-        if any(result.prompt_idx >= len(columns) for result in results):
+        content, root = read_file(folder, _FILE), f"{suite.root}/".encode()
+        # The same on both sides: paths from the root of the checkout.
+        relative = content.replace(b"file://" + root, b"file:///").replace(root, b"")
+        document = _Document.model_validate_json(relative)
+        written, default = from_json(content)["results"]["results"], _object(document.default)
+        pairs = zip(document.rows, written, strict=True)
+        tests = sorted((_Test(*pair, default) for pair in pairs), key=lambda test: test.position)
+        ends = _ends(document.columns, document.rows)
+        if any(result.prompt_idx >= len(ends) for result in document.rows):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
-        texts = _Texts(suite)
-        tests = _tests(results, _object(document.default), texts)
-        keys: defaultdict[str, set[str]] = defaultdict(set)
+        keys, alike = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for test in tests:
             keys[test.name].add(test.key)
-        places = _places(suite)
-        rows = []
-        for result, test in zip(results, tests, strict=True):
+            alike[_digest(test.variables)].add(_digest(test.result.test_case))
+        places, files, rows = _places(suite), _Files(suite), []
+        for test in tests:
             is_named = len(keys[test.name]) == 1 and (test.description or not test.own)
             name = test.name if is_named else f"{test.name} ({_digest(test.own)[:8]})"
-            column = columns[result.prompt_idx]
+            end = ends[test.result.prompt_idx]
+            row = replace(_row(test, files), id=name + end, key=test.key + end)
             place = places.get(test.description or _place_key(test.own))
-            rows.append(_row(result, test, name + column, test.key + column, place, texts))
+            is_alone = len(alike[_digest(test.variables)]) == 1
+            source = test.failure() if is_alone else None
+            rows.append(replace(row, location=place, source=source))
         return rows
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
@@ -232,132 +251,70 @@ class PromptfooResults(Format):
         return (Selection(json.dumps({"results": {"results": failures}})),)
 
 
-class _Texts:
-    """Changes texts so that they are the same in every checkout."""
+class _Files:
+    """The files that data name, in a checkout."""
 
     def __init__(self, suite: Suite) -> None:
-        self._root = f"{suite.root}/"
-        self._folder = Folder(suite.root, suite.folder)
-        self._files = FileDigests()
+        self._folder, self._digests = Folder(suite.root, suite.folder), FileDigests()
 
-    def relative(self, text: str) -> str:
-        """With paths from the root of the checkout."""
-        return text.replace(f"file://{self._root}", "file:///").replace(self._root, "")
-
-    def content(self, text: str) -> Any:
-        """The digest of the file that the text names, with the function in it; or the text."""
-        text = self.relative(text)
-        if named := _NAMED_FILE.fullmatch(text):
+    def described(self, value: Any) -> Any:
+        """JSON data with the digest of a file, and the function in it, in place of its name."""
+        if isinstance(value, list):
+            return [self.described(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self.described(item) for name, item in value.items()}
+        if isinstance(value, str) and (named := _NAMED_FILE.fullmatch(value)):
             try:
-                return [self._files.first(self._folder.file(named[1])), named[2]]
+                return [self._digests.first(self._folder.file(named[1])), named[2]]
             except ValueError:  # a pattern, or a file outside of the checkout
                 pass
-        return text
-
-
-def _changed(value: Any, change: Callable[[str], Any]) -> Any:
-    """JSON data with all its texts changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_changed(item, change) for item in value]
-    if isinstance(value, dict):
-        return {name: _changed(item, change) for name, item in value.items()}
-    return value
+        return value
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _columns(columns: Sequence[_Column], results: Sequence[_Result]) -> Sequence[str]:
+def _configured(variables: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in variables.items() if not _ADDED.match(name)}
+
+
+def _ends(columns: Sequence[_Column], results: Sequence[_Result]) -> Sequence[str]:
     """The end of an id for each column: the prompt and the provider, where there are several."""
-    labels = {result.prompt_idx: result.provider_label for result in results}
-    prompts: dict[tuple[str, str], int] = {}
-    providers: list[str] = []
-    places: list[tuple[int, int]] = []
-    of_provider: set[tuple[str, str]] = set()
-    for index, column in enumerate(columns):
-        prompt = (column.label, column.raw)
-        # The providers come one after the other, each with its prompts; names may be equal.
-        if prompt in of_provider or not index or column.provider != columns[index - 1].provider:
-            of_provider = set()
-            providers.append("")
-        of_provider.add(prompt)
-        providers[-1] = labels.get(index) or providers[-1]
-        places.append((prompts.setdefault(prompt, len(prompts)), len(providers) - 1))
-    names = (
-        _numbered([_prompt_name(*prompt) for prompt in prompts], "prompt"),
-        _numbered(providers, "provider"),
-    )
-    ends = []
-    for place in places:
-        parts = [each[index] for each, index in zip(names, place, strict=True) if len(each) > 1]
-        ends.append(f" [{', '.join(parts)}]" if parts else "")
-    return ends
+    labels = {result.provider_label for result in results}
+    seen = Counter[_Column]()
+    prompts: dict[Any, str] = {}
+    providers: dict[Any, str] = {}
+    places = []
+    for column in columns:
+        seen[column] += 1  # providers may have equal names
+        place = (column.label, column.raw), (column.provider, seen[column])
+        prompts[place[0]] = _prompt_name(column.label, column.raw)
+        providers[place[1]] = column.provider if column.provider in labels else ""
+        places.append(place)
+    of_prompt, of_provider = _numbered(prompts, "prompt"), _numbered(providers, "provider")
+    pairs = [(of_prompt[prompt], of_provider[provider]) for prompt, provider in places]
+    return [f" [{', '.join(filter(None, pair))}]" if any(pair) else "" for pair in pairs]
 
 
 def _prompt_name(label: str, text: str) -> str:
     """The configured label of a prompt, or its file; promptfoo appends the text, or its beginning.
     Empty for a text without a name."""
-    if label.endswith(text) and _NO_NAME.fullmatch(label.removesuffix(text)):
-        return ""
-    for colon in _COLON.finditer(label, 0, _MAX_NAME):
-        if text.startswith(label[colon.end() : colon.end() + _SHOWN].rstrip(".")):
-            name = label[: colon.start()]
-            # The label of a text file precedes its path.
-            return name.partition(": ")[0] if name.endswith(".txt") else name
-    return label
+    name, is_named, _ = label.partition(f": {text[:_SHOWN]}")
+    if is_named:
+        # The label of a text file precedes its path.
+        return name.partition(": ")[0] if name.endswith(".txt") else name
+    return "" if label.endswith(text) else label
 
 
-def _numbered(names: Sequence[str], noun: str) -> Sequence[str]:
-    """Distinct names: equal ones, and those that are empty, get numbers."""
-    made: dict[str, None] = {}
-    for name in names:
-        number, candidate = 1, name or f"{noun} 1"
-        while candidate in made:
-            number += 1
-            candidate = f"{name or noun} {number}"
-        made[candidate] = None
-    return list(made)
-
-
-def _tests(
-    results: Sequence[_Result], default: Mapping[str, Any], texts: _Texts
-) -> Sequence[_Test]:
-    """The test of each result; `default` is the configured `defaultTest`."""
-    common = _object(default.get("vars"))
-    # promptfoo adds variables while it runs.
-    variables = [
-        {name: value for name, value in result.vars.items() if not _ADDED.match(name)}
-        for result in results
-    ]
-    alike: defaultdict[str, set[str]] = defaultdict(set)
-    for result, values in zip(results, variables, strict=True):
-        alike[_digest(values)].add(_digest(result.test_case))
-    found = []
-    for result, values in zip(results, variables, strict=True):
-        own = {name: value for name, value in values.items() if value != common.get(name)}
-        description = result.test_case.get("description")
-        if not isinstance(description, str) or _ROW_NUMBER.fullmatch(description):
-            description = None
-        is_alone = len(alike[_digest(values)]) == 1
-        failure = _failure(result, values, default) if is_alone else None
-        found.append(_Test(description, values, _changed(own, texts.relative), failure))
-    return found
-
-
-def _failure(
-    result: _Result, variables: Mapping[str, Any], default: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """The result that makes `--filter-failing` run a test again."""
-    found = {"success": False, "vars": variables, "provider": {"id": result.provider_id or ""}}
-    test = result.test_case
-    if any(test.get(name) not in (None, default.get(name)) for name in _NOT_MADE):
-        return found
-    # The assertions of a result contain the default ones already.
-    options = {**_object(test.get("options")), "disableDefaultAsserts": True}
-    return {**found, "testCase": {**test, "options": options}}
+def _numbered(names: Mapping[Any, str], noun: str) -> Mapping[Any, str]:
+    """The names, of which equal and empty ones get numbers; empty if there is only one."""
+    counts = Counter[str]()
+    made = {}
+    for key, name in names.items():
+        counts[name] += 1
+        made[key] = f"{name or noun} {counts[name]}" if counts[name] > 1 or not name else name
+    return made if len(made) > 1 else dict.fromkeys(names, "")
 
 
 def _places(suite: Suite) -> Mapping[str, Location]:
@@ -365,37 +322,24 @@ def _places(suite: Suite) -> Mapping[str, Location]:
     descriptions, or by their variables where they have none."""
     found: dict[str, Location] = {}
     for file in suite.files:
-        if file.role not in ("suite", "named file"):
-            continue
-        try:
-            for description, variables, line in _written(suite.root, file.path):
-                found.setdefault(description or _place_key(variables), Location(file.path, line))
-        except (OSError, Unreadable, ValueError, csv.Error):
-            continue  # promptfoo reads more than we do
+        if file.role in ("suite", "named file"):
+            read = _csv_tests if file.path.endswith(".csv") else objects_in
+            for test, place in read(content_of(suite, file.path), file.path):
+                own = _object(test.get("vars"))
+                if name := _text(test.get("description")) or (own and _place_key(own)):
+                    found.setdefault(name, place)
     return found
 
 
-def _written(root: Path, path: str) -> Iterator[tuple[str, Mapping[str, Any], int]]:
-    """The description, the variables and the line of each test in a file."""
-    if path.endswith(".csv"):
-        content = read_regular(root / path, MAX_BYTES).decode("utf-8-sig", "replace")
-        rows = csv.reader(io.StringIO(content, newline=""))
-        names, line = [name.strip() for name in next(rows, [])], rows.line_num + 1
+def _csv_tests(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], Location]]:
+    """The tests in the rows of a CSV file, and where they begin."""
+    text = io.StringIO(content.decode("utf-8-sig", "replace"), newline="")
+    rows, line = csv.DictReader(text, restkey="__rest"), 2
+    with suppress(csv.Error):
         for row in rows:
-            cells = dict(zip(names, row, strict=False))
-            own = {name: cell for name, cell in cells.items() if not name.startswith("__")}
-            yield cells.get("__description", ""), own, line
+            own = {name: cell for name, cell in row.items() if not name.startswith("__")}
+            yield {"description": row.get("__description"), "vars": own}, Location(path, line)
             line = rows.line_num + 1
-    elif path.endswith((".yaml", ".yml", ".json")):
-        document = read_settings_file(root / path, root, path)
-        data = _object(document.data)
-        scenarios = data.get("scenarios")
-        parts = [data, *(scenarios if isinstance(scenarios, list) else ())]
-        for tests in (document.data, *(_object(part).get("tests") for part in parts)):
-            for index, item in enumerate(tests if isinstance(tests, list) else ()):
-                test = _object(item)
-                line = document.positions.value(tests, index).line
-                yield _text(test.get("description")), _object(test.get("vars")), line
 
 
 def _place_key(variables: Mapping[str, Any]) -> str:
@@ -407,31 +351,27 @@ def _digest(data: Any) -> str:
     return digest(data, is_ordered=False)
 
 
-def _row(
-    result: _Result, test: _Test, name: str, key: str, place: Location | None, texts: _Texts
-) -> Row:
-    error = result.outage
+def _row(test: _Test, files: _Files) -> Row:
+    """The row without what depends on other tests."""
+    result, error = test.result, test.result.outage
     is_scored = bool(result.components or result.test_case.get("assert"))
     grading = {name: result.test_case.get(name) for name in _GRADING}
-    values = [f"{name}: {texts.relative(_text(each))}" for name, each in test.variables.items()]
+    values = [f"{name}: {_text(each)}" for name, each in test.variables.items()]
     return Row(
-        id=name,
+        id=test.name,
         passed=result.success and not result.failure_reason,
         error=error,
         skipped="" if error or is_scored else "it has no assertions",
         question="\n".join(values) or result.rendered or "",
         answer=_text(result.answer),
-        target=texts.relative(result.provider_label or result.provider_id or ""),
-        asked=_changed(test.variables, texts.content),
-        graded=_changed(grading, texts.content),
+        target=result.provider_label or result.provider_id or "",
+        asked=files.described(test.variables),
+        graded=files.described(grading),
         checks=tuple(_checks(result.components or ())),
         score=result.score,
         reason=result.reason or "",
         usage=result.usage,
         duration_ms=None if result.failure_reason == _ERROR else result.latency_ms,
-        location=place,
-        source=test.failure,
-        key=key,
     )
 
 
