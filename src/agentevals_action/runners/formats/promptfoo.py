@@ -35,7 +35,9 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.runners.formats.base import (
+    Amount,
     Check,
+    Count,
     Format,
     ResultsError,
     Row,
@@ -73,10 +75,11 @@ class _Component(Record):
     component_results: list[Any] | None = None
 
     @property
-    def name(self) -> str:
-        """What it asserts, for readers."""
+    def check(self) -> Check:
+        """The same for the core."""
         value = cut_line(self.value, _SHOWN) if isinstance(self.value, str) else ""
-        return self.metric or ": ".join(filter(None, (self.type or "assert-set", value)))
+        name = self.metric or ": ".join(filter(None, (self.type or "assertion", value)))
+        return Check(name, self.passed, self.score, self.reason or "")
 
 
 class _Result(Record):
@@ -86,18 +89,23 @@ class _Result(Record):
     failure_reason: int
     score: float | None = None
     error: str | None = None
-    latency_ms: float | None = None
+    latency_ms: Amount | None = None
     vars: dict[str, Any]
     test_case: dict[str, Any]
     provider_id: str | None = inside("provider", "id")
     provider_label: str | None = inside("provider", "label")
     rendered: str | None = inside("prompt", "raw")
     answer: Any = inside("response", "output")
-    reply_cost: float | None = inside("response", "cost")
-    prompt_tokens: float | None = inside("response", "tokenUsage", "prompt")
-    completion_tokens: float | None = inside("response", "tokenUsage", "completion")
+    reply_cost: Amount | None = inside("response", "cost")
+    prompt_tokens: Count | None = inside("response", "tokenUsage", "prompt")
+    completion_tokens: Count | None = inside("response", "tokenUsage", "completion")
     reason: str | None = inside("gradingResult", "reason")
     components: list[_Component] | None = inside("gradingResult", "componentResults")
+
+    @property
+    def single(self) -> Sequence[_Component]:
+        """The assertions without sets, whose own ones follow them, and are also inside."""
+        return [part for part in self.components or () if not part.component_results]
 
     @property
     def outage(self) -> str:
@@ -105,21 +113,16 @@ class _Result(Record):
         if self.failure_reason == _ERROR:
             reason = (self.error or "").partition("\n    at ")[0].strip()
             return reason or "promptfoo gives no reason"
-        failed = [part for part in self.components or () if not part.passed]
-        single = [part for part in failed if part.component_results is None]
-        if self.success or not single or any(part.grader_error is not True for part in single):
+        failed = [part for part in self.single if not part.passed]
+        if self.success or not failed or any(part.grader_error is not True for part in failed):
             return ""
-        return f"{single[0].name}: {single[0].reason or 'the judge gave no verdict'}"
+        return f"{failed[0].check.name}: {failed[0].reason or 'the judge gave no verdict'}"
 
     @property
     def usage(self) -> Usage:
         """Of the reply. promptfoo writes 0 for tokens that a provider does not count."""
-        is_known = bool(self.prompt_tokens or self.completion_tokens)
-        return Usage(
-            input_tokens=int(self.prompt_tokens or 0) if is_known else None,
-            output_tokens=int(self.completion_tokens or 0) if is_known else None,
-            cost_usd=self.reply_cost,
-        )
+        tokens = self.prompt_tokens or None, self.completion_tokens or None
+        return Usage(*tokens, cost_usd=self.reply_cost)
 
 
 class _Column(Record):
@@ -145,11 +148,6 @@ class _Test:
     result: _Result
     written: Mapping[str, Any]
     default: Mapping[str, Any]
-
-    @property
-    def position(self) -> tuple[int, int]:
-        """Its place in the run; the file has the order of completion."""
-        return self.result.test_idx, self.result.prompt_idx
 
     @property
     def description(self) -> str:
@@ -185,15 +183,16 @@ class _Test:
         """The result that makes `--filter-failing` run the test again."""
         variables, provider = _configured(self.written["vars"]), self.written.get("provider")
         found = {"success": False, "vars": variables, "provider": provider or {}}
-        test = self.result.test_case
+        test, written = self.result.test_case, self.written["testCase"]
         if any(test.get(name) not in (None, self.default.get(name)) for name in _NOT_MADE):
             return found
         # The assertions of a result contain the default ones already.
-        options = {
-            **_object(self.written["testCase"].get("options")),
-            "disableDefaultAsserts": True,
-        }
-        return {**found, "testCase": {**self.written["testCase"], "options": options}}
+        options = {**_object(written.get("options")), "disableDefaultAsserts": True}
+        return {**found, "testCase": {**written, "options": options}}
+
+
+def _position(test: _Test) -> tuple[int, int]:
+    return test.result.test_idx, test.result.prompt_idx
 
 
 class PromptfooResults(Format):
@@ -222,8 +221,8 @@ class PromptfooResults(Format):
         relative = content.replace(b"file://" + root, b"file:///").replace(root, b"")
         document = _Document.model_validate_json(relative)
         written, default = from_json(content)["results"]["results"], _object(document.default)
-        pairs = zip(document.rows, written, strict=True)
-        tests = sorted((_Test(*pair, default) for pair in pairs), key=lambda test: test.position)
+        pairs = zip(document.rows, written, strict=True)  # in the order of completion
+        tests = sorted((_Test(*pair, default) for pair in pairs), key=_position)
         ends = _ends(document.columns, document.rows)
         if any(result.prompt_idx >= len(ends) for result in document.rows):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
@@ -367,21 +366,12 @@ def _row(test: _Test, files: _Files) -> Row:
         target=result.provider_label or result.provider_id or "",
         asked=files.described(test.variables),
         graded=files.described(grading),
-        checks=tuple(_checks(result.components or ())),
+        checks=tuple(part.check for part in result.single),
         score=result.score,
         reason=result.reason or "",
         usage=result.usage,
         duration_ms=None if result.failure_reason == _ERROR else result.latency_ms,
     )
-
-
-def _checks(components: Sequence[_Component]) -> Iterator[Check]:
-    """Each assertion once: those of a set follow it, and are also inside of it."""
-    inside = 0
-    for component in components:
-        name = f"in a set: {component.name}" if inside else component.name
-        yield Check(name, component.passed, component.score, component.reason or "")
-        inside = max(inside - 1, len(component.component_results or ()))
 
 
 def _text(value: Any) -> str:
