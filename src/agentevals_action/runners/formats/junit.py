@@ -36,6 +36,7 @@ _OPTIONS = (
     *("--junit-xml", f"{{RESULTS}}/{_FILE}"),
 )
 _OUTCOMES, _OTHERS = ("failure", "error", "skipped"), ("properties", "system-out", "system-err")
+_MAX_TAGS = 1_000_000  # 32 MiB of elements would take gigabytes
 _SHOWN = 200  # characters
 _NO_TESTS = "its tests could not be collected"
 #: pytest marks the lines of an exception in a traceback.
@@ -99,6 +100,8 @@ def _parse(content: bytes) -> Element:
     # Entities of a document type could grow without end; UTF-16 has a zero byte in each letter.
     if b"<!DOCTYPE" in content.replace(b"\0", b"").partition(b"<testsuite")[0]:
         raise ResultsError(f"its {_FILE} has a document type (DOCTYPE), which is not read")
+    if content.count(b"<") > _MAX_TAGS:
+        raise ResultsError(f"its {_FILE} has more than {_MAX_TAGS:,} tags")
     try:
         return ElementTree.fromstring(content)  # noqa: S314  # see above
     except (ElementTree.ParseError, LookupError, ValueError) as error:

@@ -89,7 +89,7 @@ class _Result(Record):
     failure_reason: int
     score: float | None = None
     error: str | None = None
-    latency_ms: Amount | None = None
+    latency_ms: float | None = None
     vars: dict[str, Any]
     test_case: dict[str, Any]
     provider_id: str | None = inside("provider", "id")

@@ -286,6 +286,7 @@ INVALID: dict[str, tuple[str | bytes, str]] = {
     "external entity": ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><testsuites/>', "DOCTYPE"),
     "late entity": (f"<!--<testsuite {'x' * 4096}-->{_BOMB}", "not complete XML (limit on input"),
     "deep": ("<testsuites>" + "<a>" * 501_000, "not complete XML"),
+    "wide": ("<testsuites>" + "<a/>" * 1_001_000, "more than 1,000,000 tags"),
     "huge": (b" " * (33 << 20), "larger than 32 MiB"),
     "new outcome": (case("<failed/>"), "a test has a <failed>, which the JUnit XML of pytest 9.2"),
     "test in a test": (case("<testcase name='x'/>"), "a test has a <testcase>"),
