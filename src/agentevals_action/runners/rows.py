@@ -41,11 +41,7 @@ def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row
 
 
 def result_of(
-    suite: Suite,
-    name: str,
-    rows: Sequence[Row],
-    samples: int,
-    fingerprint: Fingerprint,
+    suite: Suite, name: str, rows: Sequence[Row], samples: int, fingerprint: Fingerprint
 ) -> TestResult | None:
     """The result of the test `name` of a runner's suite by its rows, of which there should be
     `samples`; None if it was skipped each time."""

@@ -149,8 +149,8 @@ class InspectResults(Format):
             raise ResultsError(f"{task} ended with the status {shorten(log.status)}{words}")
         # The log of a task of which nothing is selected has neither.
         if log.planned != (len(log.samples) or None):
-            problem = f"the log of {task} has {len(log.samples)} of {log.planned} samples"
-            raise ResultsError(problem)
+            found, planned = len(log.samples), log.planned or "unknown"
+            raise ResultsError(f"the log of {task} has {found} of {planned} samples")
         return log
 
 
