@@ -152,6 +152,8 @@ BROKEN = {
         "file.touch(); os.truncate(file, 50 << 20); os._exit(0)",
         "its results.jsonl is larger than 32 MiB",
     ),
+    "no folder": ("os.rmdir(results); os._exit(7)", "ended with exit code 7"),
+    "no folder, no error": ("os.rmdir(results); os._exit(0)", "it wrote no results.jsonl"),
     "fifo": ("os.mkfifo(file); os._exit(0)", "it is not a regular file"),
     "link": ("file.symlink_to('/proc/self/environ'); os._exit(0)", "by a link"),
     "binary": ("file.write_bytes(b'\\xff\\0'); os._exit(0)", "line 1 of its results.jsonl"),

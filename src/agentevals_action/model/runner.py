@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import regex
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.model.diagnostic import Location
@@ -114,8 +115,8 @@ class Runner(FileModel):
     @classmethod
     def _is_expression(cls, value: str | None) -> str | None:
         try:
-            re.compile(value or "")
-        except re.error as error:
+            regex.compile(value or "")
+        except (regex.error, RecursionError) as error:
             raise ValueError(f"{value!r} is not a regular expression: {error}") from None
         return value
 

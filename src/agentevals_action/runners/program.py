@@ -110,11 +110,10 @@ class SuiteProgram:
             size = most if takes_samples else 1
             try:
                 rows = await self._selected(words, names, size)
+                samples = {name: self._fresh(name, rows.get(name, ()), size) for name in names}
             except AttemptError as error:
                 info = ErrorInfo(kind=error.kind, message=error.sentence)
                 samples = {name: [SampleResult(error=info)] * size for name in names}
-            else:
-                samples = {name: self._fresh(name, rows.get(name, ()), size) for name in names}
             for name in names:
                 found[name] += samples[name]
         return without_secrets(found)
@@ -186,7 +185,7 @@ class SuiteProgram:
             problem = f" {done.failure}"
         rows: Sequence[Row] = ()
         # Without any file, the end of the program says more.
-        if not problem or any(results.iterdir()):
+        if not problem or any(results.glob("*")):
             try:
                 rows = await asyncio.to_thread(self._read, results)
             except ResultsError as error:

@@ -1,10 +1,13 @@
 """The results of tests, made of the rows of a runner. Pure."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
+import regex
+
+from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import (
@@ -24,6 +27,7 @@ from agentevals_action.runners.formats.base import Check, Row
 
 #: Characters of a reason, and of a question or an answer.
 _REASON, _TEXT = 2_000, 100_000
+_SEARCH_SECONDS = 1.0  # the limit for the search of `errors` in one reason
 
 
 def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row]]:
@@ -35,8 +39,11 @@ def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row
     found: dict[str, Sequence[Row]] = {}
     for name, own in by_id.items():
         size = samples if len(own) % samples == 0 else len(own)
-        for number, first in enumerate(range(0, len(own), size), 1):
-            found[name if number == 1 else f"{name} #{number}"] = own[first : first + size]
+        numbered = (f"{name} #{number}" for number in count(2))
+        for first in range(0, len(own), size):
+            # A test may have the id `a #2` itself.
+            free = next(each for each in numbered if each not in by_id) if first else name
+            found[free] = own[first : first + size]
     return found
 
 
@@ -44,7 +51,7 @@ def result_of(
     suite: Suite, name: str, rows: Sequence[Row], samples: int, fingerprint: Fingerprint
 ) -> TestResult | None:
     """The result of the test `name` of a runner's suite by its rows, of which there should be
-    `samples`; None if it was skipped each time."""
+    `samples`; None if it was skipped each time. AttemptError."""
     runner = _runner_of(suite)
     scored = [row for row in rows if row.error or not row.skipped]
     if not scored:
@@ -85,12 +92,12 @@ def _without_samples(suite: Suite, name: str, location: Location | None = None) 
 
 def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
     """One sample, whose verdict is that of the runner; its failure is an error if it matches the
-    `errors` of the entry."""
+    `errors` of the entry. AttemptError if that cannot be found in time."""
     answer = cut(row.answer, _TEXT)
     reason, error = cut(row.reason, _REASON), row.error
     misses = [_miss(check) for check in row.checks if check.passed is False] or [reason]
     if not row.passed and not error and runner.errors:
-        error = next((text for text in [reason, *misses] if re.search(runner.errors, text)), "")
+        error = next((text for text in [reason, *misses] if _is_outage(text, runner.errors)), "")
     common: dict[str, Any] = {
         "candidate_answer": answer,
         "output_messages": ({"role": "assistant", "content": answer},) if answer else (),
@@ -122,6 +129,14 @@ def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
         gates_failed=gates_failed,
         evaluator_results=(result,),
     )
+
+
+def _is_outage(reason: str, errors: str) -> bool:
+    try:
+        return regex.search(errors, reason, timeout=_SEARCH_SECONDS) is not None
+    except TimeoutError:
+        problem = f"the search of its `errors` in a reason took more than {_SEARCH_SECONDS:g} s"
+        raise AttemptError("runner", problem, "write a simpler regular expression") from None
 
 
 def missing_sample(runner: Runner) -> SampleResult:

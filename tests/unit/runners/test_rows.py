@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.runner import Runner
@@ -38,14 +39,15 @@ def row(passed: bool = True, **fields: Any) -> Row:
 @pytest.mark.parametrize(
     ("ids", "samples", "expected"),
     [
-        ("aba", 1, {"a": 1, "a #2": 1, "b": 1}),
-        ("aabb", 2, {"a": 2, "b": 2}),
-        ("aaaab", 2, {"a": 2, "a #2": 2, "b": 1}),
-        ("aaa", 2, {"a": 3}),
+        (["a", "b", "a"], 1, {"a": 1, "a #2": 1, "b": 1}),
+        (["a", "a", "b", "b"], 2, {"a": 2, "b": 2}),
+        (["a", "a", "a", "a", "b"], 2, {"a": 2, "a #2": 2, "b": 1}),
+        (["a", "a", "a"], 2, {"a": 3}),
+        (["a", "a", "a", "a #2"], 1, {"a": 1, "a #3": 1, "a #4": 1, "a #2": 1}),
     ],
 )
 def test_rows_by_test__equal_ids_are_samples_and_a_multiple_is_several_tests(
-    ids: str, samples: int, expected: dict[str, int]
+    ids: list[str], samples: int, expected: dict[str, int]
 ) -> None:
     found = rows_by_test([Row(name, passed=True) for name in ids], samples)
     assert {name: len(rows) for name, rows in found.items()} == expected
@@ -102,6 +104,11 @@ def test_result__an_outage_is_an_error_and_no_failure(
     found = made(row(passed=False, **fields), of=suite(errors=r"status 5\d\d"))
     assert found.verdict == (None if error else "fail")
     assert (found.error.message if found.error else "").startswith(error or "")
+
+
+def test_result__a_search_for_outages_that_does_not_end_is_an_error() -> None:
+    with pytest.raises(AttemptError, match="the search of its `errors` in a reason took more"):
+        made(row(passed=False, reason="a" * 100), of=suite(errors="^(a|a)+b"))
 
 
 def test_result__a_sample_that_is_missing_is_an_error() -> None:
