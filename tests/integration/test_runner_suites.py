@@ -139,6 +139,29 @@ def test_runner__an_edited_entry_is_named(tmp_path: Path) -> None:
         assert "was changed" not in gate.comments()[0]
 
 
+@pytest.mark.parametrize("action", ["added", "removed"])
+def test_runner__a_suite_that_it_takes_over_or_gives_back_is_named(
+    tmp_path: Path, action: str
+) -> None:
+    """Its results are not compared with those of the action."""
+    test = {"id": "greets", "input": "hi", "assertions": [{"type": "contains", "value": "hello"}]}
+    own = {
+        "evals/own.eval.yaml": json.dumps({"tests": [test]}),
+        ".agentv/targets.yaml": "targets: [{name: default, provider: mock, response: hello}]",
+    }
+    line = json.dumps({"evalId": "greets", "verdict": "pass"})
+    script = f"import sys; open(sys.argv[1] + '/results.jsonl', 'w').write({line!r})"
+    other = entry(
+        name="b", suites=["evals/*"], command=["python3", "-c", script, "{RESULTS}"], again=[]
+    )
+    before, after = rules(entry(), other), rules(entry())
+    if action == "added":
+        before, after = after, before
+    with opened(tmp_path, files(own, before), after) as gate:
+        assert gate.finish().code == 0
+        assert f"- runner `b` {action}" in gate.comments()[0]
+
+
 #: What a runner does wrong with one suite, and words of its error.
 BROKEN = {
     "crash": ("sys.exit('no model')", "ended with exit code 1: no model"),
@@ -305,6 +328,13 @@ def test_runner__no_secret_is_in_a_file_or_a_message(tmp_path: Path) -> None:
         every = [done.log, done.summary, *gate.comments(), str(gate.server.check_runs), *written]
         assert done.code == 1, done.log
         assert not [text for text in every if secret in text]
+
+
+def test_runner__a_replay_says_that_it_runs(tmp_path: Path) -> None:
+    with opened(tmp_path, files({"replies/.keep": ""}), agent("Good day to {}.")) as gate:
+        done = gate.finish(inputs={"cache": "replay", "cache-dir": "replies"})
+        assert done.code == 0, done.log
+        assert "nothing of `checks/shop.jsonl` is replayed or recorded" in gate.comments()[0]
 
 
 #: Policies: the files of base, the change, the inputs, the exit code, words of the comment.

@@ -55,11 +55,12 @@ class _Side:
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
     """The edits of the tests that both sides have, equal edits of several tests as one; of a suite
-    of a runner, whose tests are not known yet, that of the runner's entry."""
-    if head.runner and base.runner:
+    of a runner on one side, whose tests are not known yet, that of the runner's entry."""
+    if runner := head.runner or base.runner:
         runners = (head.runner, base.runner)
-        on_head, on_base = (runner.model_dump(exclude=NOT_OF_AGENT) for runner in runners)
-        edit = Edit(EditKind.RUNNER, head.runner.name, "changed", head.runner.location)
+        on_head, on_base = (side and side.model_dump(exclude=NOT_OF_AGENT) for side in runners)
+        action = "changed" if on_head and on_base else "added" if on_head else "removed"
+        edit = Edit(EditKind.RUNNER, runner.name, action, runner.location)
         return SuiteEdits((edit,) if on_head != on_base else ())
     found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()

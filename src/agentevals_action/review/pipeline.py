@@ -16,7 +16,7 @@ from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_engine import engine_of
-from agentevals_action.review.runner_suites import unmatched_gates, with_errors
+from agentevals_action.review.runner_suites import never_replayed, unmatched_gates, with_errors
 from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.system.redaction import without_secrets
 
@@ -36,8 +36,11 @@ async def run(request: ReviewRequest) -> RunResults:
             base = await rescore_base(inputs, engine, head, base)
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, programs, head, base, progress)
-        unmatched = unmatched_gates(head, inputs.part.head, inputs.facts)
-        notices = (*engine.notices, *unmatched)
+        of_runners = (
+            *unmatched_gates(head, inputs.part.head, inputs.facts),
+            *never_replayed(inputs.part.head.values(), request.settings.cache),
+        )
+        notices = (*engine.notices, *of_runners)
         facts = without_secrets(completed_facts(inputs.facts, head, base_results, notices))
     # The engine is closed: no program is left that could change the files, which decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))

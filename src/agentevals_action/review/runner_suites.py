@@ -1,11 +1,12 @@
 """Runs the suites of other runners on head and base, those of a side one after another: each runner
 has a concurrency of its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import list_paths
 from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
@@ -89,6 +90,13 @@ def unmatched_gates(
             suites[path].runner == runner and selected_name(name, [glob]) for path, name in head
         )
     ]
+
+
+def never_replayed(suites: Iterable[Suite], cache: str) -> Iterator[str]:
+    """A sentence about the suites whose runners ask the agent although replies are replayed."""
+    paths = [suite.path for suite in suites if suite.runner]
+    if cache == "replay" and paths:
+        yield f"nothing of {list_paths(paths)} is replayed or recorded: runners ask the agent"
 
 
 async def _run(
