@@ -501,11 +501,15 @@ def test_runner__an_entry_that_cannot_be_used_is_invalid(tmp_path: Path) -> None
         assert "no file matches the `suites` of the runner `ours`" in gate.comments()[0]
 
 
-def test_runner__an_entry_that_cannot_be_used_is_mended(tmp_path: Path) -> None:
-    with opened(tmp_path, files(rules(UNUSABLE)), rules()) as gate:
+@pytest.mark.parametrize("base", [rules(UNUSABLE), {".agentevals.yaml": "{"}])
+def test_runner__an_entry_that_cannot_be_used_is_mended(tmp_path: Path, base: Files) -> None:
+    with opened(tmp_path, files(base), rules()) as gate:
         done = gate.finish()
         assert done.code == 0, done.log
         assert gate.changes() == {"greets": "new", "names": "new"}
+        assert "the suite is broken on base (.agentevals.yaml:" in gate.comments()[0].replace(
+            "&#8203;", ""
+        )
 
 
 @pytest.mark.slow

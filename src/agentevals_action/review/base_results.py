@@ -54,7 +54,8 @@ def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, B
         if isinstance(suite, Suite):
             suites[selection.path] = suite
         elif suite is None:
-            missing[selection.path] = BaseSuite(is_new=True)
+            error = inputs.base.file_error if inputs.part.head[selection.path].runner else None
+            missing[selection.path] = BaseSuite(is_new=error is None, broken=error)
         else:
             missing[selection.path] = BaseSuite(broken=suite.errors[0])
     return suites, missing

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -37,7 +38,7 @@ class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
     are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
-    `watch` the rules in it."""
+    `watch` the rules in it; a `file_error` of its `.agentevals.yaml` can hide suites of runners."""
 
     sha: str | None = None
     time: str | None = None
@@ -48,6 +49,7 @@ class Base:
     suites: tuple[Suite | BrokenSuite, ...] = ()
     tracked: frozenset[str] = frozenset()
     watch: tuple[WatchRule, ...] = ()
+    file_error: Diagnostic | None = None
 
 
 async def check_head(repository: GitRepository, job: Job) -> str:
@@ -191,8 +193,15 @@ async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> 
     checkout = await Checkout.at(root, settings, repository, is_commit=True)
     found = await asyncio.to_thread(find_all, checkout, settings, configuration, root, environ)
     # Those of a runner's entry are head's to correct, too.
-    require_valid((), [error for error in found.errors if error.location.path != FILE])
-    return replace(base, suites=found.suites, tracked=checkout.tracked, watch=settings.watch_rules)
+    in_file = [error for error in found.errors if error.location.path == FILE]
+    require_valid((), [error for error in found.errors if error not in in_file])
+    return replace(
+        base,
+        suites=found.suites,
+        tracked=checkout.tracked,
+        watch=settings.watch_rules,
+        file_error=next(iter((*configuration.errors, *in_file)), None),
+    )
 
 
 @asynccontextmanager
