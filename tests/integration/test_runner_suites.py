@@ -162,6 +162,16 @@ def test_runner__a_suite_that_it_takes_over_or_gives_back_is_named(
         assert f"- runner `b` {action}" in gate.comments()[0]
 
 
+def test_runner__a_glob_of_gates_that_the_change_writes_wrong_is_named(tmp_path: Path) -> None:
+    """Suites of other runners do not run."""
+    other = entry(name="b", suites=["more/*"])
+    base = files({"more/shop.jsonl": TESTS}, rules(entry(required=["names"]), other))
+    with opened(tmp_path, base, rules(entry(required=["nmaes"]), other)) as gate:
+        assert gate.finish().code == 0
+        assert len(gate.calls("head")) == 1
+        assert "no test matches `nmaes`" in gate.comments()[0]
+
+
 #: What a runner does wrong with one suite, and words of its error.
 BROKEN = {
     "crash": ("sys.exit('no model')", "ended with exit code 1: no model"),

@@ -79,8 +79,8 @@ class ReviewInputs:
 
     `variables` returns what `${{ }}` in targets may name, as far as the `permissions` allow it. A
     shard runs a `part` of the plan, other runs all of it; `kept` are its results that stay from an
-    earlier run, `edits` those of each suite that both sides have. `facts` are those of the run that
-    are known before it."""
+    earlier run, `suites` are all of head, `edits` those of each suite that both sides have. `facts`
+    are those of the run that are known before it."""
 
     request: ReviewRequest
     base: Base
@@ -89,6 +89,7 @@ class ReviewInputs:
     fingerprints: Fingerprints
     part: Plan
     kept: Mapping[Key, TestResult]
+    suites: Suites
     edits: Mapping[str, SuiteEdits]
     facts: Run
 
@@ -203,7 +204,7 @@ async def _read_inputs(
     )
     kept = run.resume(tuple(part.head.values()), fingerprints.of) if run else {}
     return ReviewInputs(
-        request, base, variables, permissions, fingerprints, part, kept, edits, facts
+        request, base, variables, permissions, fingerprints, part, kept, suites, edits, facts
     )
 
 

@@ -37,7 +37,7 @@ async def run(request: ReviewRequest) -> RunResults:
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, programs, head, base, progress)
         of_runners = (
-            *unmatched_gates(head, inputs.part.head, inputs.facts),
+            *unmatched_gates(head, inputs.part.head, inputs.suites, inputs.facts),
             *never_replayed(inputs.part.head.values(), request.settings.cache),
         )
         notices = (*engine.notices, *of_runners)

@@ -11,7 +11,7 @@ from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
 from agentevals_action.model.run import Run
-from agentevals_action.model.suite import Suite
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.runners.rows import error_row
@@ -74,13 +74,22 @@ def with_errors(
 
 
 def unmatched_gates(
-    head: Mapping[Key, TestResult], suites: Mapping[str, Suite], facts: Run
+    head: Mapping[Key, TestResult],
+    suites: Mapping[str, Suite],
+    every: Iterable[Suite | BrokenSuite],
+    facts: Run,
 ) -> Sequence[str]:
-    """A sentence for each glob of `required` that no test matches. Not if a part of the suites or
-    of their tests ran: this shows nothing."""
-    if len(suites) < facts.suites_in_repository or facts.test_globs:
+    """A sentence for each glob of `required` that no test matches. Not if a part of the suites of
+    the runner (of `every` one), or of their tests, ran: this shows nothing."""
+    if facts.test_globs:
         return ()
-    runners = {suite.runner.location: suite.runner for suite in suites.values() if suite.runner}
+    of_runners = [suite for suite in every if isinstance(suite, Suite) and suite.runner]
+    partly = [suite.runner for suite in of_runners if suite.path not in suites]
+    runners = {
+        suite.runner.location: suite.runner
+        for suite in suites.values()
+        if suite.runner and suite.runner not in partly
+    }
     return [
         f"no test matches `{glob}`, which is `required` of the runner `{runner.name}`: correct it"
         for runner in runners.values()
