@@ -93,7 +93,8 @@ def _describe_start(error: OSError, program: str, folder: Path) -> tuple[str, st
     if not folder.is_dir():
         return f"there is no folder {folder}", "correct `cwd`, or create the folder"
     if "/" not in program and error.errno == errno.ENOENT:
-        return f"there is no command {program!r}", "install it in the input `setup`"
+        advice = "install it in the input `setup`, or on a runner in a step before this one"
+        return f"there is no command {program!r}", advice
     return reason if "/" not in program else _describe_file(folder, program) or reason
 
 
