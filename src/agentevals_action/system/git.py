@@ -249,7 +249,8 @@ class GitRepository:
             files = (os.fsencode(path) for path in untracked if not path.endswith("/"))
             names.write_bytes(b"\0".join(files))
             own = await self._read("rev-parse", "--path-format=absolute", "--git-path", "index")
-            shutil.copyfile(os.fsdecode(own.removesuffix(b"\n")), index)
+            # With its time: git reads a file again that changed when the index was written.
+            shutil.copy2(os.fsdecode(own.removesuffix(b"\n")), index)
             copy = {"GIT_INDEX_FILE": str(index), "GIT_LITERAL_PATHSPECS": "1"}
             if names.stat().st_size:
                 source = (f"--pathspec-from-file={names}", "--pathspec-file-nul")

@@ -1,6 +1,7 @@
 """The commit that the workspace must have, and the one that it is compared with."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -171,6 +172,20 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
     for revision in ("nothing", "--output=x", "main..feature"):
         with pytest.raises(GitError, match="there is no revision"):
             resolve(made, local_job(request_.main, revision, Settings()), request_.main)
+
+
+def test_local__a_file_that_changed_when_git_wrote_its_index_is_changed(
+    request_: PullRequest,
+) -> None:
+    """Its size and time are as git knows them; the time of the index shows that they prove nothing."""
+    made = request_.origin
+    made.git("config", "core.trustctime", "false")
+    time = (made.path / "x").stat().st_mtime_ns
+    made.write({"x": "2"})
+    for name in ("x", ".git/index"):
+        os.utime(made.path / name, ns=(time, time))
+    changed = Waiting(GitRepository(made.path)).changed_files(made.head())
+    assert [file.path for file in changed] == ["x"]
 
 
 def test_base_worktree__has_the_bases_files_and_is_gone_after(
