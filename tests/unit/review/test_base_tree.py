@@ -180,6 +180,7 @@ def test_local__a_file_that_changed_when_git_wrote_its_index_is_changed(
     """Its size and time are as git knows them; the time of the index shows that they prove nothing."""
     made = request_.origin
     made.git("config", "core.trustctime", "false")
+    made.git("update-index", "--refresh")
     time = (made.path / "x").stat().st_mtime_ns
     made.write({"x": "2"})
     for name in ("x", ".git/index"):
