@@ -15,7 +15,6 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.runners.rows import error_row
-from agentevals_action.system.resources import exhausted
 
 
 async def run_on_head(
@@ -112,12 +111,7 @@ async def _run(
     programs: RunnerPrograms, suite: Suite, side: str, progress: Progress
 ) -> tuple[TestResult, ...]:
     with progress.running(side, suite.path, _id_of_error(suite)):
-        try:
-            rows = await programs.of(suite).run()
-        except OSError as error:
-            if cause := exhausted(error):
-                raise AttemptError("resources", str(cause), cause.hint) from error
-            raise
+        rows = await programs.of(suite).run()
     progress.found(side, rows)
     return rows
 

@@ -24,7 +24,8 @@ from agentevals_action.system import process
 from agentevals_action.system.child_environment import scrub
 from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.program import Program, child_error
-from agentevals_action.system.redaction import without_secrets
+from agentevals_action.system.redaction import redact, without_secrets
+from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.calls.description import digest
 
 
@@ -72,7 +73,7 @@ class SuiteProgram:
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
-                self._ids[row.key or row.id] = row.id
+                self._ids[row.key] = row.id
             fingerprint = Fingerprint(
                 question=files if row.asked is None else digest(row.asked, is_ordered=False),
                 grading=files if row.graded is None else digest(row.graded, is_ordered=False),
@@ -159,27 +160,42 @@ class SuiteProgram:
     async def _start(
         self, words: Sequence[str], selection: Selection, samples: int
     ) -> Sequence[Row]:
-        """Starts the runner once; its rows. AttemptError."""
-        runner, budget = self._runner, self._engine.budget
-        budget.check()
+        """Starts the runner once; its rows. AttemptError, also if the machine has no disk space or
+        no open file left."""
+        self._engine.budget.check()
         self._starts += 1
-        results = self._make_folder(f"results-{self._starts}")
+        try:
+            rows = await self._run_program(words, selection, samples)
+        except OSError as error:
+            if cause := exhausted(error):
+                raise AttemptError("resources", str(cause), cause.hint) from error
+            raise
+        for row in rows:
+            self._engine.budget.count(self._runner.name, row.usage.cost_usd)
+        return [replace(row, id=self._ids.get(row.key, row.id)) for row in rows]
+
+    async def _run_program(
+        self, words: Sequence[str], selection: Selection, samples: int
+    ) -> Sequence[Row]:
+        results, selected = self._make_folder(f"results-{self._starts}"), None
         values = {
             commands.SUITE: self._suite.path,
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
             "{STATE}": str(self._make_folder("state")),
         }
-        selected = None if selection.text is not None else selection.words
-        if selection.text is not None:
+        if selection.text is None:
+            selected = selection.words
+        else:
             file = self._folder / f"selection-{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
         program = self._program(commands.filled(words, values, selected), values)
+        name = f"`{self._runner.name}`"
         try:
-            done = await process.run(program, timeout=runner.timeout_seconds)
+            done = await process.run(program, timeout=self._runner.timeout_seconds)
         except OSError as error:
-            raise program.start_error("runner", f"`{runner.name}`", error) from None
+            raise program.start_error("runner", name, error) from None
         problem = ""
         if done.timed_out or done.returncode not in self._format.exit_codes:
             problem = f" {done.failure}"
@@ -189,13 +205,11 @@ class SuiteProgram:
             try:
                 rows = await asyncio.to_thread(self._read, results)
             except ResultsError as error:
-                problem += f": {error}"
+                problem += f": {redact(str(error))}"
         if problem:
             output = f"{done.stdout.strip()}\n{done.stderr.strip()}"
-            raise child_error("runner", f"`{runner.name}`{problem}", output, program.hint)
-        for row in rows:
-            budget.count(runner.name, row.usage.cost_usd)
-        return [replace(row, id=self._ids.get(row.key or row.id, row.id)) for row in rows]
+            raise child_error("runner", f"{name}{problem}", output, program.hint)
+        return rows
 
     def _read(self, results: Path) -> Sequence[Row]:
         """The rows in a folder of results, at least one. ResultsError."""

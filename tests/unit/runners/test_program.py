@@ -23,6 +23,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.runners.program import RunnerPrograms, SuiteProgram
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.redaction import Redactor, redacting
 from tests.support import suites
 from tests.support.processes import gone
 from tests.unit.execution.test_preparation import Log
@@ -186,6 +187,18 @@ def test_run__without_complete_results_it_is_an_error(
 ) -> None:
     found = error(tmp_path, script=script)
     assert (found.kind, str(found)[: len(problem)]) == ("runner", problem)
+
+
+def test_run__the_reason_that_its_results_give_has_no_secret(tmp_path: Path) -> None:
+    """The runner has the keys, and its log quotes one."""
+    key = "key-0123456789-abcdef"
+    log = {"version": 2, "status": "error", "error": {"message": f"refused: {key}"}}
+    log |= {"eval": {"task": "t", "model": "m"}, "samples": []}
+    script = f"import sys; open(sys.argv[2] + '/log.json', 'w').write({json.dumps(log)!r})"
+    with redacting(Redactor([key])):
+        found = error(tmp_path, script=script, results="inspect", command=COMMAND)
+    assert "ended with the status" in str(found)
+    assert key not in str(found)
 
 
 def test_run__a_time_out_ends_all_its_processes(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ class RequestDescriptions:
         return named | {name: self._allowed[name] for name in names if not looks_secret(name)}
 
     def _behind(self, target: Target, request: Request) -> dict[str, Any]:
-        """What is behind an agent: its code, and what it is told of the test."""
+        """What is behind an agent: its code, and what it knows of the test."""
         return {
             "files": self._files.matching(request.root, target.cache_key),
             "command": {
