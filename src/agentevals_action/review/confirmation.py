@@ -4,7 +4,6 @@ regression, is cleared, or stays undecided."""
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine
@@ -52,70 +51,35 @@ async def confirm(
     """The results of both sides with the fresh samples of the confirmation: those of suspects, and
     those of tests that block by themselves. A shard takes all samples that may be needed, because
     it does not know the number of all suspects."""
-    settings, part = inputs.request.settings, inputs.part
+    settings = inputs.request.settings
     if not settings.confirm:
         return head, base
-    tests = {
-        (path, test.id): (suite, test) for path, suite in part.head.items() for test in suite.tests
-    }
-
-    def is_certain(key: Key) -> bool:
-        """Whether fresh samples of a test reveal nothing; in a replay, of all tests."""
-        if key not in tests:  # of a runner
-            return False
-        return settings.cache == "replay" or is_deterministic(*tests[key])
-
     on_base = _by_suite(base)
     suspects = [
         suspect
         for path, rows in _by_suite(head).items()
         for suspect in find_suspects(path, rows, on_base.get(path, ()))
-        if not is_certain(suspect.key)
     ]
-    blocking = [
-        key for key in _blocking(head, inputs.request.policy.fail_on) if not is_certain(key)
-    ]
+    blocking = _blocking(head, inputs.request.policy.fail_on)
+    certain = _certain(inputs, {*blocking, *(suspect.key for suspect in suspects)})
+    suspects = [suspect for suspect in suspects if suspect.key not in certain]
+    blocking = [key for key in blocking if key not in certain]
     suspected = {suspect.key for suspect in suspects}
-    keys = {*blocking, *suspected}
-    if not keys:
+    if not suspected and not blocking:
         return head, base
-    counts = {"settled": 0, "samples": 0}
-
-    def report(word: str, number: int) -> None:
-        counts[word] += number
-        progress.confirm(len(keys), counts["settled"], counts["samples"])
-
-    report("settled", 0)
-    resampler = Resampler(
-        engine,
-        keys,
-        part.head,
-        part.base,
-        settings.samples,
-        lambda number: report("samples", number),
-    )
-
-    async def sample(side: Mapping[str, Suite], key: Key, count: int) -> Sequence[SampleResult]:
-        """Fresh samples of a side, by the runner of its suite or by the engine."""
-        path, name = key
-        if path in side and side[path].runner:
-            samples = await programs.of(side[path]).sample(name, count)
-            report("samples", count)
-            return samples
-        return await (resampler.head if side is part.head else resampler.base)(key, count)
-
-    sample_head, sample_base = partial(sample, part.head), partial(sample, part.base)
+    sampler = _Sampler(inputs, engine, programs, {*suspected, *blocking}, progress)
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
     plan = ConfirmationPlan(settings.confirm, level)
     priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
-    on_settled = partial(report, "settled", 1)
     # At the same time: the tests of a runner's suite share its starts.
     async with asyncio.TaskGroup() as tasks:
         alone = dict.fromkeys((key for key in blocking if key not in suspected), ())
         others = tasks.create_task(
-            sample_failures(alone, settings.confirm, sample_head, on_settled)
+            sample_failures(alone, settings.confirm, sampler.head, sampler.settle)
         )
-        fresh = await sample_suspects(suspects, plan, priors, sample_head, sample_base, on_settled)
+        fresh = await sample_suspects(
+            suspects, plan, priors, sampler.head, sampler.base, sampler.settle
+        )
     undecided = {
         suspect.key: fresh[suspect.key].head
         for suspect in suspects
@@ -125,13 +89,73 @@ async def confirm(
     }
     failures = {
         **others.result(),
-        **await sample_failures(undecided, settings.confirm, sample_head, on_settled),
+        **await sample_failures(undecided, settings.confirm, sampler.head, sampler.settle),
     }
     more = {
         key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))
         for key, taken in failures.items()
     }
     return _with_fresh(head, base, {**fresh, **more})
+
+
+class _Sampler:
+    """Takes the fresh samples of these tests, by the engine or by the runners of their suites, and
+    shows the progress."""
+
+    def __init__(
+        self,
+        inputs: ReviewInputs,
+        engine: Engine,
+        programs: RunnerPrograms,
+        keys: Collection[Key],
+        progress: Progress,
+    ) -> None:
+        self._part, self._programs = inputs.part, programs
+        self._progress, self._tests, self._settled, self._samples = progress, len(keys), 0, 0
+        samples = inputs.request.settings.samples
+        head, base = self._part.head, self._part.base
+        self._resampler = Resampler(engine, keys, head, base, samples, self._count)
+        self._count(0)
+
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of head."""
+        if self._part.head[key[0]].runner:
+            return await self._by_runner(self._part.head[key[0]], key, count)
+        return await self._resampler.head(key, count)
+
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of base. Raises AttemptError when base cannot run."""
+        suite = self._part.base.get(key[0])
+        if suite and suite.runner:
+            return await self._by_runner(suite, key, count)
+        return await self._resampler.base(key, count)
+
+    def settle(self) -> None:
+        """Counts a test that has all its samples."""
+        self._settled += 1
+        self._count(0)
+
+    async def _by_runner(self, suite: Suite, key: Key, count: int) -> Sequence[SampleResult]:
+        samples = await self._programs.of(suite).sample(key[1], count)
+        self._count(count)
+        return samples
+
+    def _count(self, samples: int) -> None:
+        self._samples += samples
+        self._progress.confirm(self._tests, self._settled, self._samples)
+
+
+def _certain(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
+    """The tests of which fresh samples reveal nothing; in a replay, all but those of runners."""
+    suites, is_replay = inputs.part.head, inputs.request.settings.cache == "replay"
+    paths = {path for path, _ in keys}
+    return {
+        key
+        for path in paths
+        for test in suites[path].tests
+        if (key := (path, test.id)) in keys
+        if is_replay or is_deterministic(suites[path], test)
+    }
 
 
 def _by_suite(rows: Rows) -> Mapping[str, Sequence[TestResult]]:
