@@ -1,10 +1,7 @@
 """The results of AgentV: what a line means, where a test stands, and what runs again."""
 
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +11,9 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.runners.commands import commands_of, filled
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Check, Row, Selection
+from tests.support.runners import started
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners/agentv"
 RECORDED = DATA / "recorded-4.42.4"
@@ -185,37 +182,19 @@ def test_read__a_bundle_of_another_structure(tmp_path: Path, text: str) -> None:
     assert read(folder)["a"].graded is None
 
 
-def run(words: Sequence[str], root: Path, state: Path) -> None:
-    variables = {
-        name: value.replace("{STATE}", str(state)) for name, value in FORMAT.variables.items()
-    }
-    done = subprocess.run(
-        words, cwd=root, env=os.environ | variables, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode in FORMAT.exit_codes, done.stdout + done.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_program__a_run_and_a_run_again(tmp_path: Path) -> None:
-    if shutil.which("agentv") is None:
-        pytest.skip("AgentV is not installed")
     root = tmp_path / "tree"
     (root / ".agentv").mkdir(parents=True)
     for name in (SUITE, "agent.py", "judge.py"):
         shutil.copy(DATA / name, root)
     shutil.copy(DATA / "targets.yaml", root / ".agentv")
-    first_results, again_results = tmp_path / "first", tmp_path / "again"
     own = suite(root)
-    assert own.runner
-    command, again = commands_of(own.runner)
-    values = {"{SUITE}": SUITE, "{RESULTS}": str(first_results)}
 
-    run(filled(command, values), root, tmp_path)
-    rows = read(first_results, own)
+    rows = {row.id: row for row in started(FORMAT, own, tmp_path / "first")}
     (selection,) = FORMAT.select([rows["italy?"], rows["france"]], own)
-    values["{RESULTS}"] = str(again_results)
-    run(filled(again, values, selection.words), root, tmp_path)
+    again = started(FORMAT, own, tmp_path / "again", selection)
 
     recorded = read()
     for name, row in rows.items():
@@ -224,4 +203,4 @@ def test_the_program__a_run_and_a_run_again(tmp_path: Path) -> None:
             *(expected.passed, expected.error, expected.asked, expected.graded),
             *(expected.checks, expected.location),
         )
-    assert list(read(again_results, own)) == ["france", "italy?"]
+    assert sorted(row.id for row in again) == ["france", "italy?"]

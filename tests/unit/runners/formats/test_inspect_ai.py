@@ -1,10 +1,7 @@
 """The logs of inspect: what a sample means, what passes, and what runs again."""
 
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,9 @@ import pytest
 from agentevals_action.model.runner import PassRule, Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.runners.commands import commands_of, filled
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Check, ResultsError, Row, Selection
+from tests.support.runners import started
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners/inspect"
 RECORDED = DATA / "recorded-0.3.285"
@@ -234,33 +231,17 @@ def test_select__all_tests_where_a_task_cannot_be_written(task: str) -> None:
     assert FORMAT.select(rows, suite()) == (Selection(words=("task.py",)),)
 
 
-def run(words: Sequence[str], root: Path, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        words, cwd=root, env=os.environ | environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode in FORMAT.exit_codes, done.stdout + done.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_program__a_run_and_a_run_again(tmp_path: Path) -> None:
-    if shutil.which("inspect") is None:
-        pytest.skip("inspect is not installed")
     root = tmp_path / "tree"
     root.mkdir()
     shutil.copy(DATA / "task.py", root)
-    first_results, again_results = tmp_path / "first", tmp_path / "again"
     own = suite(root)
-    assert own.runner
-    command, again = commands_of(own.runner)
-    values = {"{SUITE}": "task.py", "{SAMPLES}": "2", "{RESULTS}": str(first_results)}
-    home = {"HOME": str(tmp_path)}
 
-    run(filled(command, values), root, home)
-    rows = {row.id: row for row in FORMAT.read(first_results, own)}
+    rows = {row.id: row for row in started(FORMAT, own, tmp_path / "first")}
     (selection,) = FORMAT.select([rows["capitals/italy, or [Rome]?"], rows["chat/1"]], own)
-    values["{RESULTS}"] = str(again_results)
-    run(filled(again, values, selection.words), root, home)
+    again = started(FORMAT, own, tmp_path / "again", selection)
 
     recorded = read()
     for name, row in rows.items():
@@ -268,6 +249,4 @@ def test_the_program__a_run_and_a_run_again(tmp_path: Path) -> None:
         assert (row.passed, row.error, row.asked, row.graded, row.usage) == (
             *(expected.passed, expected.error, expected.asked, expected.graded, expected.usage),
         )
-    assert sorted(row.id for row in FORMAT.read(again_results, own)) == sorted(
-        2 * ["capitals/italy, or [Rome]?", "chat/1"]
-    )
+    assert sorted(row.id for row in again) == sorted(2 * ["capitals/italy, or [Rome]?", "chat/1"])

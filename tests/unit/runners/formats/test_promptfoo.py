@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.runners.rows import rows_by_test
-from tests.support.runners import find_runner
+from tests.support.runners import started
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners/promptfoo"
 PATHS = {"columns": "promptfooconfig.yaml", "cases": "evals/promptfooconfig.yaml"}
@@ -394,28 +393,6 @@ def test_location__a_configuration_that_is_a_program_has_no_places(tmp_path: Pat
     assert row.location is None
 
 
-def started(
-    suite: Suite, words: Sequence[str], results: Path, selection: str = ""
-) -> Sequence[Row]:
-    """The rows of a start of the real program, with two samples."""
-    file = results.with_name(f"{results.name}-selection.json")
-    file.write_text(selection)
-    results.mkdir()
-    values = {"SUITE": suite.path, "SAMPLES": 2, "RESULTS": results, "SELECTION": file}
-    state = str(results.with_name("state"))
-    variables = {name: text.format(STATE=state) for name, text in FORMAT.variables.items()}
-    process = subprocess.run(
-        [find_runner("promptfoo"), *(word.format(**values) for word in words)],
-        cwd=suite.root,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode in FORMAT.exit_codes, process.stderr
-    return FORMAT.read(results, suite)
-
-
 WANTED = (
     *("shipping (829aa931)", "list (2f121287)", "wrong", "first line (d6887e2c)"),
     "row with a name",
@@ -427,7 +404,7 @@ def test_promptfoo__runs_the_selected_tests_again(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
     config = suite.root / suite.path
     config.write_text(config.read_text().partition("scenarios:")[0])
-    first = rows_by_test(started(suite, FORMAT.command, tmp_path / "first"), 2)
+    first = rows_by_test(started(FORMAT, suite, tmp_path / "first"), 2)
 
     again = selected(suite, first, WANTED, tmp_path / "again")
 
@@ -437,7 +414,7 @@ def test_promptfoo__runs_the_selected_tests_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_promptfoo__runs_the_selected_tests_of_scenarios_again(tmp_path: Path) -> None:
     suite = checkout(tmp_path)
-    first = rows_by_test(started(suite, FORMAT.command, tmp_path / "first"), 2)
+    first = rows_by_test(started(FORMAT, suite, tmp_path / "first"), 2)
     assert first.keys() == rows_by_test(read(suite, recorded(suite)), 2).keys()
 
     selected(suite, first, [*WANTED, "scenario (73c73d1a)"], tmp_path / "again")
@@ -449,7 +426,7 @@ def selected(
     """The rows of the wanted tests and others, run again with the same assertions and verdicts."""
     (selection,) = FORMAT.select([first[name][0] for name in wanted], suite)
     ids = {row.key: row.id for rows in first.values() for row in rows}
-    rows = started(suite, FORMAT.again, results, selection.text or "")
+    rows = started(FORMAT, suite, results, selection)
     again = rows_by_test([replace(row, id=ids[row.key]) for row in rows], 2)
     for name in wanted:
         assert [row.checks for row in again[name]] == [row.checks for row in first[name]]
