@@ -62,7 +62,7 @@ tests:
     execution: {target: answer}
     assert:
       - {type: contains, value: b}
-      - {type: llm_judge, prompt: How good is it}
+      - {type: llm_judge, prompt: 'How good is it? {{answer}}'}
       - {type: code_judge, script: [python3, stderr.py], cwd: /}
       - {type: code_judge, script: [python3, answer.py], cwd: /}
       - {type: code_judge, script: [python3, object.py], cwd: /}

@@ -24,7 +24,9 @@ def has(text: str, name: str = "", **common: Any) -> Evaluator:
 
 def says(score: float, name: str, **common: Any) -> Evaluator:
     """A judge that gives this score, whatever the answer."""
-    return cases.evaluator("llm_judge", {"prompt": f'{{"score": {score}}}'}, name=name, **common)
+    return cases.evaluator(
+        "llm_judge", {"prompt": f'{{{{answer[:0]}}}}{{"score": {score}}}'}, name=name, **common
+    )
 
 
 def broken(name: str, **common: Any) -> Evaluator:

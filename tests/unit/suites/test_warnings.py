@@ -6,67 +6,11 @@ import pytest
 
 from tests.support import suites
 
-SUITE = "name: suite\ntests:\n  - {{id: a, input: q, assert: [{{type: {type}, prompt: '{prompt}'{more}}}]}}\n"
-
-
-def text(prompt: str, kind: str = "llm_judge") -> str:
-    return SUITE.format(type=kind, prompt=prompt, more=", rubrics: [x]" if kind == "rubric" else "")
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "tone.md",
-        "prompts/tone.md",
-        "prompts/tone",
-        "TONE.TXT",
-        "tone.j2",
-        "tone.prompt",
-        "a\\b.md",
-        " tone.md ",
-    ],
-)
-@pytest.mark.parametrize("kind", ["llm_judge", "rubric"])
-def test_prompt__that_looks_like_a_path_and_names_no_file(
-    tmp_path: Path, prompt: str, kind: str
-) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": text(prompt, kind)})
-    column = 58 if kind == "llm_judge" else 55
-    sentence = (
-        f"EVAL.yaml:3:{column}: `prompt` looks like a path, but there is no such file, so it is used as the prompt's text; "
-        "name an existing file, relative to the folder of this one; with `./` in front, a missing file is an error"
-    )
-
-    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [sentence]
-    assert suites.errors(tmp_path, strict=True) == [sentence]
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "Is it kind?",
-        "Score",
-        "{{answer}}/{{criteria}}",
-        "{{answer}}.md",
-        "tone.yaml",
-        "yes/no please",
-        "a.md or b.md",
-    ],
-)
-def test_prompt__that_is_a_text_is_no_doubt(tmp_path: Path, prompt: str) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": text(prompt)})
-
-    assert suites.load_valid(tmp_path, strict=True).warnings == ()
-
-
-def test_prompt__that_names_a_file_is_no_doubt(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": text("prompts/tone.md"), "prompts/tone.md": "Is it kind?"})
-
-    assert suites.load_valid(tmp_path, strict=True).warnings == ()
-
 
 def test_judge__fields_that_have_no_effect_on_it(tmp_path: Path) -> None:
-    judge = "{type: llm_judge, prompt: Score, max_steps: 3, temperature: 0.5, target: default}"
+    judge = (
+        "{type: llm_judge, prompt: '{{answer}}', max_steps: 3, temperature: 0.5, target: default}"
+    )
     suite = f"name: suite\ntests:\n  - {{id: a, input: q, assert: [{judge}]}}\n"
     suites.write(tmp_path, {"EVAL.yaml": suite, ".agentv/targets.yaml": suites.TARGETS})
 
@@ -75,7 +19,7 @@ def test_judge__fields_that_have_no_effect_on_it(tmp_path: Path) -> None:
     assert found == [
         "EVAL.yaml:3:32: `temperature` has no effect: the judge `default` is not a model; remove "
         "it, or name a model",
-        "EVAL.yaml:3:76: `max_steps` limits the steps of AgentV's own judge; here a judge is one "
+        "EVAL.yaml:3:83: `max_steps` limits the steps of AgentV's own judge; here a judge is one "
         "call; remove it",
     ]
 

@@ -17,8 +17,6 @@ from agentevals_action.model.validation.file_model import NonEmpty, folder_of
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
-_EXTENSIONS = (".md", ".txt", ".j2", ".prompt")
-
 #: Bytes of a prompt's file, characters of an inline prompt.
 MAX_PROMPT = 200_000
 
@@ -56,6 +54,8 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
     "tool_calls": _tool_calls,
     "file_changes": lambda case: case.file_changes or "",
 }
+#: Those that have what the agent did.
+_OF_AGENT = frozenset({"answer", "output", "output_messages", "tool_calls", "file_changes"})
 
 
 class PromptedEvaluator(Evaluator):
@@ -106,21 +106,11 @@ class PromptedEvaluator(Evaluator):
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """Fields without effect, and a prompt that looks like the path of a missing file."""
-        found = list(super().warnings())
-        if self.max_steps is not None:
-            problem = "limits the steps of AgentV's own judge; here a judge is one call"
-            found.append(("max_steps", problem, "remove it"))
-        prompt = "" if self.prompt is None or self._file else self.prompt.strip()
-        is_one_word = len(prompt.split()) == 1 and "{{" not in prompt and "{%" not in prompt
-        if not is_one_word or not ("/" in prompt or prompt.lower().endswith(_EXTENSIONS)):
-            return found
-        problem = "looks like a path, but there is no such file, so it is used as the prompt's text"
-        advice = (
-            "name an existing file, relative to the folder of this one; with `./` in front, a "
-            "missing file is an error"
-        )
-        return [*found, ("prompt", problem, advice)]
+        """Fields without effect."""
+        if self.max_steps is None:
+            return super().warnings()
+        problem = "limits the steps of AgentV's own judge; here a judge is one call"
+        return (*super().warnings(), ("max_steps", problem, "remove it"))
 
     def reads_criteria(self) -> bool:
         """Whether its prompt has them; the packaged ones have."""
@@ -172,6 +162,8 @@ def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
         known = f"known are {', '.join(sorted(_VARIABLES))}"
         advice = f"did you mean {{{{{meant}}}}}?" if meant else known
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}}; {advice}")
+    if not _OF_AGENT.intersection(templating.unknown_variables(text, frozenset())):
+        raise ValueError("the prompt reads nothing of the agent; write {{answer}} in it")
     return text, path
 
 

@@ -9,8 +9,9 @@ from agentevals_action.formatting import cut
 from agentevals_action.system.files.imports import find_imports
 from agentevals_action.system.files.regular_files import read_regular
 
-#: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
-PREFIXES = ("./", "../", "/", "file://")
+#: A text with such a prefix is a path, and one word with such a suffix.
+_PREFIXES = ("./", "../", "/", "file://")
+_SUFFIXES = (".md", ".markdown", ".txt", ".j2", ".jinja", ".prompt", ".yaml", ".yml", ".json")
 #: Characters of a path, and bytes of one name in it, that the usual systems support.
 _MAX_PATH, _MAX_NAME = 4096, 255
 _SHOWN = 60  # characters of a path that an error message quotes
@@ -58,9 +59,12 @@ class Folder:
         return path
 
     def file_if_meant(self, text: str) -> Path | None:
-        """The file that `text` names, None when it is meant as inline text; ValueError when a
-        prefix marks a path and the file does not exist."""
-        if text.startswith(PREFIXES):
+        """The file that `text` names, None when it is meant as inline text; ValueError when the
+        text is a path, and the file does not exist."""
+        is_word = len(text.split()) == 1 and "{{" not in text and "{%" not in text
+        if is_word and ("/" in text or text.lower().endswith(_SUFFIXES)):
+            return self.file(text)
+        if text.startswith(_PREFIXES):
             return self.file(text)
         if "\n" in text or len(text) > 1024:
             return None

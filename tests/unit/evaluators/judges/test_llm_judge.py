@@ -184,10 +184,8 @@ def test_own_prompt__has_data_as_data() -> None:
 
 def test_own_prompt__has_the_rubrics_of_the_test() -> None:
     rubrics = cases.evaluator("rubric", {"rubrics": ["Greets"]}, name="rubrics", origin="rubrics")
-    assert (
-        prompted("{% for r in rubrics %}{{r.id}}: {{r.outcome}}{% endfor %}", evaluators=(rubrics,))
-        == "rubric-1: Greets"
-    )
+    own = "{% for r in rubrics %}{{r.id}}: {{r.outcome}}{% endfor %} {{answer}}"
+    assert prompted(own, evaluators=(rubrics,)).startswith("rubric-1: Greets ")
 
 
 def test_own_prompt__does_not_render_what_the_agent_says() -> None:
@@ -200,7 +198,7 @@ def test_own_prompt__does_not_render_what_the_agent_says() -> None:
 
 
 def test_own_prompt__that_cannot_be_rendered_for_a_test_is_an_error() -> None:
-    result = cases.run("llm_judge", {"prompt": "{{metadata.language}}"}, cases.case("a"))
+    result = cases.run("llm_judge", {"prompt": "{{answer}}{{metadata.language}}"}, cases.case("a"))
     assert result.error is not None
     assert "language" in result.error.message
 
@@ -243,6 +241,13 @@ def test_prompt_file__is_what_is_sent(tmp_path: Path) -> None:
         ("/gone.md", "there is no file"),
         ("file://gone.md", "there is no file"),
         ("../outside.md", "leaves the repository"),
+        *(
+            (path, f"there is no file {path.strip()!r}")
+            for path in ("tone.md", "prompts/tone", "TONE.TXT", "a\\b.md", " tone.prompt ")
+        ),
+        ("Is it kind? {{question}}", "the prompt reads nothing of the agent; write {{answer}}"),
+        ("Is a/b.md kind?", "the prompt reads nothing of the agent"),
+        ("silent.md", "the prompt reads nothing of the agent"),
         ("", "the prompt is empty"),
         ("  \n", "the prompt is empty"),
         ("Grade {{anser}}", "unknown variable {{anser}}; did you mean {{answer}}?"),
@@ -261,6 +266,7 @@ def test_prompt__that_cannot_be_used_is_refused(
     (tmp_path / "outside.md").write_text("{{answer}}")
     (root / "latin.md").write_bytes(b"\xe9 {{answer}}")
     (root / "wrong.md").write_text("{{ouput}}")
+    (root / "silent.md").write_text("Is it kind? {# {{answer}} #}")
     (error,) = cases.errors("llm_judge", {"prompt": prompt}, root)
     assert error.steps == ("prompt",)
     assert problem in str(error)
