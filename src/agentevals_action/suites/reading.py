@@ -90,6 +90,12 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
 #: The objects in which every unknown field is an error: with a misspelled `watch`, nothing runs and
 #: the check is green; with a misspelled `suites`, an entry puts tests of every suite in quarantine.
 STRICT = ("configuration", "quarantine", "runner", "`pass`")
+#: The objects that may have data of other programs: an unknown field is a warning if its name
+#: resembles nothing that could have an effect. Elsewhere it was meant to have one: `not: true`.
+_WITH_OTHER_DATA = (
+    *("suite", "test", "`execution`", "message", "block", "tool call", "`function`"),
+    *("workspace", "`hooks`", "hook", "repository"),
+)
 _OF_A_SUITE = (Suite, Test, SuiteExecution, TestExecution, Workspace, Hooks, Hook, ResettingHook)
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75
@@ -207,9 +213,10 @@ class FileReader(FileContext):
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
         """The fields of an object that a model reads, by their canonical names.
 
-        Errors are: a field that is unsupported, misplaced, or resembles a known one, because it was
-        meant to have an effect; two spellings of one field with different values. Any other unknown
-        field is a warning."""
+        Errors are an unknown field, because it was meant to have an effect, and two spellings of
+        one field with different values. In an object that may have data of other programs, an
+        unknown field that is neither unsupported nor misplaced, and resembles no known one, is a
+        warning."""
         names, label = spellings_of(model), model.noun or model.__name__.lower()
         if all(names.get(key) == key for key in data):
             return data
@@ -261,10 +268,13 @@ class FileReader(FileContext):
         ):
             self.error(location, problem, f"did you mean `{meant}`?")
             self.misspelled.setdefault(self.positions.of(data), set()).add(names.get(meant, meant))
-        else:
-            # Data of another program: its name resembles nothing that could have an effect.
+        elif label in _WITH_OTHER_DATA:
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
             self.warn(location, f"{problem} and has no effect", advice)
+        else:
+            self.error(location, problem, f"write one of {one_of(sorted({*names.values()}))}")
+            # Any of the fields that are missing may be meant.
+            self.misspelled.setdefault(self.positions.of(data), set()).update(names.values())
 
 
 @cache

@@ -39,8 +39,12 @@ def test_unknown_field__that_resembles_nothing_is_one_warning_a_file(tmp_path: P
     test = (
         "{{id: {}, input: q, criteria: c, colour: red, x-own: 1, tags: [a], metadata: {{any: 1}}}}"
     )
+    evaluator = (
+        "{type: contains, value: x, x-own: 1, tags: [a], metadata: {any: 1}, config: {any: 1}}"
+    )
     rows = '{"id": "c", "input": "q", "criteria": "c", "colour": "red"}\n'
     text = f"name: suite\ntests:\n  - {test.format('a')}\n  - {test.format('b')}\n  - rows.jsonl\n"
+    text += f"assert: [{evaluator}, {{type: llm_judge}}]\n"
     suites.write(tmp_path, {"EVAL.yaml": text, "rows.jsonl": rows + rows.replace('"c"', '"d"', 1)})
 
     expected = [
