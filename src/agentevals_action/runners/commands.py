@@ -8,6 +8,7 @@ from agentevals_action.formatting import joined
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.runners.formats import FORMATS
+from agentevals_action.targets.agents.placeholders import in_braces
 
 SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELECTION}"
 _PLACEHOLDER = re.compile(r"\{[A-Z_]+\}")
@@ -56,10 +57,12 @@ def _problems_of_words(
     name: str, words: Sequence[str], allowed: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     found = {each for word in words for each in _PLACEHOLDER.findall(word)}
+    meant = {f"{{{name.upper()}}}": text for word in words for text, name in in_braces(word)}
+    found |= {text for name, text in meant.items() if name in allowed}
     if unknown := sorted(found.difference(allowed)):
         known = joined([f"`{each}`" for each in allowed], "or")
         yield name, f"`{name}` has no placeholder `{unknown[0]}`; write {known}"
-    if RESULTS not in found:
+    elif RESULTS not in found:
         yield name, f"`{name}` does not say where the results go; write `{RESULTS}` in it"
 
 

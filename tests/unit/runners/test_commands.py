@@ -43,6 +43,10 @@ def test_commands__of_ones_own_run_all_tests_again_without_another() -> None:
             "`command` has no placeholder `{SELECTION}`; write `{SUITE}`, `{SAMPLES}` or "
             "`{RESULTS}`",
         ),
+        *(
+            ({"command": ["run", *words]}, f"`command` has no placeholder `{words[0]}`; write")
+            for words in (["{suite}", "{RESULTS}"], ["{{SUITE}}", "{RESULTS}"], ["{results}"])
+        ),
         (
             {"command": COMMAND, "again": [*COMMAND, "{TESTS}"]},
             "`again` has no placeholder `{TESTS}`; write `{SUITE}`, `{SAMPLES}`, `{RESULTS}` or "

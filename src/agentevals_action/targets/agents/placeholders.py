@@ -8,7 +8,7 @@ action's own files and numbers need no quotes, and stand anywhere."""
 import base64
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Annotated
 
@@ -29,7 +29,10 @@ FILES = {
 _TEXTS = ("PROMPT", "EVAL_ID", "FILES")
 #: The placeholders that a command may contain.
 NAMES = (*_TEXTS, *FILES, "ATTEMPT")
-_ANY = re.compile(r"(?<![${])\{([A-Z][A-Z_]+)\}")
+#: Names that are none, and that other programs call the prompt.
+_OTHERS = ("GUIDELINES", "INPUT", "QUESTION")
+#: `{NAME}` or `{{ NAME }}`; `${NAME}` belongs to a shell.
+_IN_BRACES = re.compile(r"(?<![${])(?:\{(\w+)\}|\{\{\s*(\w+)\s*\}\})")
 _PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)})\}}")
 #: A quoted text of a script, or a placeholder outside of quotes.
 _QUOTED_OR_PLACEHOLDER = re.compile(
@@ -48,17 +51,23 @@ def used_in(command: str | Sequence[str]) -> frozenset[str]:
     return frozenset(name for word in words_of(command) for name in _PLACEHOLDER.findall(word))
 
 
+def in_braces(text: str) -> Iterator[tuple[str, str]]:
+    """What may be meant as a placeholder: each text in braces, with the name in it."""
+    return ((match[0], match[1] or match[2]) for match in _IN_BRACES.finditer(text))
+
+
 def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """The command itself; ValueError if it is empty, or has an unknown placeholder or one that
     cannot be replaced where it stands."""
     words = words_of(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
-    for name in (name for word in words for name in _ANY.findall(word)):
-        is_near = nearest(name, NAMES, 0.75) is not None
-        if name not in NAMES and (is_near or name == "GUIDELINES"):
+    for written, name in (found for word in words for found in in_braces(word)):
+        is_near = name.isupper() and nearest(name, NAMES, 0.75) is not None
+        is_meant = is_near or name.upper() in (*NAMES, *_OTHERS)
+        if is_meant and not _PLACEHOLDER.fullmatch(written):
             known = ", ".join(f"{{{known}}}" for known in NAMES)
-            raise ValueError(f"`{{{name}}}` is not a placeholder; write one of {known}")
+            raise ValueError(f"`{written}` is not a placeholder; write one of {known}")
     if isinstance(command, str):
         fill(command, dict.fromkeys(NAMES, "1"))
     elif any("{FILES}" in word and word != "{FILES}" for word in command):

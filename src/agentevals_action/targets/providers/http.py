@@ -39,6 +39,8 @@ from agentevals_action.templating import render_value, unknown_variables
 
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
+#: Those that differ from test to test: without one, every test asks the same.
+_OF_TEST = frozenset({"prompt", "input", "id", "metadata"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Headers that follow from the request itself.
 _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
@@ -70,22 +72,31 @@ def _check_body(body: Any) -> Any:
     except (TypeError, ValueError):
         problem = "it is not valid JSON; write texts, numbers, lists and objects"
         raise ValueError(problem) from None
-    return _map_texts(body, _checked_template)
+    used: set[str] = set()
+    _map_texts(body, lambda text, path: used.update(_variables_of(text, path)))
+    if _OF_TEST.isdisjoint(used):
+        raise ValueError("it has nothing of the test; write `{{ prompt }}` in it")
+    return body
 
 
-def _checked_template(text: str, path: str) -> str:
-    """A text; ValueError if it is not a valid template once the values of `${{ }}` are in it."""
+def _variables_of(text: str, path: str) -> Sequence[str]:
+    """The variables in a text; ValueError if it is not a valid template once the values of `${{ }}`
+    are in it, or a placeholder is misspelled."""
     filled = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
     try:
-        unknown = unknown_variables(filled, frozenset(VARIABLES), "the text")
+        used = unknown_variables(filled, frozenset(), "the text")
     except ValueError as error:
         raise ValueError(f"in `{path}`, {error}") from None
-    if unknown:
-        known = ", ".join(f"`{name}`" for name in VARIABLES)
-        names = ", ".join(f"`{name}`" for name in unknown)
-        problem = f"it names {names}, which does not exist; write any of {known}"
+    known = ", ".join(f"`{name}`" for name in VARIABLES)
+    if unknown := [f"`{name}`" for name in used if name not in VARIABLES]:
+        problem = f"it names {', '.join(unknown)}, which does not exist; write any of {known}"
         raise ValueError(f"in `{path}`, {problem}")
-    return text
+    for written, name in placeholders.in_braces(text):
+        is_single = written == f"{{{name}}}"
+        if is_single and (name.lower() in VARIABLES or name in placeholders.NAMES):
+            problem = f"`{written}` is not a placeholder; write `{{{{ }}}}` with any of {known}"
+            raise ValueError(f"in `{path}`, {problem}")
+    return used
 
 
 def _check_url(url: str) -> str:
@@ -140,7 +151,8 @@ class Http(CommandTarget):
     body: Annotated[Any, AfterValidator(_check_body)] = Field(
         None,
         description="An object or a list whose strings are Jinja templates, sent as JSON (`{{ "
-        f"input }}}}` alone is the data itself). Variables: {', '.join(VARIABLES)}. Without it: "
+        f"input }}}}` alone is the data itself). Variables: {', '.join(VARIABLES)}; one of "
+        "prompt, input, id and metadata must be in it. Without it: "
         "{prompt, messages, id}, and the "
         "conversation_id of a test that has one.",
     )

@@ -89,7 +89,13 @@ def test_fill__files_are_words_and_never_code(
 
 
 @pytest.mark.parametrize(
-    "command", ["echo ${PROMT}", "awk '{PRINT}'", "echo '{\"A\": {B}}' {{PROMT}}"]
+    "command",
+    [
+        "echo ${PROMT} ${prompt}",
+        "awk '{PRINT}'",
+        "echo '{\"A\": {B}}'",
+        "node -e '({ prompt }) => 1'",
+    ],
 )
 def test_check__other_braces_are_left_alone(command: str) -> None:
     assert placeholders.check(command) == command
@@ -102,7 +108,16 @@ def test_check__other_braces_are_left_alone(command: str) -> None:
         *((command, "the command is empty") for command in ("", "  \n", (), ("",), ("", "x"))),
         *(
             (command, r"is not a placeholder; write one of \{PROMPT\}")
-            for command in ("agent {PROMT}", ("agent", "--file={FILE}"), "a {EVALID}")
+            for command in (
+                *("agent {PROMT}", ("agent", "--file={FILE}"), "a {EVALID}", "a {{PROMT}}"),
+                *(
+                    "a {prompt}",
+                    ("a", "{{PROMPT}}"),
+                    "a {{ prompt }}",
+                    "a {Prompt_File}",
+                    "a {input}",
+                ),
+            )
         ),
         (("agent", "--files={FILES}"), "as a word of its own"),
         *(

@@ -212,7 +212,7 @@ def test_complete__a_template_that_cannot_be_filled_in() -> None:
     ],
 )
 def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
-    error = refused("hi", body={"t": template})
+    error = refused("hi", body={"t": template, "q": "{{ prompt }}"})
     assert error.kind == "configuration"
     assert "root:" not in str(error)
 
@@ -230,6 +230,15 @@ def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
         ({"body": ["{{ expected_output }}"]}, "it names `expected_output`, which does not exist"),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
         ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is not a valid template"),
+        *(
+            ({"body": body}, "`body`: it has nothing of the test; write `{{ prompt }}` in it")
+            for body in ({}, {"model": "m"}, {"a": "${{ KEY }}"}, ["{{ sample }}"])
+        ),
+        *(
+            ({"body": {"q": text, "id": "{{ id }}"}}, f"in `q`, `{text}` is not a placeholder")
+            for text in ("{prompt}", "{PROMPT}", "{input}", "{EVAL_ID}")
+        ),
+        ({"body": {"q": "{{PROMPT}}"}}, "in `q`, it names `PROMPT`, which does not exist"),
         ({"body": 3}, "`body`: write an object or a list"),
         ({"body": "{{ prompt }}"}, "`body`: write an object or a list"),
         ({"output_path": "a..b"}, '`output_path`: "a..b" is not a valid path'),
