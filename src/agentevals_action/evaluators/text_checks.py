@@ -4,7 +4,7 @@ They score 1 or 0."""
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -26,6 +26,7 @@ _BLOCKING_LIMIT = 0.02
 MAX_PATTERN = 50_000
 
 FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL, "x": regex.VERBOSE}
+_JAVASCRIPT = re.compile(r"/.+/[a-z]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:k<(\w+)>|.)", re.DOTALL)
 
 _is_text = require(bool, "an empty text is in every output; write the text to look for")
@@ -59,12 +60,25 @@ class _TextCheck(Evaluator):
         return f"does not {self.verbs[1]} {text}"
 
 
+def _line_break(texts: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+    """The warning about texts that end with a line break, which answers seldom have there."""
+    if not any(text.endswith("\n") for text in texts):
+        return ()
+    problem = "ends with a line break, which the output must have there, too"
+    return (("value", problem, "begin a block with `|-` instead of `|`"),)
+
+
 class _ContainsCheck(_TextCheck):
     verbs = ("contains", "contain")
     ignore_case: ClassVar[bool] = False
     needs_all: ClassVar[bool] = True
 
     value: str | tuple[str, ...]
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """A text that ends with a line break."""
+        texts = (self.value,) if isinstance(self.value, str) else self.value
+        return (*super().warnings(), *_line_break(texts))
 
     async def evaluate(self, case: Case) -> Score:
         """1 if the output contains all texts, or any of them, else 0; each text found is a hit."""
@@ -206,6 +220,14 @@ class Regex(_TextCheck):
     def _check_pattern(cls, value: str, info: ValidationInfo) -> str:
         compile_pattern(value, info.data.get("flags", ""))
         return value
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """A pattern that ends with a line break, or is written as in JavaScript."""
+        found = [*super().warnings(), *_line_break(() if "x" in self.flags else (self.value,))]
+        if _JAVASCRIPT.fullmatch(self.value):
+            advice = "leave them out, and write flags in `flags`; a slash that is meant is `\\/`"
+            found.append(("value", "begins and ends with slashes, which are a part of it", advice))
+        return found
 
     async def evaluate(self, case: Case) -> Score:
         """1 if the pattern is found, else 0; AttemptError if the search exceeds `TIME_LIMIT`."""

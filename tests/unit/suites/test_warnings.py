@@ -54,3 +54,38 @@ def test_unknown_field__that_resembles_nothing_is_one_warning_a_file(tmp_path: P
     ]
     assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == expected
     assert suites.errors(tmp_path, strict=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "warning"),
+    [
+        ('{type: contains, value: "a\\n"}', "`value` ends with a line break"),
+        ('{type: icontains-any, value: [b, "a\\n"]}', "`value` ends with a line break"),
+        ('{type: regex, value: "a\\n"}', "`value` ends with a line break"),
+        ("{type: regex, value: /30 days/i}", "`value` begins and ends with slashes"),
+        ("{type: regex, value: /30 days/, negate: true}", "`value` begins and ends with slashes"),
+        ('{type: regex, value: "a\\n", flags: x}', ""),
+        ('{type: equals, value: "a\\n"}', ""),
+        ("{type: regex, value: '\\/api/'}", ""),
+        ("{type: regex, value: a/b}", ""),
+    ],
+)
+def test_text__that_hardly_any_output_has(tmp_path: Path, evaluator: str, warning: str) -> None:
+    text = f"name: suite\ntests:\n  - {{id: a, input: q, assert: [{evaluator}]}}\n"
+    suites.write(tmp_path, {"EVAL.yaml": text})
+
+    found = [each.problem for each in suites.load_valid(tmp_path).warnings]
+    assert [problem.startswith(warning) for problem in found] == [True] * bool(warning)
+
+
+def test_text__of_a_block_that_keeps_its_line_break(tmp_path: Path) -> None:
+    value = "    - type: contains\n      value: |\n        30 days\n"
+    text = f"name: suite\ntests:\n- id: a\n  input: q\n  assert:\n{value}"
+    suites.write(tmp_path, {"EVAL.yaml": text})
+
+    expected = [
+        "EVAL.yaml:7:14: `value` ends with a line break, which the output must have there, too; "
+        "begin a block with `|-` instead of `|`"
+    ]
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == expected
+    assert suites.errors(tmp_path, strict=True) == expected
