@@ -81,7 +81,11 @@ def test_conversation__an_agent_hears_each_run_and_sample_apart(tmp_path: Path) 
             "name": "default",
             "provider": "http",
             "url": server.url,
-            "body": {"id": "{{ conversation_id }}", "at": "{{ sample }}"},
+            "body": {
+                "id": "{{ conversation_id }}",
+                "at": "{{ sample }}",
+                "question": "{{ prompt }}",
+            },
         }
         (tmp_path / ".agentv/targets.yaml").write_text(json.dumps({"targets": [target]}))
         for _ in range(2):

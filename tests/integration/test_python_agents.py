@@ -90,6 +90,24 @@ def test_review__a_change_of_the_module_affects_its_suite(
     assert "head" in imports(log)
 
 
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("{'answer': 'Good day'}", "the reply is an object without `output`, which cannot be read"),
+        ("{'error': 'Good day is over'}", "the reply is an error: "),
+    ],
+)
+def test_review__a_dict_without_an_answer_is_no_pass(
+    repository: Repository, reply: str, problem: str
+) -> None:
+    repository.commit(
+        "structured", {"shop/agent.py": f"def answer(messages):\n    return {reply}\n"}
+    )
+    done = review(repository)
+    assert done.code == 3, done.err
+    assert problem in done.out
+
+
 def test_review__an_agent_that_cannot_be_imported_is_no_pass(
     repository: Repository, log: Path
 ) -> None:

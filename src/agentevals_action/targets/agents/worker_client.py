@@ -99,7 +99,7 @@ def _read(data: bytes, call: int) -> _Line:
 
 def _read_trace(line: _Line, request: Request) -> Trace:
     """The trace of a reply; ValueError if it cannot be read."""
-    if line.type_name:
+    if line.type_name or isinstance(line.reply, dict):
         return read_object(line.reply, line.type_name, request.messages, line.waiting or ())
     text = line.reply if isinstance(line.reply, str) else json.dumps(line.reply)
     return read_reply(text, request.messages, line.waiting or ())

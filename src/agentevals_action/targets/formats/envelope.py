@@ -1,6 +1,5 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
@@ -10,12 +9,25 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from agentevals_action.model.messages import Message, read_message, read_tool_call
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import MAX_COUNT, decoded, members, shown
+from agentevals_action.model.validation.json_values import (
+    MAX_COUNT,
+    MISSING,
+    decoded,
+    look_up,
+    members,
+    shown,
+)
+from agentevals_action.targets.formats import gemini
 from agentevals_action.targets.formats.base import objects, read_usage
 from agentevals_action.targets.formats.conversations import read_conversation
 from agentevals_action.targets.reply_model import ReplyModel
 
 _ANSWER = frozenset({"output", "text", "messages"})
+#: The fields of an object that is nothing but an error.
+_OF_ERRORS = frozenset({
+    "error", "type", "message", "code", "status", "detail", "details", "path", "timestamp",
+    "request_id", "traceback", "ok", "success",
+})  # fmt: skip
 Item = TypeVar("Item")
 _MAX_NAMES = 5  # unknown fields that a warning names
 _LAST_REPLY = (
@@ -55,18 +67,21 @@ class _Envelope(ReplyModel):
 
 
 def read_reply(text: str, question: Sequence[Message] = (), waiting: Collection[str] = ()) -> Trace:
-    """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
-    `messages`); a warning names the fields that are not read. A list is a conversation if it has a
-    known format; the messages of the `question` in it are left out. `waiting` are the ids of calls
-    that wait for a person's approval. ValueError if a field has a wrong type.
+    """The trace of a reply: an envelope, a conversation, the last reply of a model, or a text. The
+    messages of the `question` in a conversation are left out. `waiting` are the ids of calls that
+    wait for a person's approval. ValueError if it is an error, or a field has a wrong type.
 
     What a reply does not show is unknown: tool calls unless it has `tool_calls`, or messages of
-    which every block is understood, and the model calls of a plain text."""
+    which every block is understood, and model calls unless it has messages."""
     data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
-    if isinstance(data, list) and (trace := read_conversation(data, question, waiting)) is not None:
-        return trace
-    if not isinstance(data, dict) or _ANSWER.isdisjoint(data):
-        return Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
+    trace = _read_data(data, question, waiting)
+    return trace or Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
+
+
+def _read_envelope(
+    data: dict[str, Any], question: Sequence[Message], waiting: Collection[str]
+) -> Trace:
+    """The trace of an object with an answer; a warning names the fields that are not read."""
     unknown = [name for name in data if name not in _Envelope.model_fields]
     envelope = _Envelope.parse(data, "a valid envelope")
     trace = _with_calls(_answer(envelope, question, waiting), envelope.tool_calls)
@@ -87,42 +102,53 @@ def read_reply(text: str, question: Sequence[Message] = (), waiting: Collection[
 def read_object(
     data: Any, type_name: str, question: Sequence[Message], waiting: Collection[str] = ()
 ) -> Trace:
-    """The trace of an object of a class, or of a list of such objects, as JSON: an envelope, a
-    conversation, or the last reply of a model. ValueError if it is none of these."""
+    """The trace of an object, or of a list of objects, as JSON: an envelope, a conversation, or the
+    last reply of a model. `type_name` is its class, empty for data. ValueError if it is none of
+    these."""
     trace, problem = None, ""
     try:
-        trace = _object_trace(data, question, waiting)
+        trace = _read_data(data, question, waiting)
     except ValueError as error:
+        if not type_name:
+            raise
         problem = f" ({error})"
     if trace is None:
+        kind = f"of {type_name}" if type_name else "without `output`"
         raise ValueError(
-            f"the reply is an object of {type_name}, which cannot be read{problem}; return its "
+            f"the reply is an object {kind}, which cannot be read{problem}; return its "
             'text, an envelope as {"output": …, "messages": …}, or the list of messages'
         )
     return trace
 
 
-def _object_trace(data: Any, question: Sequence[Message], waiting: Collection[str]) -> Trace | None:
+def _read_data(data: Any, question: Sequence[Message], waiting: Collection[str]) -> Trace | None:
+    """The trace of an envelope, a conversation, or the last reply of a model; None for any other
+    data. ValueError if it is an error, or not valid."""
     if isinstance(data, list):
         return read_conversation(data, question, waiting)
-    items = _last_reply(members(data))
-    if items is None:
-        return read_reply(json.dumps(data), question, waiting)
-    trace = read_conversation(items, ())
+    if not isinstance(data, dict):
+        return None
+    if data.get("error") and _OF_ERRORS.issuperset(
+        name for name, value in data.items() if value is not None
+    ):
+        raise ValueError(f"the reply is an error: {shown(data['error'])}")
+    if data.get("object") != "response" and not _ANSWER.isdisjoint(data):
+        return _read_envelope(data, question, waiting)
+    trace = _last_reply(data)
     # What the model did before it is not shown.
     return trace and Trace(trace.messages, model=trace.model, warnings=(_LAST_REPLY,))
 
 
-def _last_reply(data: Mapping[str, Any]) -> Any:
-    """The message in a reply of a model's API or of an agent, or its items; None for an
-    envelope."""
+def _last_reply(data: Mapping[str, Any]) -> Trace | None:
+    """The message in a reply of a model's API or of an agent; None if it is neither."""
     if data.get("object") == "response":
-        return data.get("output")
-    if not _ANSWER.isdisjoint(data):
-        return None
-    choices = objects(data, "choices")
-    holder = choices[0] if choices else data
-    return [holder.get("message", holder)]
+        return read_conversation(data.get("output"), ())
+    contents = data.get("contents", [look_up(data, ("candidates", "0", "content"))])
+    if isinstance(contents, list) and members((contents or [None])[-1]).get("role") == "model":
+        return trace_of([gemini.from_wire(objects(contents[-1], "parts"))])
+    choice = look_up(data, ("choices", "0", "message"))
+    message = data.get("message") if choice is MISSING else choice
+    return read_conversation([message if isinstance(message, Mapping) else data], ())
 
 
 def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
@@ -196,7 +222,7 @@ def _answer(envelope: _Envelope, question: Sequence[Message], waiting: Collectio
     if raw is None:
         answer = stated or text
         shown_text = [Message("assistant", answer)] if answer else []
-        return replace(trace_of(shown_text), tool_calls=None)
+        return Trace(tuple(shown_text))
     trace = read_conversation(raw, question, waiting)
     if trace is None:  # it has no message of the agent
         field = "output" if isinstance(output, list) else "messages"
@@ -206,4 +232,4 @@ def _answer(envelope: _Envelope, question: Sequence[Message], waiting: Collectio
     if not final or final == last:
         return trace
     messages = (*trace.messages, Message("assistant", final))
-    return replace(trace, messages=messages, llm_call_count=max(trace.llm_call_count or 0, 1))
+    return replace(trace, messages=messages, llm_call_count=trace.llm_call_count or None)

@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -117,7 +118,7 @@ def test_read_reply__what_is_not_reported_is_unknown() -> None:
         trace.usage.cost_usd,
         trace.duration_ms,
         trace.llm_call_count,
-    ) == (3, None, None, None, 1)
+    ) == (3, None, None, None, None)
 
 
 @pytest.mark.parametrize("field", ["output", "messages"])
@@ -211,16 +212,27 @@ LAST_REPLIES: dict[str, dict[str, Any]] = {
         "message": {"role": "assistant", "content": [{"text": "shipped"}]},
         "metrics": {"accumulated_usage": {"inputTokens": 3}},
     },
+    "google.genai.types.GenerateContentResponse": {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "shipped"}]}}],
+        "usageMetadata": {"promptTokenCount": 3},
+    },
+    "google.genai.types.Contents": {
+        "contents": [
+            {"role": "user", "parts": [{"text": "where?"}]},
+            {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "shipped"}]},
+        ]
+    },
 }
 
 
 @pytest.mark.parametrize("name", LAST_REPLIES)
 def test_read_object__the_last_reply_of_a_model_is_the_answer(name: str) -> None:
-    trace = read_object(LAST_REPLIES[name], name, ())
-    assert (trace.output, trace.tool_calls, trace.usage) == ("shipped", None, Usage())
-    assert trace.llm_call_count is None
-    (warning,) = trace.warnings
-    assert "return the list of all messages" in warning
+    data = LAST_REPLIES[name]
+    for trace in (read_object(data, name, ()), read_object(data, "", ()), reply(**data)):
+        assert (trace.output, trace.tool_calls, trace.usage) == ("shipped", None, Usage())
+        assert trace.llm_call_count is None
+        (warning,) = trace.warnings
+        assert "return the list of all messages" in warning
 
 
 def test_read_object__a_call_in_the_last_reply_is_an_answer_without_a_text() -> None:
@@ -259,6 +271,34 @@ def test_read_object__any_other_object_is_an_error_that_says_what_to_return(name
         read_object(OTHERS[name], name, ())
     assert f"an object of {name}, which cannot be read" in str(caught.value)
     assert 'return its text, an envelope as {"output": …, "messages": …}' in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [{}, {"answer": "shipped"}, {"choices": ["a"], "contents": [3]}])
+def test_read_object__a_dict_without_an_answer_is_an_error(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^the reply is an object without `output`, which cannot"):
+        read_object(data, "", ())
+    assert reply(**data).output == json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"error": "rate limit"}, 'the reply is an error: "rate limit"'),
+        ({"error": {"message": "no", "code": 3}}, 'is an error: {"message": "no", "code": 3}'),
+        ({"type": "error", "error": {"type": "overloaded"}, "id": None}, "the reply is an error"),
+        ({"error": "no", "output": None}, "the reply is an error"),
+    ],
+)
+def test_reply__that_is_nothing_but_an_error(data: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        reply(**data)
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        read_object(data, "", ())
+
+
+@pytest.mark.parametrize("data", [{"error": None}, {"error": "none found", "orders": []}])
+def test_reply__that_has_an_error_among_other_data_is_a_text(data: dict[str, Any]) -> None:
+    assert reply(**data).output == json.dumps(data)
 
 
 EMPTY: list[dict[str, Any]] = [
