@@ -372,7 +372,8 @@ class Test(FileModel):
     )
     description: str | None = Field(default=None, description="For readers.")
     conversation_id: str | None = Field(
-        default=None, description="Groups tests of one conversation."
+        default=None,
+        description="Groups the turns of a conversation, which the agent itself must remember.",
     )
     note: str | None = Field(default=None, description="Context for evaluators.")
     metadata: Data = Field(default={}, description="Anything; passed on to evaluators.")
