@@ -36,6 +36,7 @@ _OPTIONS = (
     *("--junit-xml", f"{{RESULTS}}/{_FILE}"),
 )
 _OUTCOMES, _OTHERS = ("failure", "error", "skipped"), ("properties", "system-out", "system-err")
+_NOT_RUN = ("disabled", "notrun")  # the status that CTest and GoogleTest give to a test
 _MAX_TAGS = 1_000_000  # 32 MiB of elements would take gigabytes
 _SHOWN = 200  # characters
 _NO_TESTS = "its tests could not be collected"
@@ -110,6 +111,8 @@ def _parse(content: bytes) -> Element:
 
 def _row(name: str, case: Attributes, elements: Sequence[Element], suite: Suite) -> Row:
     texts: dict[str, list[str]] = {tag: [] for tag in _OUTCOMES}
+    statuses = (element.get("status", "") for element in elements)
+    texts["skipped"] += [status for status in statuses if status in _NOT_RUN]
     properties: dict[str, str] = {}
     for child in (child for element in elements for child in element):
         if child.tag in texts:

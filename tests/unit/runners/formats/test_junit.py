@@ -237,6 +237,14 @@ def test_outcome__only_a_test_without_another_one_passes(
     assert (row.passed, row.error, row.skipped, row.reason) == (passed, error, skipped, reason)
 
 
+@pytest.mark.parametrize("status", ["disabled", "notrun"])
+def test_outcome__of_one_that_did_not_run_is_skipped(tmp_path: Path, status: str) -> None:
+    """CTest and GoogleTest have no element for it."""
+    (row,) = read(tmp_path, case(status=status))
+
+    assert (row.passed, row.error, row.skipped) == (False, "", status)
+
+
 def test_outcome__of_one_that_ran_twice_is_the_worse(tmp_path: Path) -> None:
     """pytest-xdist with `--dist=each`: neither order makes it pass."""
     once = '<testcase name="test_a">{}</testcase>'
