@@ -951,6 +951,21 @@ def test_signal__cancels_the_check_in_time_and_restores_the_checkout(
     check_restored(ready.workspace, ready.before)
 
 
+@pytest.mark.parametrize("name", ["SETGID", "SETUID", "KILL"])
+def test_isolation__without_a_capability_nothing_runs(
+    image: str, tmp_path: Path, name: str
+) -> None:
+    files = suite_of(*3 * ["[touch, found.txt]"])
+    lines = f'test "$1" != run || {{ shift; set -- run --cap-drop {name} "$@"; }}'
+    with prepared(image, tmp_path, files, {}) as ready:
+        done = step(ready.words, path=with_docker(tmp_path / "bin", lines))
+        (check,) = ready.server.check_runs
+    assert (done["exit"], done["outputs"]["outcome"]) == (2, "invalid"), done["log"]
+    assert (check.status, check.conclusion) == ("completed", "failure")
+    assert f"the container does not have CAP_{name}, so programs cannot run" in done["log"]
+    assert not (ready.workspace / "found.txt").exists()
+
+
 def test_isolation__user_where_it_is_not_possible_is_invalid(image: str, tmp_path: Path) -> None:
     files = {**suite_of(*3 * ["[python3, attacks.py, agent]"]), "attacks.py": ATTACKS}
     done, _, _ = step_of(image, tmp_path, files, {"isolation": "user"}, {"AGENTEVALS_IMAGE": ""})

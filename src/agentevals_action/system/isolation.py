@@ -36,6 +36,9 @@ PRIVATE_TEMP = Path("/var/lib/agentevals")
 MAX_PROCESSES = 4096
 #: The variable that only the action's image sets.
 _IMAGE_VARIABLE = "AGENTEVALS_IMAGE"
+#: What root needs to start programs as other users and to end them (<linux/capability.h>). Some
+#: containers take it away (`--cap-drop`).
+_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 #: Of <linux/prctl.h>.
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
@@ -116,6 +119,13 @@ def find_obstacle(environ: Mapping[str, str]) -> str:
     if not sys.platform.startswith("linux") or environ.get(_IMAGE_VARIABLE) != "1":
         return "the action does not run in its own container"
     return "" if os.geteuid() == 0 else "the container does not run as root"
+
+
+def missing_capabilities() -> tuple[str, ...]:
+    """The capabilities that this process, which is root in the container, needs and has not."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    return tuple(name for name, bit in _CAPABILITIES.items() if not held >> bit & 1)
 
 
 def restrict_children() -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import click
 
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
+from agentevals_action.formatting import joined
 from agentevals_action.github import events, run_requests
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
@@ -28,7 +29,11 @@ from agentevals_action.review.job_step import JobStep
 from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import find_obstacle, restrict_children
+from agentevals_action.system.isolation import (
+    find_obstacle,
+    missing_capabilities,
+    restrict_children,
+)
 from agentevals_action.system.protection import restore_owner
 
 
@@ -64,15 +69,16 @@ async def command() -> int:
         workflow_commands.write_outputs(outputs, {"outcome": outcome})
         raise
     obstacle = find_obstacle(environ)
-    reasons = (*invalid, *refused, *_conflicts(job, settings, obstacle))
+    isolates = not obstacle and settings.isolation != "none"
+    missing = missing_capabilities() if isolates else ()
+    reasons = (*invalid, *refused, *_conflicts(job, settings, obstacle, missing))
     workspace = ReviewWorkspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     host = GitHubHost(runner, settings, job, artifacts=_artifacts(settings, runner))
-    isolates = not obstacle and settings.isolation != "none"
-    if isolates:
+    if isolates and not missing:
         restrict_children()
         print("isolation: programs of the change run as users of their own; `setup` runs as root")
-    else:
+    elif not isolates:
         reason = obstacle or "the input `isolation` is `none`"
         print(f"isolation: none, programs of the change run as the action's user: {reason}")
     repository = partial(
@@ -107,10 +113,17 @@ def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[s
         return events.refused_job(event), (*error.errors, error.sentence)
 
 
-def _conflicts(job: Job, settings: Settings, obstacle: str) -> Iterator[str]:
+def _conflicts(
+    job: Job, settings: Settings, obstacle: str, missing: Sequence[str]
+) -> Iterator[str]:
     """Inputs that are not possible here, or not for this event."""
     if settings.isolation == "user" and obstacle:
         yield f"input `isolation`: `user` is not possible, because {obstacle}; leave it out"
+    if missing:
+        yield (
+            f"the container does not have {joined(missing)}, so programs cannot run as users of "
+            "their own; start it without `--cap-drop`, or set the input `isolation` to `none`"
+        )
     if job.merge_sha and (settings.mode != "auto" or settings.shard):
         yield (
             "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them "
