@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
-from agentevals_action.model.path_patterns import WatchRule, read_rule
+from agentevals_action.model.path_patterns import Glob, WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
 from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.system.child_environment import is_never_passed
@@ -207,7 +207,7 @@ class Settings(BaseModel):
         "What the job does: auto (by the event), publish (report the results of a run without "
         "secrets, in a workflow_run) or merge (one outcome from the report folders of shards).",
     )
-    suites: _Texts = _input(
+    suites: Annotated[tuple[Glob, ...], _from_text(items)] = _input(
         (),
         "Globs of the suite files; !pattern excludes. "
         "Default: EVAL.yaml, *.eval.yaml, dataset.yaml and similar names.",

@@ -28,6 +28,15 @@ def paths(done: command.Done) -> list[str]:
     return [suite["path"] for suite in json.loads(done.out)]
 
 
+def test_watch__a_glob_with_too_many_alternatives_is_invalid(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "watch: src/{1..1001}\n")
+
+    for words in (("list",), ("list", "--watch", "src/{1..1001}")):
+        done = command.run(repository.path, *words)
+        assert done.code == 2, done.err
+        assert "the braces of `src/{1..1001}` have more than 1,000 alternatives" in done.err
+
+
 def test_watch__of_the_file_decides_what_a_change_affects(tmp_path: Path) -> None:
     repository = repository_with(tmp_path, "watch: [docs/**, src/**]\n")
     repository.write({"src/agent.py": "changed = 1\n"})

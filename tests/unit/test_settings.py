@@ -76,6 +76,12 @@ def test_settings__lists_by_lines_and_commas_but_not_inside_braces() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["suites", "watch"])
+def test_settings__a_glob_with_too_many_alternatives(name: str) -> None:
+    (error,) = errors(**{name: "evals/{1..9999}.yaml"})
+    assert "more than 1,000 alternatives; write several globs" in error
+
+
 def test_settings__watch_rules() -> None:
     rules = read(watch="src/**\nsrc/billing/** => evals/billing/**\n!src/**/*.md").watch
     assert rules == (

@@ -7,10 +7,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
+from pydantic import AfterValidator
 from wcmatch import glob
+from wcmatch._wcparse import PatternLimitException
+
+from agentevals_action.formatting import cut
+from agentevals_action.model.validation.file_model import NonEmpty
 
 _FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX
+#: The most alternatives of the braces of a glob: each is a regular expression.
+_MOST, _SHOWN = 1000, 40
 
 
 def matches(path: str, pattern: str) -> bool:
@@ -21,7 +29,21 @@ def matches(path: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> glob.WcMatcher[str]:
-    return glob.compile([pattern, pattern.rstrip("/") + "/**"], flags=_FLAGS)
+    return glob.compile([pattern, pattern.rstrip("/") + "/**"], flags=_FLAGS, limit=2 * _MOST)
+
+
+def check_glob(pattern: str) -> str:
+    """A glob, after `!` or not; ValueError if its braces have too many alternatives."""
+    try:
+        _compiled(pattern.removeprefix("!").removeprefix("./"))
+    except PatternLimitException:
+        problem = f"the braces of `{cut(pattern, _SHOWN)}` have more than {_MOST:,} alternatives"
+        raise ValueError(f"{problem}; write several globs, or `*`") from None
+    return pattern
+
+
+#: A glob in a file.
+Glob = Annotated[NonEmpty, AfterValidator(check_glob)]
 
 
 def selected(path: str, patterns: Sequence[str]) -> bool:
@@ -87,6 +109,7 @@ def read_rule(text: str) -> WatchRule:
             f"`{text}` is not a rule; write `glob`, `glob => suite glob` or `!glob`, with paths "
             "from the root of the repository and `?` for a space or a quote in a name"
         )
+    globs = [check_glob(glob) for glob in globs]
     globs = ["/".join(part for part in glob.split("/") if part not in ("", ".")) for glob in globs]
     return WatchRule(globs[0] or "**", globs[1] or "**" if arrow else None, excludes)
 

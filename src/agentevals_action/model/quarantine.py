@@ -13,6 +13,7 @@ from pydantic import (
 )
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.path_patterns import Glob
 from agentevals_action.model.validation.file_model import (
     ComputedStored,
     FileModel,
@@ -37,7 +38,7 @@ def _read_globs(value: Any, info: ValidationInfo) -> Any:
 
 #: One glob, or a list of them.
 Globs = Annotated[
-    ListOf[NonEmpty],
+    ListOf[Glob],
     BeforeValidator(
         _read_globs,
         json_schema_input_type=NonEmpty | Annotated[list[NonEmpty], Field(min_length=1)],

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
+from agentevals_action.model.path_patterns import Glob
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
     Computed,
@@ -157,7 +158,7 @@ class Target(TargetModel):
     price: Price | None = None
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
-    cache_key: ListOf[NonEmpty] = ()
+    cache_key: ListOf[Glob] = ()
 
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
     location: Computed[Location] = Location("")

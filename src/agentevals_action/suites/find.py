@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from agentevals_action.model import path_patterns
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.validation.field_errors import describe_value
-from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.reading import FileReader
@@ -44,7 +44,7 @@ _TESTS_KEY = re.compile(r"^[{\s]*[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", 
 class _Configuration(FileModel):
     """The field of the file that has an effect; the others are AgentV's own."""
 
-    eval_patterns: ListOf[NonEmpty] = ()
+    eval_patterns: ListOf[path_patterns.Glob] = ()
 
 
 @dataclass(frozen=True)

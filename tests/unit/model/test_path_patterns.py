@@ -84,6 +84,13 @@ def test_read_rule__any_other_form_is_an_error(text: str) -> None:
         read_rule(text)
 
 
+@pytest.mark.parametrize("form", ["{}", "!{}", "src => {}"])
+def test_read_rule__too_many_alternatives_are_an_error(form: str) -> None:
+    assert read_rule(form.format("{1..1000}"))
+    with pytest.raises(ValueError, match=r"`\{1..1001\}` have more than 1,000 alternatives; write"):
+        read_rule(form.format("{1..1001}"))
+
+
 @pytest.mark.parametrize("text", ["vendor/lib", "vendor/lib/**", "vendor/**", "vendor/*"])
 def test_covers__a_submodule_by_its_folder(text: str) -> None:
     """For git it is one path."""

@@ -120,6 +120,8 @@ quarantine:
             for name in ("fail-on", "fail_on", "samples")
         ),
         (f"quarantine:\n{ENTRY}  - {{tests: a, owner: a, reason: b}}\n", "is missing"),
+        ("watch: 'src/{1..1001}'\n", "1:8: `watch`: the braces of `src/{1..1001}` have more"),
+        ("suites: 'a/{1..1001}'\n", "1:9: `suites`: the braces of `a/{1..1001}` have more"),
     ],
 )
 def test_errors__a_file_with_one_has_no_entry(text: str, error: str) -> None:
