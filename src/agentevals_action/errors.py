@@ -30,13 +30,10 @@ class AgentEvalsError(Exception):
 
     @property
     def sentence(self) -> str:
-        """The message and the hint in one sentence; the lines of an output stand below it."""
+        """The message and the hint: in one sentence, or below the lines of an output."""
         if not self.hint:
             return str(self)
-        first, line_end, output = str(self).partition("\n")
-        if not output:
-            return f"{self}; {self.hint}"
-        return f"{first.removesuffix(':')}; {self.hint}:{line_end}{output}"
+        return f"{self}\n{self.hint}" if "\n" in str(self) else f"{self}; {self.hint}"
 
 
 class InvalidInput(AgentEvalsError):

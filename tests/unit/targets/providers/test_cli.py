@@ -175,7 +175,8 @@ def test_complete__an_exit_code_is_an_error_with_the_first_and_last_lines(tmp_pa
     error = refused(tmp_path, "echo answer; seq 1 30 >&2; exit 3", withheld=("OPENAI_API_KEY",))
     lines = "\n".join(map(str, [*range(1, 7), "… 16 more lines …", *range(23, 31)]))
     assert str(error) == f"the command ended with exit code 3:\n{lines}"
-    assert "OPENAI_API_KEY" in error.hint
+    withheld = "variables withheld from it: OPENAI_API_KEY; name those it needs in the input `env`"
+    assert error.sentence == f"{error}\n{withheld}"
 
 
 def test_complete__a_time_out_has_the_last_lines(tmp_path: Path) -> None:
