@@ -30,7 +30,7 @@ def started(
     file.write_text((selection and selection.text) or "")
     results.mkdir()
     values = {
-        "{SUITE}": suite.path,
+        "{SUITE}": str(suite.root / suite.path if known.is_absolute else suite.path),
         "{SAMPLES}": "2",
         "{RESULTS}": str(results),
         "{SELECTION}": str(file),

@@ -89,7 +89,9 @@ class SuiteProgram:
             number = counted(len(skipped), "test", "not scored")
             self._engine.note(f"{self._suite.path}: {number}, {list_paths(skipped)}: {reason}")
         if not results:
-            raise AttemptError("runner", f"`{self._runner.name}` scored no test")
+            problem = f"`{self._runner.name}` scored no test: {found[skipped[0]][0].skipped}"
+            advice = f"exclude it (`!{self._suite.path}` in `suites`) if it has nothing to score"
+            raise AttemptError("runner", problem, advice)
         for notice in dict.fromkeys(row.notice for rows in found.values() for row in rows):
             if notice:
                 self._engine.note(f"{self._suite.path}: {notice}")
@@ -178,8 +180,9 @@ class SuiteProgram:
         self, words: Sequence[str], selection: Selection, samples: int
     ) -> Sequence[Row]:
         results, selected = self._make_folder(f"results-{self._starts}"), None
+        path = self._suite.root / self._suite.path
         values = {
-            commands.SUITE: self._suite.path,
+            commands.SUITE: str(path if self._format.is_absolute else self._suite.path),
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
             "{STATE}": str(self._make_folder("state")),

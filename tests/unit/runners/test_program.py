@@ -176,10 +176,6 @@ CONTENT = "import sys; open(sys.argv[2] + '/results.jsonl', 'w').write({content!
             "import os, sys; os.truncate(os.open(sys.argv[2] + '/results.jsonl', 66), 50 << 20)",
             "`ours`: its results.jsonl is larger than 32 MiB",
         ),
-        (
-            CONTENT.format(content='{"evalId": "a", "skipped": "no GPU"}'),
-            "`ours` scored no test",
-        ),
     ],
 )
 def test_run__without_complete_results_it_is_an_error(
@@ -187,6 +183,25 @@ def test_run__without_complete_results_it_is_an_error(
 ) -> None:
     found = error(tmp_path, script=script)
     assert (found.kind, str(found)[: len(problem)]) == ("runner", problem)
+
+
+@pytest.mark.parametrize(("name", "is_absolute"), [("agentevals", False), ("promptfoo", True)])
+def test_run__the_path_of_a_suite_is_as_its_format_wants_it(
+    tmp_path: Path, name: str, is_absolute: bool
+) -> None:
+    root = tmp_path.resolve()
+    script = "import sys; print(sys.argv[1]); sys.exit(9)"
+    found = error(root, script=script, results=name, command=COMMAND)
+    path = root / "evals/suite.txt" if is_absolute else "evals/suite.txt"
+    assert str(found) == f"`ours` ended with exit code 9: {path}"
+
+
+def test_run__a_suite_with_nothing_to_score_says_how_to_exclude_it(tmp_path: Path) -> None:
+    found = error(tmp_path, script=CONTENT.format(content='{"evalId": "a", "skipped": "no key"}'))
+    assert found.sentence == (
+        "`ours` scored no test: no key; exclude it (`!evals/suite.txt` in `suites`) if it has "
+        "nothing to score"
+    )
 
 
 def test_run__the_reason_that_its_results_give_has_no_secret(tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ class Format(ABC):
     `version` names the structure that is read, for messages. `command` and `again` are the words of
     the default commands after those of the `program`; without them, the entry has a command of its
     own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side,
-    `{RESULTS}` one for each start.
+    `{RESULTS}` one for each start. With `is_absolute`, `{SUITE}` is an absolute path, else one from
+    the root.
     `configuration` are the names of files that concern its suites in their folder and below.
     `exit_codes` are those with which complete results can come. With `has_scores`, the results have
     no verdicts, and an entry may need `pass`."""
@@ -101,6 +102,7 @@ class Format(ABC):
     command: ClassVar[tuple[str, ...]] = ()
     again: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[Mapping[str, str]] = {}
+    is_absolute: ClassVar[bool] = False
     configuration: ClassVar[tuple[str, ...]] = ()
     exit_codes: ClassVar[frozenset[int]] = frozenset({0})
     has_scores: ClassVar[bool] = False

@@ -29,7 +29,7 @@ from agentevals_action.runners.formats.base import (
 
 _OPTIONS = (
     *("--log-format", "json", "--log-dir", "{RESULTS}", "--epochs", "{SAMPLES}"),
-    *("--no-fail-on-error", "--display", "none"),
+    *("--no-fail-on-error", "--display", "log"),  # `none` gives no reason of its end
 )
 #: Linux limits a word of a command to 128 KiB.
 _MAX_WORD = 100_000
@@ -147,8 +147,9 @@ class InspectResults(Format):
         if log.status != "success":
             words = f": {log.error}" if log.error else ""
             raise ResultsError(f"{task} ended with the status {shorten(log.status)}{words}")
-        # The log of a task of which nothing is selected has neither.
-        if log.planned != (len(log.samples) or None):
+        # There is no number in the log of a task of which nothing is selected, or all samples err.
+        is_empty = log.planned is None and all(sample.error for sample in log.samples)
+        if not is_empty and log.planned != len(log.samples):
             found, planned = len(log.samples), log.planned or "unknown"
             raise ResultsError(f"the log of {task} has {found} of {planned} samples")
         return log

@@ -212,6 +212,8 @@ class PromptfooResults(Format):
         "PROMPTFOO_DISABLE_TELEMETRY": "1",
         "PROMPTFOO_DISABLE_UPDATE": "1",
     }
+    #: Beside a relative one it looks for globs of prompts in `evals/evals`.
+    is_absolute = True
     exit_codes = frozenset({0, 1, 100})
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
@@ -352,15 +354,15 @@ def _digest(data: Any) -> str:
 
 def _row(test: _Test, files: _Files) -> Row:
     """The row without what depends on other tests."""
-    result, error = test.result, test.result.outage
+    result = test.result
     is_scored = bool(result.components or result.test_case.get("assert"))
     grading = {name: result.test_case.get(name) for name in _GRADING}
     values = [f"{name}: {_text(each)}" for name, each in test.variables.items()]
     return Row(
         id=test.name,
         passed=result.success and not result.failure_reason,
-        error=error,
-        skipped="" if error or is_scored else "it has no assertions",
+        error=result.outage if is_scored else "",
+        skipped="" if is_scored else "it has no assertions",
         question="\n".join(values) or result.rendered or "",
         answer=_text(result.answer),
         target=result.provider_label or result.provider_id or "",

@@ -98,6 +98,18 @@ def test_read__errors_and_rows_without_score() -> None:
     }
 
 
+def test_read__a_log_without_results_gives_the_errors_of_all_samples(tmp_path: Path) -> None:
+    """inspect has no results, and its status is a success, if no sample was scored."""
+    log = json.loads((RECORDED / "capitals.json").read_text())
+    for sample in log["samples"]:
+        sample |= {"error": {"message": f"no key for {sample['id']}"}, "scores": None}
+    (tmp_path / "log.json").write_text(json.dumps({**log, "results": None}))
+
+    assert [row.error for row in read(tmp_path).values()] == [
+        f"no key for {name}" for name in ("outage", "italy, or [Rome]?", "france")
+    ]
+
+
 def test_read__messages_without_their_random_ids() -> None:
     row = read()["chat/1"]
 
@@ -229,6 +241,17 @@ def test_select__all_tests_where_a_task_cannot_be_written(task: str) -> None:
     rows = [Row("x", passed=False, source=(task, "1"))]
 
     assert FORMAT.select(rows, suite()) == (Selection(words=("task.py",)),)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_program__says_which_key_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(
+        "from inspect_ai import Task, task\nfrom inspect_ai.dataset import Sample\n"
+        "@task\ndef a():\n    return Task(dataset=[Sample(input='?')], model='openai/gpt-4o')\n"
+    )
+    with pytest.raises(AssertionError, match="OPENAI_API_KEY"):
+        started(FORMAT, suite(tmp_path), tmp_path / "first")
 
 
 @pytest.mark.slow

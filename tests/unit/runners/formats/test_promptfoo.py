@@ -181,6 +181,20 @@ def test_verdict__is_that_of_promptfoo(tmp_path: Path) -> None:
     assert outage.endswith("503 Service Unavailable")
 
 
+def test_verdict__a_test_without_assertions_is_not_scored_whatever_its_provider_says(
+    tmp_path: Path,
+) -> None:
+    suite = checkout(tmp_path)
+    document = recorded(suite)
+    for result in document["results"]["results"]:
+        if result["testCase"].get("description") == "unscored":
+            result |= {"failureReason": 2, "success": False, "error": "503"}
+
+    row = row_of(read(suite, document), "unscored")
+
+    assert (row.passed, row.error, row.skipped) == (False, "", "it has no assertions")
+
+
 def test_checks__of_ten_types(tmp_path: Path) -> None:
     rows = cases(tmp_path)
     row = row_of(rows, "assertions")
@@ -432,3 +446,18 @@ def selected(
         assert [row.checks for row in again[name]] == [row.checks for row in first[name]]
         assert [row.passed for row in again[name]] == [row.passed for row in first[name]]
     return again
+
+
+@pytest.mark.slow
+def test_promptfoo__finds_globs_of_prompts_beside_a_configuration_in_a_folder(
+    tmp_path: Path,
+) -> None:
+    suite = checkout(tmp_path)
+    (suite.folder / "prompts").mkdir()
+    shutil.copy(suite.folder / "prompt.txt", suite.folder / "prompts")
+    config = suite.root / suite.path
+    config.write_text(config.read_text().replace("[file://prompt.txt]", "prompts/*.txt"))
+
+    rows = started(FORMAT, suite, tmp_path / "results")
+
+    assert {row.id for row in rows} >= set(WANTED)
