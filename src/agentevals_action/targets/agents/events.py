@@ -87,8 +87,9 @@ class Stream:
         self._numbered = 0
         self._partial = bytearray()
 
-    def add(self, data: bytes) -> None:
-        """Takes the next bytes."""
+    def add(self, data: bytes) -> Sequence[Event]:
+        """Takes the next bytes; the events that they complete."""
+        known = len(self.events)
         *complete, rest = data.split(b"\n")
         if complete:
             complete[0] = bytes(self._partial) + complete[0]
@@ -96,6 +97,7 @@ class Stream:
         self._partial += rest
         for line in complete:
             self._add_line(line)
+        return self.events[known:]
 
     def _add_line(self, data: bytes) -> None:
         self._numbered += 1

@@ -1,8 +1,11 @@
 """Command-line agents without a person: one run of the program for each call, with the prompt on
 standard input and a JSON stream on standard output, which is read as it arrives."""
 
+import asyncio
+import logging
 import re
 import shlex
+import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +16,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.escaping import printable
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
@@ -27,6 +31,8 @@ from agentevals_action.system.isolation import give_folder
 from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
+
+log = logging.getLogger(__name__)
 
 _CALL_SHOWN, _MESSAGE_SHOWN = 200, 500  # characters
 #: Bytes of a stream, which contains every file that the agent read.
@@ -116,6 +122,10 @@ class AgentTarget(CommandTarget):
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
         """The error with which the run ended, if the events report one."""
 
+    def find_retry(self, event: Event) -> AttemptError | None:  # noqa: ARG002  # of the interface
+        """The error after which the agent asks its model again, if an event reports one."""
+        return None
+
     def priced_model(self) -> str | None:
         """The model, if it is named."""
         return self.model
@@ -178,14 +188,29 @@ class _Agent(Provider):
         located = self._runner.located((*command, *target.args), request)
         words = (*located[: len(command)], *target.arguments(located[len(command) :], system))
         program = self._runner.program(words, request, folder, request.workspace, variables)
-        try:
-            return await process.run(
-                program,
-                timeout=request.timeout,
-                stdin=prompt,
-                limit=STREAM_LIMIT,
-                on_output=lambda fd, data: stream.add(data) if fd == 1 else None,
+        is_refused = asyncio.Event()
+
+        def read(fd: int, data: bytes) -> None:
+            for event in stream.add(data) if fd == 1 else ():
+                if retry := target.find_retry(event):
+                    line = printable(f"{self._title}: {retry}", _MESSAGE_SHOWN)
+                    stream.text.append(line)
+                    log.warning("%s", line)
+                    if isinstance(retry, TargetDead):  # it would ask in vain until its time-out
+                        is_refused.set()
+                        running.cancel()
+
+        running = asyncio.create_task(
+            process.run(
+                program, timeout=request.timeout, stdin=prompt, limit=STREAM_LIMIT, on_output=read
             )
+        )
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if is_refused.is_set():
+                return process.Completed(-signal.SIGTERM, b"", b"")
+            raise
         except OSError as error:
             if self._runner.finds(words[0], folder):
                 raise program.start_error("target", self._title, error) from None

@@ -80,6 +80,15 @@ class ClaudeCli(AgentTarget):
             duration_ms=result.amount("duration_ms"),
         )
 
+    def find_retry(self, event: Event) -> AttemptError | None:
+        """The failure of an API call that it repeats, ten times by default and with long waits."""
+        if event.type != "system" or event.text("subtype") != "api_retry":
+            return None
+        status, error = event.count("error_status"), event.text("error")
+        attempt = f"attempt {event.count('attempt')} of {event.count('max_retries')}"
+        cause = " ".join(filter(None, (str(status or ""), error)))
+        return agent_events.failure(f"a call of the API failed ({cause}), {attempt}", status)
+
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
         """The error of the `result`, or a message of the CLI itself that the API refused a call."""
         result, refusal = agent_events.last(events, "result"), _refusal(events)
@@ -87,7 +96,8 @@ class ClaudeCli(AgentTarget):
         if result.type and result.value("is_error") is not True and not subtype.startswith("error"):
             return None
         if not result.type:
-            return refusal
+            latest = agent_events.last(events, "system", "assistant", "user")
+            return refusal or self.find_retry(latest)
         listed = result.value("errors")
         errors = [item for item in listed if isinstance(item, str)] if listed else []
         message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"

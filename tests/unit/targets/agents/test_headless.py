@@ -184,6 +184,34 @@ def test_complete__a_refused_login_counts_at_a_time_out(tmp_path: Path) -> None:
     assert isinstance(error, TargetDead)
 
 
+def retries(status: int) -> list[str]:
+    """A recorded retry of Claude Code, which goes on for 300 s."""
+    event = agent_programs.recorded(f"raw-claude-E{status}").splitlines()[1]
+    return ["sh", "-c", f"echo '{event}'; sleep 300"]
+
+
+def test_complete__a_retry_of_a_refused_key_ends_the_target_at_once(tmp_path: Path) -> None:
+    error = AgentRun("claude", tmp_path).refused(command=retries(401))
+    assert isinstance(error, TargetDead)
+    problem = "a call of the API failed (401 authentication_failed), attempt 1 of 1"
+    assert str(error) == f"Claude Code: {problem}"
+    assert "name ANTHROPIC_API_KEY" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"), [(429, "429 rate_limit"), (500, "500 server_error"), (529, "529 overload")]
+)
+def test_complete__a_retry_is_shown_while_it_waits_and_at_its_time_out(
+    status: int, cause: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = AgentRun("claude", tmp_path)
+    error = run.refused(command=retries(status), request={"timeout": 1})
+    shown = f"Claude Code: a call of the API failed ({cause}"
+    assert [message[: len(shown)] for message in caplog.messages] == [shown]
+    assert str(error).startswith(f"Claude Code did not end within 1 s: {shown}")
+    assert error.kind == "timeout"
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
