@@ -35,7 +35,9 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.results.scoring import reaches, weighted_mean
 
-Aggregation = Literal["weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing"]
+Aggregation = Literal[
+    "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"
+]
 _NAMES: tuple[Aggregation, ...] = get_args(Aggregation)
 #: The aggregations that use weights.
 _WEIGHTED: Sequence[Aggregation] = ("weighted_average", "safety_gate", "all_or_nothing")
@@ -47,7 +49,7 @@ _FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
         "write `type: safety_gate`, or mark the evaluators themselves as `required`",
     ),
     "threshold": (
-        ("all_or_nothing",),
+        ("all_or_nothing", "threshold"),
         "write `type: all_or_nothing`, or `required: 0.7` at the evaluator for a gate at 0.7",
     ),
 }
@@ -67,8 +69,9 @@ class Aggregator(FileModel):
     ] = Field(
         default="weighted_average",
         description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (the "
-        "evaluators in `required` must reach 0.6, or the test fails), or "
-        "`all_or_nothing` (0 if one score is under `threshold`).",
+        "evaluators in `required` must reach 0.6, or the test fails), "
+        "`all_or_nothing` (0 if one score is under `threshold`), or `threshold` (the same as the "
+        "composite's own).",
     )
     weights: dict[str, Weight] = Field(
         default_factory=dict,
@@ -83,7 +86,8 @@ class Aggregator(FileModel):
         default=PASS_SCORE,
         gt=0,
         le=1,
-        description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1.",
+        description="For `all_or_nothing`: the score that each must reach; for `threshold`: the "
+        "fraction that must pass; over 0 and up to 1.",
     )
 
     @model_validator(mode="after")
@@ -100,6 +104,8 @@ class Aggregator(FileModel):
                 "a `safety_gate` without `required` has no effect; "
                 "name the evaluators that must reach 0.6"
             )
+        if self.type == "threshold" and "threshold" not in self.model_fields_set:
+            raise ValueError("`threshold` is missing; write the fraction that must pass, as 0.5")
         return self
 
     def unknown_names(self, names: Sequence[str]) -> Mapping[Steps, str]:
@@ -244,12 +250,13 @@ class Composite(Evaluator):
         """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
         is_known = len(scores) == len(results)
-        if self.threshold is not None:
-            passed = sum(result.passed is True for result in results)
-            value = float(reaches(passed / len(results), self.threshold)) if is_known else None
-            wanted = f"a fraction of {self.threshold:g} is required"
-            return value, f"{passed} of {len(results)} pass; {wanted}"
         rule = self.aggregator
+        least = rule.threshold if rule.type == "threshold" else self.threshold
+        if least is not None:
+            passed = sum(result.passed is True for result in results)
+            value = float(reaches(passed / len(results), least)) if is_known else None
+            wanted = f"a fraction of {least:g} is required"
+            return value, f"{passed} of {len(results)} pass; {wanted}"
         at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""
         parts = [
             _name_and_score(result) + (f" × {result.weight:g}" if rule.type in _WEIGHTED else "")

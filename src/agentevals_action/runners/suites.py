@@ -54,7 +54,9 @@ def find_all(
     of_runners, errors = find_runner_suites(checkout, configuration.content.runners or ())
     found = suites_in(checkout, settings, paths, of_runners)
     suites = load_all(checkout, settings, found.paths, folder, environ, of_runners)
-    return AllSuites(suites, (*errors, *found.errors), found.warnings)
+    named = {file.path for suite in suites for file in suite.files}
+    others = tuple(each for each in found.warnings if each.location.path not in named)
+    return AllSuites(suites, (*errors, *found.errors), others)
 
 
 def find_runner_suites(

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.model import path_patterns
-from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.validation.field_errors import describe_value
 from agentevals_action.model.validation.file_model import FileModel, ListOf
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
@@ -38,6 +38,8 @@ _ALL_YAML = tuple(f"**/*{suffix}" for suffix in YAML_SUFFIXES)
 _TESTS_AT_TOP = re.compile(r"^(tests|evalcases|eval_cases)\s*:", re.MULTILINE)
 #: The name of another tool's files with `tests`.
 _PROMPTFOO = "promptfooconfig"
+#: The beginning of a YAML file that is a list.
+_LIST = re.compile(r"(?:\s*(?:#.*|---[ \t]*)?\n)*\s*(?:-\s|\[)")
 _TESTS_KEY = re.compile(r"^[{\s]*[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
 
@@ -87,7 +89,11 @@ def find_suites(
         if is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
     ]
-    others = {path: warning for path in found if (warning := other_format(root, path))}
+    others = {
+        path: warning
+        for path in found
+        if (warning := other_format(root, path) or _list_of_data(root, path))
+    }
     suites = tuple(path for path in found if path not in others)
     return FoundSuites(suites, diagnostics.errors, tuple(others.values()))
 
@@ -204,14 +210,32 @@ def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
     is_named = any(PurePosixPath(pattern).name == _DATASET for pattern in patterns)
     if file.name != _DATASET or is_named:
         return True
-    return is_present(file.with_suffix(".jsonl")) or _has_tests(file, root)
+    if is_present(file.with_suffix(".jsonl")):
+        return True
+    return _has_tests(file, root) and not _LIST.match(_text(file, root) or "")
 
 
 def _has_tests(file: Path, root: Path, key: re.Pattern[str] = _TESTS_KEY) -> bool:
     """Whether a YAML file has a key of tests; an invalid one must not be taken for no suite."""
+    text = _text(file, root)
+    return text is None or bool(key.search(text))
+
+
+def _text(file: Path, root: Path) -> str | None:
+    """The text of a file, empty if it is outside of the repository; None if it cannot be read."""
     if not file.resolve().is_relative_to(root):
-        return False
+        return ""
     try:
-        return bool(key.search(read_regular(file, MAX_BYTES).decode("utf-8", "replace")))
+        return read_regular(file, MAX_BYTES).decode("utf-8", "replace")
     except OSError:
-        return True
+        return None
+
+
+def _list_of_data(root: Path, path: str) -> Diagnostic | None:
+    """The warning about a list that only a pattern of the user's own takes for a suite."""
+    if is_chosen(path, path, DEFAULT_PATTERNS) or not path.endswith(YAML_SUFFIXES):
+        return None
+    if not _LIST.match(_text(root / path, root) or ""):
+        return None
+    advice = "name it in the `tests` of a suite, or write an object with `tests`"
+    return Diagnostic(Location(path), "this is a list and no suite: it is not run", advice)

@@ -96,6 +96,8 @@ _WITH_OTHER_DATA = (
     *("suite", "test", "`execution`", "message", "block", "tool call", "`function`"),
     *("workspace", "`hooks`", "hook", "repository"),
 )
+#: What a field of another format is called here.
+_MEANT = {("test", "prompt"): "input"}
 _OF_A_SUITE = (Suite, Test, SuiteExecution, TestExecution, Workspace, Hooks, Hook, ResettingHook)
 #: Similarity from which on an unknown field is taken for a misspelled one.
 MISSPELLED = 0.75
@@ -261,7 +263,7 @@ class FileReader(FileContext):
             where = one_of(places).replace("`evaluator`", "an evaluator (`assert`)")
             advice = f"write it in {where}" if places else "remove it"
             self.error(location, problem, advice)
-        elif meant := next(
+        elif meant := _MEANT.get((label, key)) or next(
             # `timeout` for `timeout_seconds`
             (name for name in (*names.values(), *owners) if name.startswith(f"{key}_")),
             nearest(key, (*names, *unsupported, *owners), MISSPELLED),

@@ -205,6 +205,8 @@ def test_error__of_what_a_safety_gate_requires_still_runs_the_others() -> None:
 @pytest.mark.parametrize(("threshold", "score"), [(0.5, 1), (0.66, 1), (0.67, 0), (1, 0)])
 def test_threshold__is_the_fraction_that_must_pass(threshold: float, score: float) -> None:
     children = says(0.8, "a"), says(0.79, "b"), says(0.5, "c", threshold=0.5)
+    aggregator = {"type": "threshold", "threshold": threshold}
+    assert scored(composite(*children, aggregator=aggregator)).score == score
     result = scored(composite(*children, threshold=threshold))
     assert (result.score, result.passed) == (score, score == 1)
     assert result.details == {"aggregator": "threshold"}

@@ -103,6 +103,9 @@ def test_patterns__are_seen_from_the_root_and_from_the_folder(root: Path) -> Non
         ({"dataset.yaml": "rows: [tests]"}, False),
         ({"dataset.yaml": "{'tests' : []}"}, True),
         ({"dataset.yaml": "name: x\ntests:\n  - id: [\n"}, True),
+        ({"dataset.yaml": "# rows\n\n- tests: [1]\n  tests:\n  - a\n"}, False),
+        ({"dataset.yaml": "---\n[{\ntests: 1}]"}, False),
+        ({"dataset.yaml": "- tests:\n", "dataset.jsonl": ""}, True),
     ],
 )
 def test_dataset__only_with_tests_or_rows(
@@ -112,6 +115,21 @@ def test_dataset__only_with_tests_or_rows(
 
     assert find_suites(tmp_path, tmp_path, (), None).paths == (
         ("dataset.yaml",) if is_suite else ()
+    )
+
+
+def test_patterns__a_list_is_data_of_a_suite_unless_its_name_is_that_of_one(tmp_path: Path) -> None:
+    rows = "- {id: a, input: q, criteria: c}\n"
+    files = {"evals/rows.yaml": rows, "evals/own.yaml": TESTS, "evals/x.eval.yaml": rows}
+    suites.write(tmp_path, files)
+
+    found = find_suites(tmp_path, tmp_path, ["evals/*.yaml"], None)
+
+    assert found.paths == ("evals/own.yaml", "evals/x.eval.yaml")
+    (warning,) = found.warnings
+    assert (warning.location.path, warning.problem) == (
+        "evals/rows.yaml",
+        "this is a list and no suite: it is not run",
     )
 
 

@@ -56,7 +56,8 @@ def test_ours__with_a_mistake_stays_a_suite_with_an_error(
 def test_ours__no_invalid_or_valid_suite_is_taken_for_another_tool_s() -> None:
     for folder in ("invalid", "valid"):
         found = find_suites(DATA / folder, DATA / folder, ("**/*.yaml",), None)
-        others = [warning.location.path for warning in found.warnings]
+        warnings = (each for each in found.warnings if "a list" not in each.problem)
+        others = [warning.location.path for warning in warnings]
         assert others == (["format-of-agentv-5.yaml"] if folder == "invalid" else [])
 
 

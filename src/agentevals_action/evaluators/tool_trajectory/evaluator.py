@@ -14,6 +14,7 @@ from agentevals_action.evaluators.tool_trajectory.matching import (
 )
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.trace import calls_of
 from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
@@ -83,4 +84,5 @@ class ToolTrajectory(Evaluator):
     async def evaluate(self, case: Case) -> Score:
         """The satisfied share, by the mode."""
         plan = ExpectedCalls(self.mode, self.expected or (), self.minimums or {}, self.args_match)
-        return score_calls(plan, case.trace.tool_calls, case.trace.hidden_tools)
+        trace = case.trace
+        return score_calls(plan, trace.tool_calls, trace.hidden_tools, calls_of(trace.messages))

@@ -121,14 +121,23 @@ class ExpectedCalls:
 
 
 def score_calls(
-    plan: ExpectedCalls, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
+    plan: ExpectedCalls,
+    calls: Sequence[ToolCall] | None,
+    hidden: Collection[str] = (),
+    seen: Sequence[ToolCall] = (),
 ) -> Score:
     """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
-    calls are misses: all (None), or those of tools in `hidden`, if they are asked for, or if
-    `subset` may not allow them. They are part of the calls that are shown."""
+    calls are misses: all (None), unless those that are `seen` are all that is asked for, or those
+    of tools in `hidden`, if they are asked for, or if `subset` may not allow them. They are part of
+    the calls that are shown."""
     asked = {item.tool for item in plan.expected} | plan.minimums.keys()
     if calls is None:
-        return _unknown(plan, asked, "the reply does not show all tool calls")
+        found = _Trajectory(plan, seen)
+        if plan.mode not in _CHANGED_BY_MORE:
+            _MODES[plan.mode](found)
+        if found.hits and not found.misses:
+            return found.score()
+        return _unknown(plan, asked, "the reply does not show all tool calls", found.hits)
     if plan.mode != "subset" and not asked.isdisjoint(hidden):
         return _unknown(plan, hidden, _NOT_SHOWN)
     trajectory = _Trajectory(plan, calls)
@@ -142,13 +151,17 @@ def score_calls(
     return Score(0.0, misses=tuple(f"{tool}: {text}" for tool in others), is_unknown=True)
 
 
-def _unknown(plan: ExpectedCalls, hidden: Collection[str], reason: str) -> Score:
-    items = [item.describe() for item in plan.expected if item.tool in hidden]
+def _unknown(
+    plan: ExpectedCalls, hidden: Collection[str], reason: str, hits: Sequence[str] = ()
+) -> Score:
+    asked = (item for item in plan.expected if item.tool in hidden)
+    items = [name for item in asked if f"called {(name := item.describe())}" not in hits]
     unknown = [f"{item}: unknown whether it was called" for item in items]
     counted = [quoted(tool) for tool in plan.minimums if tool in hidden]
     unknown += [f"{tool}: unknown how often it was called" for tool in counted]
     unknown = unknown or ["unknown which tools were called"]
-    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), is_unknown=True)
+    misses = tuple(f"{text}, {reason}" for text in unknown)
+    return Score(0.0, hits=tuple(hits), misses=misses, is_unknown=True)
 
 
 class _Trajectory:
@@ -381,6 +394,8 @@ def _subset(trajectory: _Trajectory) -> None:
         trajectory.hits.append("called no tool, so none that is not allowed")
 
 
+#: The modes in which one more call may be wrong.
+_CHANGED_BY_MORE = ("exact", "subset")
 _MODES: Mapping[Mode, Callable[[_Trajectory], None]] = {
     "any_order": _any_order,
     "superset": _any_order,

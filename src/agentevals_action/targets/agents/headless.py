@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.escaping import printable
-from agentevals_action.formatting import cut_line
+from agentevals_action.formatting import cut_line, joined
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request
@@ -41,6 +41,8 @@ _MORE_CALLS = (
     "its stream does not contain the calls of its sub-agents, so that the tool calls are unknown"
 )
 _SYSTEM_LIMIT = 100_000  # bytes; a word of a command line may have 128 KiB
+#: A variable of a key, as these programs name it: which one depends on whose model they ask.
+_KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b")
 #: Parts of these programs' messages about a missing login, before the stream begins.
 _NO_LOGIN = (
     "no authentication",
@@ -243,7 +245,8 @@ class _Agent(Provider):
             message = cut_line(str(reported), _MESSAGE_SHOWN) or "it gave no reason"
             reported.args = (f"{self._title}: {message}",)
             is_dead = isinstance(reported, TargetDead)
-            reported.hint = reported.hint or (self._login_hint() if is_dead else self._runner.hint)
+            hint = self._login_hint(message) if is_dead else self._runner.hint
+            reported.hint = reported.hint or hint
             return reported
         output = "\n".join([*stream.text, done.stderr])
         if done.failure:
@@ -251,7 +254,7 @@ class _Agent(Provider):
             error = self._runner.error(f"{self._title} {done.failure}", output, kind)
             is_refused = any(words in output.lower() for words in _NO_LOGIN)
             if is_refused and done.returncode and not done.timed_out:
-                return TargetDead(str(error), self._login_hint())
+                return TargetDead(str(error), self._login_hint(output))
             return error
         problem = ""
         if stream.broken:
@@ -264,5 +267,8 @@ class _Agent(Provider):
             problem = "it succeeded without an answer"
         return self._runner.error(f"{self._title}: {problem}", output) if problem else None
 
-    def _login_hint(self) -> str:
-        return "; ".join(filter(None, (self._target.key_hint, self._runner.hint)))
+    def _login_hint(self, output: str) -> str:
+        own = self._target.key_hint
+        if keys := tuple(dict.fromkeys(_KEY.findall(output))):
+            own = f"name {joined(keys, 'or')} in the input `env` (`--env`)"
+        return "; ".join(filter(None, (own, self._runner.hint)))

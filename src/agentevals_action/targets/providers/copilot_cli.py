@@ -170,13 +170,19 @@ def _with_file_calls(message: Message, edits: Mapping[str, Sequence[tuple[str, s
         if call.name != _PATCH:
             calls.append(call)
             continue
-        changes = edits.get(call.id or "") or _PATCHED_FILE.findall(str(call.arguments))
+        named = _PATCHED_FILE.findall(str(call.arguments))
+        changes = [(kind, _as_named(path, named)) for kind, path in edits.get(call.id or "", named)]
         for number, (kind, path) in enumerate(changes or [("", "")]):
             arguments = {"file_path": path} if path else call.arguments
             call_id = f"{call.id}.{number}" if number else call.id
             name = _CHANGES.get(kind, "Edit")
             calls.append(replace(call, name=name, arguments=arguments, id=call_id))
     return replace(message, tool_calls=tuple(calls))
+
+
+def _as_named(path: str, named: Sequence[tuple[str, str]]) -> str:
+    """The path of a changed file as its patch names it: relative to the folder of the agent."""
+    return next((name for _, name in named if path.endswith(f"/{name}")), path)
 
 
 def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:

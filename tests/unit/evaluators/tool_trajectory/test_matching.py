@@ -80,6 +80,28 @@ def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("mode", "expected", "seen", "value", "unknown"),
+    [
+        ("any_order", "ab", "xba", 1, ""),
+        ("superset", "ab", "ab", 1, ""),
+        ("in_order", "ab", "axb", 1, ""),
+        ("any_order", "ab", "xa", 0, "b"),
+        ("in_order", "ab", "ba", 0, "ab"),
+        # One more call that is not shown may be wrong.
+        ("exact", "ab", "ab", 0, "ab"),
+        ("subset", "ab", "a", 0, "ab"),
+    ],
+)
+def test_unknown_trace__a_call_that_is_seen_satisfies_what_expects_it(
+    mode: Any, expected: str, seen: str, value: float, unknown: str
+) -> None:
+    plan = matching.ExpectedCalls(mode, tuple(map(item, expected)))
+    scored = matching.score_calls(plan, None, seen=named(seen))
+    assert (scored.value, scored.is_unknown) == (value, value == 0)
+    assert [miss.partition(":")[0] for miss in scored.misses] == [f'"{tool}"' for tool in unknown]
+
+
 def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
     scored = matching.score_calls(matching.ExpectedCalls("exact"), None)
     assert (scored.value, scored.misses) == (

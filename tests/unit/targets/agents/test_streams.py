@@ -61,6 +61,14 @@ def test_failed__each_error_is_what_it_is(name: str, tmp_path: Path) -> None:
     assert words in str(error)
 
 
+def test_failed__the_advice_names_the_key_that_the_agent_names(tmp_path: Path) -> None:
+    """With a model of another vendor, Copilot needs no key of its own."""
+    hint = printing(tmp_path, "raw-copilot-E401", 1).refused().hint
+    assert hint == (
+        "name COPILOT_PROVIDER_API_KEY or COPILOT_PROVIDER_BEARER_TOKEN in the input `env` (`--env`)"
+    )
+
+
 @pytest.mark.parametrize("name", ["raw-claude-E429Q", "raw-codex-H429U", "raw-codex-QUOTA"])
 def test_failed__a_spent_quota_is_no_problem_of_the_key(name: str, tmp_path: Path) -> None:
     hint = printing(tmp_path, name, 1).refused().hint
