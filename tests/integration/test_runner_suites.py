@@ -169,7 +169,10 @@ def test_runner__a_glob_of_gates_that_the_change_writes_wrong_is_named(tmp_path:
     with opened(tmp_path, base, rules(entry(required=["nmaes"]), other)) as gate:
         assert gate.finish().code == 0
         assert len(gate.calls("head")) == 1
-        assert "no test matches `nmaes`" in gate.comments()[0]
+        assert (
+            "no test matches `nmaes`, which is `required` of the runner `ours`"
+            in gate.comments()[0]
+        )
 
 
 #: What a runner does wrong with one suite, and words of its error.

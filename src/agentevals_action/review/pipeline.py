@@ -16,7 +16,7 @@ from agentevals_action.review.inputs import open_inputs
 from agentevals_action.review.request import ReviewRequest
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_engine import engine_of
-from agentevals_action.review.runner_suites import never_replayed, unmatched_gates, with_errors
+from agentevals_action.review.runner_suites import never_replayed, unmatched_globs, with_errors
 from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.system.redaction import without_secrets
 
@@ -37,7 +37,7 @@ async def run(request: ReviewRequest) -> RunResults:
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, programs, head, base, progress)
         of_runners = (
-            *unmatched_gates(head, inputs.part.head, inputs.suites, inputs.facts),
+            *map(str, unmatched_globs(inputs, head)),
             *never_replayed(inputs.part.head.values(), request.settings.cache),
         )
         notices = (*engine.notices, *of_runners)

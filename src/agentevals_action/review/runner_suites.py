@@ -8,11 +8,12 @@ from agentevals_action.baselines.stored import origin_of
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.baseline import BaseSuite
-from agentevals_action.model.path_patterns import selected_name
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.path_patterns import selected, selected_name
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
-from agentevals_action.model.run import Run
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import Progress
+from agentevals_action.review.inputs import ReviewInputs
 from agentevals_action.runners.program import RunnerPrograms
 from agentevals_action.runners.rows import error_row
 
@@ -72,32 +73,44 @@ def with_errors(
     return found
 
 
-def unmatched_gates(
-    head: Mapping[Key, TestResult],
-    suites: Mapping[str, Suite],
-    every: Iterable[Suite | BrokenSuite],
-    facts: Run,
-) -> Sequence[str]:
-    """A sentence for each glob of `required` that no test matches. Not if a part of the suites of
-    the runner (of `every` one), or of their tests, ran: this shows nothing."""
-    if facts.test_globs:
-        return ()
-    of_runners = [suite for suite in every if isinstance(suite, Suite) and suite.runner]
-    partly = [suite.runner for suite in of_runners if suite.path not in suites]
-    runners = {
-        suite.runner.location: suite.runner
-        for suite in suites.values()
-        if suite.runner and suite.runner not in partly
-    }
-    return [
-        f"no test matches `{glob}`, which is `required` of the runner `{runner.name}`: correct it"
-        for runner in runners.values()
-        for glob in runner.required
-        if not glob.startswith("!")
-        and not any(
-            suites[path].runner == runner and selected_name(name, [glob]) for path, name in head
-        )
-    ]
+def unmatched_globs(inputs: ReviewInputs, head: Mapping[Key, TestResult]) -> Iterator[Diagnostic]:
+    """A warning for each glob of gates or of the quarantine that no test matches. Not where tests
+    are unknown that it may match: those of other jobs, of a broken suite, and of a runner's suite
+    that did not run, or ended in an error."""
+    run, folder = inputs.request.run, inputs.request.settings.working_directory
+    if folder != "." or (run and (run.paths or run.globs)):
+        return
+    rows: dict[str, list[TestResult]] = {}
+    for (path, _), row in head.items():
+        rows.setdefault(path, []).append(row)
+    names = {suite.path: _names(suite, rows.get(suite.path, ())) for suite in inputs.suites}
+    of_runners = [each for each in inputs.suites if isinstance(each, Suite) and each.runner]
+    runners = {each.runner.location: each.runner for each in of_runners if each.runner}
+    declared = []
+    for runner in runners.values():
+        paths = [suite.path for suite in of_runners if suite.runner == runner]
+        role = f"`required` of the runner `{runner.name}`"
+        declared.append((runner.location, runner.required, role, paths))
+    for entry in inputs.facts.quarantines.head:
+        paths = [path for path in names if not entry.suites or selected(path, entry.suites)]
+        declared.append((entry.location, entry.tests, "in quarantine", paths))
+    for location, globs, role, paths in declared:
+        known = [own for own in (names[path] for path in paths) if own is not None]
+        for glob in globs if len(known) == len(paths) else ():
+            matched = any(selected_name(name, [glob]) for own in known for name in own)
+            if not glob.startswith("!") and not matched:
+                problem = f"no test matches `{glob}`, which is {role}"
+                yield Diagnostic(location, problem, "correct it")
+
+
+def _names(suite: Suite | BrokenSuite, rows: Sequence[TestResult]) -> Sequence[str] | None:
+    """The ids of the tests of a suite with these results; None if they are unknown."""
+    if isinstance(suite, BrokenSuite):
+        return None
+    if not suite.runner:
+        return [test.id for test in suite.tests]
+    is_known = rows and not any(row.error for row in rows)
+    return [row.eval_id for row in rows] if is_known else None
 
 
 def never_replayed(suites: Iterable[Suite], cache: str) -> Iterator[str]:
