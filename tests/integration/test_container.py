@@ -763,6 +763,72 @@ targets:
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
 
 
+#: Answers wrongly, and leaves a process that listens on the port of the judge's service before the
+#: service does, which needs some time to start.
+HIJACKING = """\
+import glob, os, sys
+sys.path.insert(0, os.environ["GITHUB_WORKSPACE"])
+print("unsafe", flush=True)
+if os.fork() == 0:
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.dup2(1, 2)
+    import judge
+    port = None
+    while port is None:
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                words = open(path).read().split("\\0")
+            except OSError:
+                continue
+            port = next((word for name, word in zip(words, words[1:]) if name == "judge.py"), port)
+    judge.serve(int(port), lambda question: 1)
+"""
+JUDGE_SERVICE = """\
+import http.server, json, sys, time
+def serve(port, score):
+    class Judge(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            question = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            reply = json.dumps({"score": score(question), "reasoning": "because"})
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"output": reply}).encode())
+    http.server.HTTPServer(("127.0.0.1", port), Judge).serve_forever()
+if __name__ == "__main__":
+    time.sleep(5)
+    serve(int(sys.argv[1]), lambda question: int("unsafe" not in question))
+"""
+
+
+@pytest.mark.parametrize(("isolation", "outcome"), [("user", "inconclusive"), ("none", "passed")])
+def test_service__an_agent_that_listens_on_its_port_does_not_answer(
+    image: str, tmp_path: Path, isolation: str, outcome: str
+) -> None:
+    """Without users of their own, the attack succeeds."""
+    service = "provider: http, url: 'http://127.0.0.1:{PORT}/', cwd: /"
+    files = {
+        "EVAL.yaml": """\
+name: hijacked
+execution: {target: agent}
+tests:
+  - {id: judged, input: q, assert: [{type: llm_judge, prompt: "{{ output }}", required: true}]}
+""",
+        ".agentv/targets.yaml": f"""\
+- {{name: agent, provider: cli, command: [python3, agent.py], cwd: /, judge_target: judge}}
+- {{name: judge, {service}, start: [python3, judge.py, "{{PORT}}"]}}
+""",
+        "agent.py": "print('safe')\n",
+        "judge.py": JUDGE_SERVICE,
+    }
+    changes = {"agent.py": HIJACKING}
+    inputs = {"isolation": isolation}
+    done, workspace, _ = step_of(image, tmp_path, files, inputs, None, changes)
+    assert done["outputs"]["outcome"] == outcome, done["log"] + done["summary"]
+    rows = (workspace / "agentevals-report/results.jsonl").read_text()
+    assert ("a program of another user listens on its port" in rows) is (isolation == "user")
+
+
 #: Answers wrongly, leaves modules that interpreters load from HOME, and a process that writes a
 #: score into the standard output of each judge.
 CHEATING = """\

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from random import SystemRandom
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
@@ -20,6 +21,10 @@ PORT = re.compile(r"(?<!\$)\{PORT\}")
 #: The ports of services. No system gives them to connections, or to programs that ask for any
 #: free port: nobody else takes a port before its service listens there.
 _PORTS = range(20_000, 30_000)
+#: How many of them are tried: a program may have taken them all.
+_TRIES = 1000
+#: The state of a socket that listens (proc_pid_net(5)).
+_LISTENS = "0A"
 #: Seconds until a service must be ready, and between two checks whether it is.
 _READY_SECONDS, _PAUSE = 120.0, 0.1
 #: Bytes of the end of a service's output that are kept.
@@ -47,14 +52,21 @@ class StartedService:
 
     async def wait(self) -> None:
         """Waits until the service is ready; a caller that gives up does not end the start.
-        AttemptError if it could not be started, was not ready in time, or has ended: it is not
-        started again."""
+        AttemptError if it could not be started, was not ready in time, or has ended (it is not
+        started again), and if the program of another user listens on its port.
+
+        Attack: an agent of head reads the port in the list of processes, listens there before the
+        service does, and answers for a judge or for base."""
         try:
             await asyncio.shield(self._starting)
         except AttemptError as error:
             raise error.copy() from None
         if ended := await self._ended():
             raise ended
+        user = self._program.user
+        if user and (users := _users_listening(self.port)) != {user.uid}:
+            others = "a program of another user listens" if users else "nothing listens"
+            raise self.error(f"its service cannot be asked: {others} on its port {self.port}")
 
     def error(self, problem: str) -> AttemptError:
         """An error with the last lines that the service wrote."""
@@ -144,8 +156,19 @@ class StartedServices:
         """A port on which nothing listens, and that no other service gets: two that share theirs
         (`SO_REUSEPORT`) would answer each other's calls."""
         taken = {service.port for service in self._running.values()}
-        while True:
+        for _ in range(_TRIES):
             port = SystemRandom().choice(_PORTS)
             with suppress(OSError), socket.create_server(("127.0.0.1", port)):
                 if port not in taken:
                     return port
+        free = f"{_PORTS[0]} to {_PORTS[-1]}"
+        raise AttemptError("target", f"its service has no free port: {_TRIES} of {free} are in use")
+
+
+def _users_listening(port: int) -> set[int]:
+    """The users whose sockets listen on a port of Linux, at any address; one for both versions of
+    IP is in `tcp6`."""
+    tables = [path for path in map(Path, ("/proc/net/tcp", "/proc/net/tcp6")) if path.exists()]
+    lines = [line.split() for path in tables for line in path.read_text().splitlines()[1:]]
+    ending = f":{port:04X}"
+    return {int(line[7]) for line in lines if line[3] == _LISTENS and line[1].endswith(ending)}
