@@ -116,7 +116,28 @@ def test_push__its_file_has_a_row_of_each_test(tmp_path: Path, server: GitHubSer
     origin.git("checkout", "--quiet", BRANCH)
     rows = gzip.decompress((origin.path / name).read_bytes()).decode().splitlines()
     assert ["Good day, Ada." in rows[0], "Good day, Bob." in rows[1]] == [True, True]
-    assert not any('"evaluatorResults":[{' in row for row in rows)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_comment__an_evaluator_that_fails_in_a_test_that_passes_is_listed(
+    tmp_path: Path, server: GitHubServer, is_stored: bool
+) -> None:
+    checks = [{"type": "contains", "value": word} for word in ("Good", "day", "Ada", ",", "!")]
+    suite = {"tests": [{"id": "greets", "input": "Ada", "assert": checks}]}
+    base = {
+        **BASE,
+        "evals/EVAL.yaml": json.dumps({"name": "greeter", **suite}),
+        "agent.sh": GOOD.replace("name.", "name!"),
+    }
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD}, base=base)
+    if is_stored:
+        assert flow.pushed().code == 0
+    done = flow.reviewed()
+    assert done.code == 0, done.log
+    assert (
+        "### 1 test passes with an evaluator that passed on base and fails on head" in done.summary
+    )
+    assert "· `contains-!` passed on base and failed on head" in done.summary
 
 
 def test_push__a_badge_has_the_pass_rate_of_the_last_run(

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
 from agentevals_action.results.jsonl import ROW_ADAPTER, encode_row, parse_results
 
 FOLDER = "runs"
@@ -36,8 +36,8 @@ def file_name(time: datetime, commit: str, run_id: int) -> str:
 
 
 def write_run(results: Iterable[TestResult]) -> bytes:
-    """The content of the file of a run: its rows without the results of evaluators, each with one
-    answer that is small enough to be scored again."""
+    """The content of the file of a run: its rows, each with one answer that is small enough to be
+    scored again, and with what the evaluators of that one decided."""
     rows = BytesIO()
     for result in results:
         answer = None
@@ -83,18 +83,20 @@ def without_messages(sample: SampleResult) -> SampleResult:
 
 
 def _reduced(result: TestResult, keep: int | None) -> TestResult:
-    """A result without its answers and the results of its evaluators; `keep` is the index of the
+    """A result without its answers and the reasons of its evaluators; `keep` is the index of the
     sample whose answer stays."""
-    samples = (
-        sample if index == keep else without_messages(sample)
+    samples = tuple(
+        replace(sample, evaluator_results=tuple(map(_without_reasons, sample.evaluator_results)))
+        if index == keep
+        else replace(without_messages(sample), evaluator_results=())
         for index, sample in enumerate(result.samples)
     )
-    return replace(
-        result,
-        candidate_answer="",
-        evaluator_results=(),
-        samples=tuple(replace(sample, evaluator_results=()) for sample in samples),
-    )
+    return replace(result, candidate_answer="", evaluator_results=(), samples=samples)
+
+
+def _without_reasons(result: EvaluatorResult) -> EvaluatorResult:
+    inner = tuple(map(_without_reasons, result.evaluator_results))
+    return replace(result, hits=(), misses=(), reasoning="", details={}, evaluator_results=inner)
 
 
 @dataclass(frozen=True)

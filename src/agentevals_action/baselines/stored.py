@@ -266,6 +266,10 @@ def _shown(result: TestResult) -> TestResult:
     """A result shown by the sample that has an answer, if it has the verdict."""
     for sample in result.samples:
         if sample.output_messages and sample.verdict == result.verdict:
-            answer, trace = sample.candidate_answer, sample.trace_summary
-            return replace(result, candidate_answer=answer, trace_summary=trace)
+            return replace(
+                result,
+                candidate_answer=sample.candidate_answer,
+                trace_summary=sample.trace_summary,
+                evaluator_results=sample.evaluator_results,
+            )
     return result

@@ -9,7 +9,7 @@ from pydantic import Field, computed_field
 
 from agentevals_action.formatting import counted
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
+from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult, passed_by_name
 from agentevals_action.model.run import RunSuite
 
 
@@ -32,6 +32,8 @@ class ChangeKind(StrEnum):
 
 #: Changes of tests that have a result on head, and none on base to compare it with.
 NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
+#: Changes of tests with the same question and grading that did not get worse for certain.
+_KEPT = frozenset({ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.FLAKY})
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,18 @@ class TestComparison:
         """Whether the test passes only with the changed evaluators, and counts."""
         by_base = self.by_base
         return by_base is not None and by_base.is_worse and self.quarantine is None
+
+    @property
+    def evaluators_lost(self) -> tuple[str, ...]:
+        """The evaluators that passed on base and fail on head in a test that passes on head and is
+        compared."""
+        head, base = self.head, self.base
+        if not head or not base or head.verdict != "pass" or self.change not in _KEPT:
+            return ()
+        on_base, on_head = (passed_by_name(side.evaluator_results) for side in (base, head))
+        return tuple(
+            name for name, passed in on_head.items() if passed is False and on_base.get(name)
+        )
 
     @property
     def is_regression(self) -> bool:

@@ -1,6 +1,6 @@
 """Results of tests, as in a results file (JSONL, camelCase)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -67,6 +67,15 @@ class EvaluatorResult:
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
     is_unknown: bool = Field(default=False, exclude_if=lambda is_unknown: not is_unknown)
+
+
+def passed_by_name(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, bool | None]:
+    """Whether evaluators passed, those inside others too (`composite/child`)."""
+    found: dict[str, bool | None] = {}
+    for result in results:
+        found[f"{above}{result.name}"] = result.passed
+        found |= passed_by_name(result.evaluator_results, f"{above}{result.name}/")
+    return found
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

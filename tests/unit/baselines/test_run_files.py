@@ -25,7 +25,9 @@ NAME = file_name(START, "c" * 40, 7)
 
 def sample(text: str, **fields: Any) -> SampleResult:
     message = {"role": "assistant", "content": text}
-    judged = EvaluatorResult(name="e", type="contains", score=1.0)
+    judged = EvaluatorResult(
+        name="e", type="contains", score=1.0, hits=(text,), reasoning=text, details={"of": text}
+    )
     return SampleResult(
         score=1.0,
         verdict="pass",
@@ -62,11 +64,13 @@ def test_name__has_time_commit_and_run() -> None:
     assert (run.commit, run.time) == ("c" * 40, "2026-01-01T10:00:00.000+00:00")
 
 
-def test_row__has_one_answer_and_no_results_of_evaluators() -> None:
+def test_row__has_one_answer_and_what_its_evaluators_decided() -> None:
     row = stored(sample("one"), sample("two"), sample("three", cached=True))
     assert answers(row) == ["", "two", ""]
     assert [bool(sample.output_messages) for sample in row.samples] == [False, True, False]
-    assert not any(sample.evaluator_results for sample in row.samples)
+    assert [len(sample.evaluator_results) for sample in row.samples] == [0, 1, 0]
+    (decided,) = row.samples[1].evaluator_results
+    assert (decided.name, decided.score, decided.hits, decided.reasoning) == ("e", 1.0, (), "")
     assert [sample.score for sample in row.samples] == [1.0] * 3
     assert answers(stored(sample("one", cached=True))) == ["one"]
     assert answers(stored(sample("first"), sample("confirms"), confirming=1)) == ["first", ""]

@@ -53,13 +53,15 @@ class Section:
 class Comment:
     """What a template gets as `view`: escaped Markdown, nothing to compute. Absent parts are empty.
 
-    `verdict` is one sentence, `report` the link to the report page, `reasons` are listed if the
-    sentence does not contain all of them. `errors` are those of suites. `tests` are the groups that
-    need a reader, `changes` what the change removes and edits, `counts` the other groups in one
-    line each, `facts` base and cost, `details` what can be folded."""
+    `outcome` is a word, `verdict` one sentence, `report` the link to the report page; `reasons` are
+    listed if the sentence does not contain all of them. `errors` are those of suites. `tests` are
+    the groups that need a reader, `changes` tests that pass with a doubt and what the change
+    removes and edits, `counts` the other groups in one line each, `facts` base and cost, `details`
+    what can be folded."""
 
     marker: str
     alert: str
+    outcome: str
     verdict: str
     report: str
     reasons: tuple[str, ...]
@@ -99,6 +101,7 @@ class _Builder:
         return Comment(
             marker=MARKER,
             alert=sentences.alert(view),
+            outcome=review.decision.outcome,
             verdict=" ".join(filter(None, (review.run.claims, outcome, sentence))),
             report=self._report(),
             reasons=self._reasons(),
@@ -107,7 +110,7 @@ class _Builder:
             ),
             suites=self._suites(),
             tests=(*self._failed_on_base(), *self._groups("open")),
-            changes=tuple(filter(None, (*self._groups("edits"), self._removed(), self._edited()))),
+            changes=tuple(filter(None, (*self._groups("listed"), self._removed(), self._edited()))),
             counts=tuple(
                 self._count(group)
                 for group in GROUPS

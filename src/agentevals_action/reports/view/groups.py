@@ -10,9 +10,9 @@ from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind, TestCom
 from agentevals_action.reports.view import confirmation
 
 Comparisons = Sequence[TestComparison]
-#: Where a group is shown: with its tests in the comment, below the heading of edits in the comment,
-#: as a number in the comment, or only on the report page.
-Place = Literal["open", "edits", "counted", "page"]
+#: Where a group is shown: with its tests in the comment, there as a list below these, there as a
+#: number, or only on the report page.
+Place = Literal["open", "listed", "counted", "page"]
 
 _NO_BASE = NOT_COMPARED | {ChangeKind.NEW, ChangeKind.QUESTION_CHANGED}
 #: Changes of tests that are flaky if a gate fails in some of their samples.
@@ -130,9 +130,20 @@ GROUPS = (
         "passedByEdits",
         "passed only with the changed evaluators",
         lambda test: test.passes_by_edits,
-        "edits",
+        "listed",
         _count("passes only with the changed evaluators", "pass only with the changed evaluators"),
         "Base's evaluators scored head's answers too. A change of evaluators alone does not block.",
+    ),
+    Group(
+        "evaluatorsLost",
+        "passed with an evaluator that failed",
+        lambda test: bool(test.evaluators_lost),
+        "listed",
+        _count(
+            "passes with an evaluator that passed on base and fails on head",
+            "pass with evaluators that passed on base and fail on head",
+        ),
+        "A test passes with a score of 0.8 or more; with `required: true` an evaluator blocks.",
     ),
     Group("accepted", "accepted", is_accepted, title=_accepted),
     Group(

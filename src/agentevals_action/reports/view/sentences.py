@@ -94,7 +94,14 @@ def describe_change(test: TestComparison) -> tuple[str, ...]:
     waived = f"accepted by {test.accepted_by}" if test.accepted_by else ""
     if held := test.quarantine:
         waived = f"in quarantine until {held.expires}, owner {held.owner}: {held.reason}"
-    words = (change_word(test.change), waived, confirmation.describe(test), _by_edits(test))
+    lost = [f"`{name}`" for name in test.evaluators_lost]
+    words = (
+        change_word(test.change),
+        waived,
+        confirmation.describe(test),
+        _by_edits(test),
+        f"{joined(lost)} passed on base and failed on head" if lost else "",
+    )
     return tuple(filter(None, words))
 
 

@@ -9,6 +9,7 @@ from agentevals_action.formatting import (
     delta,
     error_kind,
     first_line,
+    joined,
     moved,
     score,
     shortened,
@@ -147,6 +148,8 @@ class TestText:
         elif test.reason and not words:
             facts.append(f"not compared: {prose(test.reason, limits.text)}")
         facts += self._by_base(test)
+        if lost := [code(name) for name in test.evaluators_lost]:
+            facts.append(f"{joined(shortened(lost, _GATES))} passed on base and failed on head")
         if test.accepted_by:
             facts.append(f"accepted by {code(test.accepted_by, 60)}")
         if test.regraded:

@@ -31,6 +31,18 @@ def groups_of(suite: SuiteComparison) -> list[str]:
     return [key for key, tests in view.groups.items() if tests]
 
 
+def checked(*passed: bool) -> TestResult:
+    """A test that passes whose composite has a child for each of these."""
+    children = tuple(
+        results.evaluated(f"child {number}", float(is_held), passed=is_held)
+        for number, is_held in enumerate(passed)
+    )
+    return reviews.result(
+        "a", evaluator_results=(results.evaluated(passed=True, evaluator_results=children),)
+    )
+
+
+LOST = ["evaluatorsLost"]
 PASS, FAIL = reviews.result("a"), reviews.result("a", "fail")
 CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, list[str]]] = {
     "same": (PASS, PASS, None, []),
@@ -41,6 +53,9 @@ CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, li
     "error on base": (PASS, reviews.result("a", None), None, ["notCompared"]),
     "improved": (PASS, FAIL, None, ["improved"]),
     "new": (PASS, None, None, ["new"]),
+    "with an evaluator that fails now": (checked(True, False), checked(True, True), None, LOST),
+    "with an evaluator that failed before": (checked(True, False), checked(True, False), None, []),
+    "with an evaluator that is new": (checked(True, False), checked(True), None, []),
     "removed": (None, PASS, None, ["removed"]),
     "question": (
         reviews.result("a", print=results.fingerprint(question="other")),
