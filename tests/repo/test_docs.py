@@ -19,6 +19,7 @@ import yaml
 
 from agentevals_action import evaluators, settings
 from agentevals_action.model.messages import Block
+from agentevals_action.model.review import Outcome
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.runners.commands import problems_of
@@ -152,6 +153,8 @@ def test_troubleshooting__quotes_the_messages_of_the_code() -> None:
     messages = "\n".join(str(node.value) for node in nodes if isinstance(node, ast.Constant))
     quoted = re.findall(r"^\*\*([a-z`].*?)\*\*", PAGES["docs/troubleshooting.md"], re.M | re.S)
     assert len(quoted) > 20
+    headings = re.findall(r"^## (\w+)$", PAGES["docs/troubleshooting.md"], re.M)
+    assert {outcome for outcome in Outcome if outcome not in headings} == {Outcome.PASSED}
     for message in quoted:
         parts = re.split(r"`?…`?|`\$\{\{ NAME \}\}`", " ".join(message.split()))
         assert [part for part in parts if part.strip(" .:;`") not in messages] == [], message
