@@ -59,6 +59,20 @@ def test_review__a_broken_prompt_is_a_failed_gate_with_both_answers(repository: 
     assert "cancellation" not in done.out.partition("Compared with")[0]
 
 
+def test_review__a_changed_grader_is_named_and_nothing_is_compared_by_it(
+    repository: Repository,
+) -> None:
+    lenient = SCRIPT.replace('test["contains"] in agent.stdout', "bool(agent.stdout)")
+    prompt = PROMPT.replace("30 days", "14 days")
+    repository.commit("lenient", {"checks/run.py": lenient, "prompts/support.txt": prompt})
+    done = review(repository)
+
+    assert "- evaluator `checks/run.py` changed" in done.out, done.out + done.err
+    summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
+    changes = {test["id"]: test["change"] for test in summary["suites"][0]["tests"]}
+    assert changes["returns"] == "notComparable"
+
+
 def test_review__a_flaky_test_does_not_block(repository: Repository) -> None:
     """It fails in the first run of head, and passes when it runs again."""
     flaky = AGENT.replace(

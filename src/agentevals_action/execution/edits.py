@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.execution.fingerprint import NOT_OF_AGENT, Fingerprints, SuiteDescription
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
@@ -55,13 +56,20 @@ class _Side:
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
     """The edits of the tests that both sides have, equal edits of several tests as one; of a suite
-    of a runner on one side, whose tests are not known yet, that of the runner's entry."""
+    of a runner on one side, whose tests are not known yet, that of the runner's entry, or
+    those of the files that its command names."""
     if runner := head.runner or base.runner:
         runners = (head.runner, base.runner)
         on_head, on_base = (side and side.model_dump(exclude=NOT_OF_AGENT) for side in runners)
         action = "changed" if on_head and on_base else "added" if on_head else "removed"
         edit = Edit(EditKind.RUNNER, runner.name, action, runner.location)
-        return SuiteEdits((edit,) if on_head != on_base else ())
+        files, files_on_base = (fingerprints.describe(side).graders for side in (head, base))
+        graders = (
+            Edit(EditKind.EVALUATOR, path, "changed", Location(path))
+            for path, content in files.items()
+            if files_on_base.get(path, content) != content
+        )
+        return SuiteEdits((*graders, *((edit,) if on_head != on_base else ())))
     found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()
     by_program: set[str] = set()

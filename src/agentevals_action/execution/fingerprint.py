@@ -30,6 +30,8 @@ _WORKSPACE_ROLES = ("workspace template", "workspace repository")
 NOT_OF_AGENT = {"name", "suites", "required", "location"}
 #: Roles of the files that ask and grade in a suite of a runner of others.
 _OF_SUITE = ("suite", "named file")
+#: The role of the tracked files that the command of a runner names.
+_OF_RUNNER = "runner"
 #: Stands for the content of a watched file in a question.
 _WATCHED = "the agent's own"
 
@@ -107,7 +109,7 @@ class SuiteDescription:
     def read(self) -> None:
         """Reads all files of the suite, before a program can change them."""
         if self._suite.runner:
-            self.of_runner  # noqa: B018  # computed once
+            _ = self.of_runner, self.graders  # computed once
             return
         for file in self._suite.files:
             self._content(file.path)
@@ -149,6 +151,12 @@ class SuiteDescription:
         return sorted(
             path for path in own if path == self._suite.path or not self._is_watched(path)
         )
+
+    @cached_property
+    def graders(self) -> Mapping[str, str]:
+        """The contents, by path, of the files that the command of a runner names, which grade."""
+        named = sorted(file.path for file in self._suite.files if file.role == _OF_RUNNER)
+        return {path: self._content(path) for path in named if not self._is_watched(path)}
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

@@ -68,15 +68,17 @@ class SuiteProgram:
         await self._engine.prepare(self._suite.root)
         words, _ = commands.commands_of(self._runner)
         found = await self._rows(words, Selection(), self._samples)
-        files, agent = self._engine.fingerprints.describe(self._suite).of_runner
+        described = self._engine.fingerprints.describe(self._suite)
+        files, agent = described.of_runner
         results, skipped = [], []
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
                 self._ids[row.key] = row.id
+            graded = files if row.graded is None else digest(row.graded, is_ordered=False)
             fingerprint = Fingerprint(
                 question=files if row.asked is None else digest(row.asked, is_ordered=False),
-                grading=files if row.graded is None else digest(row.graded, is_ordered=False),
+                grading=digest([graded, described.graders], is_ordered=False),
                 agent=agent,
             )
             result = result_of(self._suite, name, rows, self._samples, fingerprint)

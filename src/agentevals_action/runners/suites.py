@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.formatting import list_paths
@@ -135,14 +135,17 @@ def _dependencies(
 ) -> Iterator[NamedFile]:
     """What a suite depends on: the files that its text or its command names, those that these
     import, its folder, folders of named globs, and the configuration of its runner."""
-    folder = Folder(root, file.parent)
+    folder, known = Folder(root, file.parent), frozenset(tracked)
     words = list(_words_of(file))
     starts = (file.parent, root)
     named = tuple(path for start in starts for path in folder.files_among(words, start))
     yield from (NamedFile(folder.relative(each), "named file") for each in named)
     command = [word for words in commands_of(runner) for word in words]
-    own = folder.files_among(command, root)
-    yield from files_of_program(own, "runner", command, root, folder)
+    for each in files_of_program(
+        folder.files_among(command, root), "runner", command, root, folder
+    ):
+        is_grader = each.path in known and not each.importers
+        yield each if is_grader else replace(each, role="program of the runner")
     imported = files_of_program((file, *named), "import", (), root, folder)
     yield from (each for each in imported if each.importers)
     globs = [Path(os.path.normpath(file.parent / glob)).parent for glob in _globs(words)]

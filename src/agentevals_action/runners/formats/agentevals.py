@@ -83,7 +83,8 @@ class ResultLine(Record):
     fingerprint: dict[str, str] | None = Field(
         default=None,
         description="`question` and `grading`: texts that change with what is asked, and with "
-        "what scores the answer. By default: the suite's file and the files that it names.",
+        "what scores the answer. By default: the suite's file and the files that it names, and for "
+        "`grading` those that the `command` names.",
     )
 
     @model_validator(mode="after")
