@@ -116,7 +116,9 @@ def test_review__a_script_that_fails_is_no_deleted_test(
     assert "removed" not in done.out
 
 
-def test_review__a_test_that_is_skipped_on_head_is_named(repository: Repository) -> None:
+def test_review__a_required_test_that_skips_itself_on_head_is_not_scored(
+    repository: Repository,
+) -> None:
     skips = SCRIPT.replace(
         "words = [",
         'if test["id"] == "returns":\n'
@@ -127,8 +129,8 @@ def test_review__a_test_that_is_skipped_on_head_is_named(repository: Repository)
     repository.commit("skips", {"checks/run.py": skips})
     done = review(repository)
 
-    assert done.code == 0, done.out + done.err
-    assert "- test `returns` of `checks/support.toml` with its required gates" in done.out
+    assert done.code == 3, done.out + done.err
+    assert "this required test skipped itself, and base scored it: no shop" in done.out
     assert "1 test not scored, `returns`: no shop" in done.out
 
 

@@ -33,8 +33,9 @@ class IncompleteSource:
 @dataclass(frozen=True)
 class BaselineInfo:
     """The source of the base's results. `wanted` is False when there is nothing to compare with
-    (`reason`); `problem` is the reason why an existing base could not be obtained. `commit_time` is
-    ISO 8601. `tried` are the sources before this one."""
+    (`reason`); `problem` is the reason why an existing base has no results, `is_obtained` whether
+    its tree is here all the same. `commit_time` is ISO 8601. `tried` are the sources before this
+    one."""
 
     source: str
     wanted: bool
@@ -42,6 +43,7 @@ class BaselineInfo:
     commit_time: str | None = None
     reason: str = ""
     problem: str = ""
+    is_obtained: bool = True
     tried: tuple[IncompleteSource, ...] = ()
 
 

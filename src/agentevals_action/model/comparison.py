@@ -162,6 +162,14 @@ class TestComparison:
         )
 
     @property
+    def is_lost(self) -> bool:
+        """Whether a test that passed on base fails on head, and cannot be compared."""
+        is_compared = self.change not in (*NOT_COMPARED, ChangeKind.QUESTION_CHANGED)
+        if is_compared or self.quarantine or self.accepted_by or not (self.base and self.head):
+            return False
+        return self.base.verdict == "pass" and self.head.verdict == "fail"
+
+    @property
     def is_regression(self) -> bool:
         """Whether it is a regression that counts: not accepted and not in quarantine."""
         is_waived = bool(self.accepted_by) or self.quarantine is not None

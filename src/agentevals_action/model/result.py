@@ -36,6 +36,10 @@ class Record(BaseModel):
     model_config = ConfigDict(**CAMEL_CASE, frozen=True)
 
 
+#: The kind of the error of a required test that skipped itself.
+SKIPPED = "skipped"
+
+
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class ErrorInfo:
     """The error of something that could not be scored; `kind` as in `errors.AttemptError`."""

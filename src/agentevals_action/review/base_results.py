@@ -31,6 +31,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
         commit_time=base.time,
         reason="" if wanted else reason,
         problem=base.problem if wanted else "",
+        is_obtained=not base.problem or bool(base.errors),
     )
     if not wanted or base.root is None or base.problem:
         return BaseResults(info)

@@ -32,7 +32,7 @@ async def run(request: ReviewRequest) -> RunResults:
                 running = tasks.create_task(run_head(inputs, engine, programs, progress))
                 base_results = await run_base(inputs, engine, programs, stored, progress)
             base = base_rows(base_results, inputs.part.base)
-            head = with_errors(running.result(), base, inputs.part.head)
+            head = with_errors(programs, running.result(), base, inputs.part.head)
             base = await rescore_base(inputs, engine, head, base)
             head = await rescore_head(inputs, engine, head)
             head, base = await confirm(inputs, engine, programs, head, base, progress)

@@ -10,7 +10,7 @@ from agentevals_action.formatting import list_paths
 from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.path_patterns import selected, selected_name
-from agentevals_action.model.result import ErrorInfo, Key, TestResult
+from agentevals_action.model.result import SKIPPED, ErrorInfo, Key, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.review.inputs import ReviewInputs
@@ -58,10 +58,14 @@ async def run_on_base(
 
 
 def with_errors(
-    head: Mapping[Key, TestResult], base: Mapping[Key, TestResult], suites: Mapping[str, Suite]
+    programs: RunnerPrograms,
+    head: Mapping[Key, TestResult],
+    base: Mapping[Key, TestResult],
+    suites: Mapping[str, Suite],
 ) -> Mapping[Key, TestResult]:
     """The results of head, with the error of a runner as that of each test that base has: no test
-    was deleted."""
+    was deleted. A required test that base scored and that skipped itself on head could not be
+    scored."""
     found = dict(head)
     for path, suite in suites.items():
         row = head.get((path, _id_of_error(suite)))
@@ -70,6 +74,13 @@ def with_errors(
         if row and row.error and is_alone and suite.runner and names:
             del found[row.key]
             found |= {(path, name): error_row(suite, name, row.error) for name in names}
+        skipped = programs.of(suite).skipped if suite.runner else {}
+        for name, reason in skipped.items():
+            before = base.get((path, name))
+            if before and before.gates and before.verdict:
+                problem = f"this required test skipped itself, and base scored it: {reason}"
+                info = ErrorInfo(kind=SKIPPED, message=problem)
+                found[path, name] = error_row(suite, name, info)
     return found
 
 

@@ -60,6 +60,8 @@ class SuiteProgram:
         #: A row of each test of the first run, by the test's id, and the ids by the rows' keys.
         self._known: dict[str, Row] = {}
         self._ids: dict[str, str] = {}
+        #: The reasons of the tests that skipped themselves in the first run, by id.
+        self.skipped: dict[str, str] = {}
         self._again = _Again(self)
 
     async def run(self) -> tuple[TestResult, ...]:
@@ -70,7 +72,7 @@ class SuiteProgram:
         found = await self._rows(words, Selection(), self._samples)
         described = self._engine.fingerprints.describe(self._suite)
         files, agent = described.of_runner
-        results, skipped = [], []
+        results = []
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
@@ -85,11 +87,12 @@ class SuiteProgram:
             if result:
                 results.append(without_secrets(result))
             else:
-                skipped.append(name)
-        if skipped:
-            reason = found[skipped[0]][0].skipped
-            number = counted(len(skipped), "test", "not scored")
-            self._engine.note(f"{self._suite.path}: {number}, {list_paths(skipped)}: {reason}")
+                self.skipped[name] = redact(rows[0].skipped)
+        if self.skipped:
+            reason = next(iter(self.skipped.values()))
+            number = counted(len(self.skipped), "test", "not scored")
+            names = list_paths(list(self.skipped))
+            self._engine.note(f"{self._suite.path}: {number}, {names}: {reason}")
         if not results:
             problem = f"`{self._runner.name}` scored no test: {found[skipped[0]][0].skipped}"
             advice = f"exclude it (`!{self._suite.path}` in `suites`) if it has nothing to score"

@@ -66,8 +66,8 @@ class BaselineText:
             if run.is_new:
                 facts.append("the suite is new")
             elif run.broken:
-                broken = f"the suite is broken on base ({run.broken})"
-                facts.append(prose(f"{broken}, so its tests count as new"))
+                broken = f"the suite is invalid on base ({run.broken})"
+                facts.append(prose(f"{broken}, so its tests cannot be compared"))
             elif run.problem not in ("", base.problem):
                 facts.append(prose(run.problem, 1_000))
             if alike := len(run.same_service):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import counted, joined, plural
+from agentevals_action.formatting import counted, cut_line, joined, plural
 from agentevals_action.model.comparison import (
     NOT_COMPARED,
     ChangeKind,
@@ -23,6 +23,7 @@ from agentevals_action.reports.view.models import ReportView
 #: Reasons that fit into the sentence.
 REASONS_IN_SENTENCE = 3
 
+_REASON = 200  # characters of the reason why tests could not be compared
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
 _VERDICTS = {"pass": "pass", "borderline": "borderline", "fail": "fail", "error": "in error"}
 #: Groups that the sentence names, because a reader must know them before a merge.
@@ -57,7 +58,16 @@ def _remarks(view: ReportView) -> list[str]:
         if view.groups[key]
     }
     by_edits = named.pop("passedByEdits", "")
-    return list(filter(None, (by_edits, removed(view), edited(view.edits), *named.values())))
+    return list(
+        filter(None, (_lost(view), by_edits, removed(view), edited(view.edits), *named.values()))
+    )
+
+
+def _lost(view: ReportView) -> str:
+    number = sum(test.is_lost for test in _tests(view.review))
+    words = counted(number, "test", "passed on base and")
+    fails = plural(number, "fails", "fail")
+    return f"{words} {fails} on head, and cannot be compared" if number else ""
 
 
 def removed(view: ReportView) -> str:
@@ -117,6 +127,8 @@ def alert(view: ReportView) -> str:
     """GitHub's word for the alert; `IMPORTANT` if the review passed but needs attention."""
     if found := _ALERTS.get(view.review.decision.outcome):
         return found
+    if _lost(view):
+        return "WARNING"
     if _remarks(view) or _is_ignored(view.review):
         return "IMPORTANT"
     return "TIP" if view.review.suites else "NOTE"
@@ -153,11 +165,15 @@ def _compared(review: Review, tests: list[TestComparison]) -> str:
         return "nothing to compare with"
     words = describe_worse(tests)
     heads = [test.head for test in tests if test.head]
-    unknown = sum(test.change in NOT_COMPARED for test in tests)
+    reasons = [test.reason for test in tests if test.change in NOT_COMPARED]
+    unknown = len(reasons)
     # The sentence names accepted regressions; "none regressed" would contradict them.
     if not words and not any(test.accepted_by for test in tests) and unknown < len(heads):
         words = ["none regressed"]
-    words += [counted(unknown, "test", "could not be compared with the base")] if unknown else []
+    if reasons:
+        reason = cut_line(Counter(reasons).most_common(1)[0][0], _REASON)
+        why = f" ({reason})" if reason else ""
+        words.append(counted(unknown, "test", f"could not be compared with the base{why}"))
     improved = sum(test.change is ChangeKind.IMPROVED for test in tests)
     words += [counted(improved, "test", "improved")] if improved else []
     return "; ".join(words)

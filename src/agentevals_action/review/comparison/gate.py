@@ -44,6 +44,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
     unknown += [*_unproven(policy, others), *run.problems]
+    if run.suites and not suites:
+        unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)
     if errors:
         decision = Decision(Outcome.INVALID, ExitCode.INVALID, "failure", reasons)
@@ -111,7 +113,8 @@ def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[st
 
 def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:
     tests = [test for suite in suites for test in suite.tests]
-    if errors := sum(test.head is not None and test.head.verdict is None for test in tests):
+    ended = [test for test in tests if test.head and not test.head.verdict and not test.accepted_by]
+    if errors := len(ended):
         yield counted(errors, "test", "ended in an error")
     unconfirmed = sum(
         test.evidence is not None and test.evidence.finding is Finding.ERROR for test in tests
@@ -137,21 +140,23 @@ def _unknown_base(
 ) -> Iterable[str]:
     if "regressions" not in policy.fail_on or not baseline.wanted:
         return
-    if baseline.problem:
+    # What passes on head cannot have regressed.
+    needing = [suite for suite in suites if any(map(_needs_base, suite.tests))]
+    if baseline.problem and (needing or not baseline.is_obtained):
         yield f"the base could not be obtained: {first_line(baseline.problem)}"
         return
-    for suite in suites:
+    for suite in needing:
         if suite.run.problem:
             problem = first_line(suite.run.problem)
             yield f"the base of `{suite.path}` could not be obtained: {problem}"
-    tests = [test for suite in suites for test in suite.tests]
+    tests = [test for suite in needing for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
-    if bases and all(base.total == base.errored for base in bases):
+    if needing and bases and all(base.total == base.errored for base in bases):
         causes = [error.message for test in tests if test.base and (error := test.base.error)]
         cause = f": {cut_line(Counter(causes).most_common(1)[0][0], _CAUSE)}" if causes else ""
         yield f"no test could run on base{cause}"
         return
-    known_suites = [suite for suite in suites if not suite.run.problem]
+    known_suites = [suite for suite in needing if not suite.run.problem]
     if unknown := [test for suite in known_suites for test in suite.tests if _is_unknown(test)]:
         failed = all(test.head and test.head.verdict == "fail" for test in unknown)
         has = plural(len(unknown), "has", "have")
@@ -159,7 +164,12 @@ def _unknown_base(
         yield f"{words} and {has} no result on base"
 
 
+def _needs_base(test: TestComparison) -> bool:
+    """Whether base could show that a test regressed: it does not pass on head."""
+    return test.head is not None and test.head.verdict != "pass" and not test.accepted_by
+
+
 def _is_unknown(test: TestComparison) -> bool:
-    """Whether a test without a comparison counts: not if it passes on head."""
-    verdict = test.head.verdict if test.head else None
-    return test.change in NOT_COMPARED and verdict in ("fail", "borderline")
+    """Whether a test has a verdict under `pass`, and nothing to compare it with."""
+    is_scored = test.head is not None and test.head.verdict is not None
+    return test.change in NOT_COMPARED and is_scored and _needs_base(test)

@@ -9,6 +9,7 @@ from agentevals_action.model import path_patterns
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
+from agentevals_action.model.result import SKIPPED
 from agentevals_action.results.summary import summarise
 
 _VERDICTS = {
@@ -35,7 +36,7 @@ def apply(
             entry = entry_for(quarantines.base, suite.run.base_path, test.id)
         if entry:
             return replace(test, quarantine=entry)
-        if acceptance and _is_acceptable(test):
+        if acceptance and _is_acceptable(suite, test):
             return replace(test, accepted_by=acceptance.by)
         return test
 
@@ -58,12 +59,20 @@ def _covers(entry: Quarantine, suite: str, test: str) -> bool:
 
 def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:
     """Whether an acceptance would change anything."""
-    return any(_is_acceptable(test) for suite in suites for test in suite.tests)
+    return any(_is_acceptable(suite, test) for suite in suites for test in suite.tests)
 
 
-def _is_acceptable(test: TestComparison) -> bool:
+def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
+    """Whether a test regressed, or is unknown because base is invalid or a test skips itself: the
+    repair of these must be able to merge."""
+    head = test.head
+    if head is None:
+        return False
     is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
-    return is_worse and not test.gates_lost and not test.quarantine
+    is_skipped = head.error is not None and head.error.kind == SKIPPED
+    is_incomparable = bool(suite.run.broken) and test.change is ChangeKind.NOT_COMPARABLE
+    is_unknown = is_skipped or (is_incomparable and head.verdict in ("fail", "borderline"))
+    return (is_worse or is_unknown) and not test.gates_lost and not test.quarantine
 
 
 def without_quarantined(suites: Iterable[SuiteComparison]) -> tuple[SuiteComparison, ...]:
@@ -88,16 +97,21 @@ def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
     """What was waived, one sentence each without a full stop: regressions by who accepted them,
     tests by their quarantine entry."""
     tests = [test for suite in suites for test in suite.tests]
-    accepted = Counter(test.accepted_by for test in tests if test.accepted_by)
+    accepted = Counter((test.accepted_by, _noun(test)) for test in tests if test.accepted_by)
     by_entry: dict[Quarantine, list[TestComparison]] = {}
     for test in tests:
         if test.quarantine:
             by_entry.setdefault(test.quarantine, []).append(test)
     regressions = (
-        f"{counted(number, 'regression')} accepted by @{login} (label `{label}`)"
-        for login, number in accepted.items()
+        f"{counted(number, noun)} accepted by @{login} (label `{label}`)"
+        for (login, noun), number in accepted.items()
     )
     return (*regressions, *(_describe_entry(*item) for item in by_entry.items()))
+
+
+def _noun(test: TestComparison) -> str:
+    is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
+    return "regression" if is_worse else "incomparable test"
 
 
 def _describe_entry(entry: Quarantine, tests: Sequence[TestComparison]) -> str:

@@ -135,7 +135,7 @@ def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> Non
     new = reviews.compared(tests, None, path="evals/new.yaml", broken=error)
     text = comment(renamed, new)
     assert f"- `{reviews.PATH}`: on base `old/EVAL.yaml`; 1 test re-scored: their" in text
-    assert "- `evals/new.yaml`: the suite is broken on base" in text
+    assert "- `evals/new.yaml`: the suite is invalid on base" in text
 
 
 def test_baseline__uncommitted_changes_are_no_commit() -> None:

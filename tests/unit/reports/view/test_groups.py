@@ -1,5 +1,6 @@
 """The groups of tests, and their order."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -8,10 +9,10 @@ import pytest
 from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.result import TestResult
+from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.groups import GROUPS
-from agentevals_action.reports.view.sentences import describe_change, headline
+from agentevals_action.reports.view.sentences import alert, describe_change, headline
 from tests.support import results, reviews
 
 HELD = Quarantine(tests=("*",), owner="grace", reason="the service moves", expires=date(2026, 3, 1))
@@ -143,8 +144,19 @@ def test_headline__does_not_call_unregressed_what_was_not_compared() -> None:
         suite = reviews.compared(head, head[: 2 - len(names)], same_service=names)
         assert headline(build_view(reviews.review(suite))) == (
             "Passed: 2 tests in 1 suite, all pass; "
-            f"{before}{counted(len(names), 'test')} could not be compared with the base."
+            f"{before}{counted(len(names), 'test')} could not be compared with the base "
+            "(both sides would ask the same service)."
         )
+
+
+def test_alert__is_no_tip_where_an_incomparable_test_fails_that_passed_on_base() -> None:
+    other = Fingerprint(question="other", grading="g", agent="a")
+    before = (replace(reviews.result("a"), fingerprint=other),)
+    after = replace(reviews.result("a", "fail"), fingerprint=replace(other, question="new"))
+    view = build_view(reviews.review(reviews.compared((after,), before)))
+    assert view.review.decision.outcome == "passed"
+    assert alert(view) == "WARNING"
+    assert "1 test passed on base and fails on head, and cannot be compared" in headline(view)
 
 
 def test_change__is_described_with_its_waiver_and_its_confirmation() -> None:

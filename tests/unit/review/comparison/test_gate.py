@@ -24,7 +24,9 @@ GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
 OTHER = results.result("other")
 OTHER_GATE_FAILED = replace(GATE_FAILED, eval_id="other")
 FAILURES, NEVER = frozenset({"failures"}), frozenset({"never"})
-NO_BASE_RESULTS = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
+NO_BASE_RESULTS = BaselineInfo(
+    source="rerun", wanted=True, problem="origin refused abc", is_obtained=False
+)
 UNKNOWN, PASS, FAIL = Outcome.INCONCLUSIVE, Outcome.PASSED, Outcome.FAILED
 #: The pairs of head and base, the settings, and what they give.
 CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = {
@@ -86,8 +88,9 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = 
         PASS,
         (),
     ),
+    "only errors on base, and all passes on head": ([(PASSED, ERROR)], {}, PASS, ()),
     "only errors on base": (
-        [(PASSED, ERROR)],
+        [(FAILED, ERROR)],
         {},
         UNKNOWN,
         ("no test could run on base: connection refused",),
@@ -130,6 +133,8 @@ def test_decide__never_is_neutral_with_a_failure(worse: Pair) -> None:
 
 def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
     unknown = suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml")
+    assert decide(suite((PASSED, PASSED)), unknown).reasons == ()
+    unknown = suite((FAILED, None), problem="`prepare` failed", path="b/EVAL.yaml")
     assert decide(suite((PASSED, PASSED)), unknown).reasons == (
         "the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",
     )
@@ -173,6 +178,12 @@ def test_decide__a_problem_makes_a_pass_inconclusive_and_hides_nothing_worse(pol
     assert (failed.outcome, failed.reasons[-1]) == (FAIL, "no space")
     unknown = decide(suite((PASSED, PASSED)), problems=["no space"], on_inconclusive=policy)
     assert (unknown.outcome, unknown.reasons) == (UNKNOWN, ("no space",))
+
+
+def test_decide__a_run_without_a_result_of_head_is_no_pass() -> None:
+    facts = suite((PASSED, PASSED)).run
+    decision = decide(suites=(facts,))
+    assert (decision.outcome, decision.reasons) == (UNKNOWN, ("no test of head has a result",))
 
 
 def test_decide__errors_come_before_all_else() -> None:

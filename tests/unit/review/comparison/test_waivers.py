@@ -1,6 +1,7 @@
 """What is waived and what is not: quarantine by both sides, acceptance of regressions alone, and
 what the gate makes of it."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -16,7 +17,7 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
-from agentevals_action.model.result import Verdict
+from agentevals_action.model.result import SKIPPED, ErrorInfo, Verdict
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Selection
 from agentevals_action.review.comparison import waivers
@@ -138,6 +139,22 @@ def test_acceptance__never_of_a_required_gate() -> None:
     assert decision.reasons == ("1 test regressed and failed a required gate",)
     assert decision.waived == ("1 regression accepted by @ada (label `agentevals:accept`)",)
     assert decide(actual, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
+
+
+def test_acceptance__holds_where_base_is_invalid_or_a_required_test_skips_itself() -> None:
+    broken = Diagnostic(Location("evals/EVAL.yaml", 1), "bad")
+    skipped = replace(results.result("a", None), error=ErrorInfo(kind=SKIPPED, message="later"))
+    for actual in (
+        suite((results.result("a", "fail"), None), (results.result("b"), None), broken=broken),
+        suite((skipped, results.result("a", gates=("safe",))), pair("b", "pass")),
+    ):
+        assert decide(actual).outcome is Outcome.INCONCLUSIVE
+        assert waivers.needs_acceptance([actual])
+        decision = decide(*waivers.apply([actual], NONE, ADA))
+        assert decision.outcome is Outcome.PASSED
+        assert decision.waived == (
+            "1 incomparable test accepted by @ada (label `agentevals:accept`)",
+        )
 
 
 def test_acceptance__a_gate_that_failed_on_base_too_still_blocks() -> None:
