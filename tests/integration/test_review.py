@@ -67,18 +67,25 @@ def results(repository: Repository, name: str = "results.jsonl") -> dict[str, di
     return {row["evalId"]: row for row in map(json.loads, lines)}
 
 
-def test_review__code_that_no_suite_covers_is_named(repository: Repository) -> None:
+def test_review__code_that_no_suite_covers_runs_all_unless_watch_names_the_agent(
+    repository: Repository,
+) -> None:
     repository.commit("code", {"README.md": "hello", "src/kb.py": "x = 1\n"})
     done = review(repository)
     assert done.code == 0, done.err
-    assert "the change affects no suite" in done.out
-    assert "`src/kb.py`: if it belongs to the agent, add `src/**` to `watch`" in done.out
+    assert (
+        "no suite covers `src/kb.py`, and nothing says that the agent does not use it" in done.out
+    )
+    assert "README" not in done.out
+    named = review(repository, "--watch", "agent/**")
+    assert "the change affects no suite" in named.out
+    assert "`src/kb.py`: if it belongs to the agent, add `src/**` to `watch`" in named.out
     assert "src/kb.py" not in review(repository, "--watch", "src/**").out.partition("Why")[0]
 
 
 def test_review__a_suite_that_is_excluded_is_not_called_uncovered(repository: Repository) -> None:
     repository.commit("another", {"wip/EVAL.yaml": SUITE, "src/kb.py": "x = 1\n"})
-    done = review(repository, "--suites", "!wip/**")
+    done = review(repository, "--suites", "!wip/**", "--watch", "agent/**")
     assert done.code == 0, done.err
     assert "covers `src/kb.py`: if it belongs" in done.out
     assert "wip/" not in done.out
@@ -259,9 +266,9 @@ def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(
     )
     done = review(repository, "--prepare", "echo hello > ready.txt")
     assert done.code == 0, done.out
-    failed = review(repository, "--prepare", "test -f ready.sh")
-    assert failed.code == 3, failed.out
-    assert "prepare" in failed.out
+    repaired = review(repository, "--prepare", "test -f ready.sh && echo hello > ready.txt")
+    assert repaired.code == 0, repaired.out
+    assert "prepare" in repaired.out
     head_fails = review(
         repository, "--prepare", "test ! -f ready.sh || { echo no such compiler >&2; exit 7; }"
     )
@@ -382,7 +389,7 @@ def test_review__a_file_that_no_suite_named_before_affects_it(
     assert words in done.out + done.err
 
 
-def test_review__suites_that_are_new_or_broken_on_base_have_new_tests(
+def test_review__suites_that_are_new_or_invalid_on_base_are_not_compared(
     repository: Repository,
 ) -> None:
     on_main(repository, {"evals/EVAL.yaml": "tests: 3\n"})
@@ -390,12 +397,16 @@ def test_review__suites_that_are_new_or_broken_on_base_have_new_tests(
     done = review(repository)
     assert done.code == 0, done.out
     assert "the suite is new" in done.out
-    assert "the suite is broken on base" in done.out
+    assert "the suite is invalid on base" in done.out
     summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
     broken, new = summary["suites"]
     assert (new["isNew"], new["broken"], new["changes"]["new"]) == (True, None, 2)
     assert broken["broken"].startswith("evals/EVAL.yaml:1:8: ")
-    assert broken["changes"]["new"] == 2
+    assert broken["changes"]["notComparable"] == 2
+    repository.commit("rude", agent(IMPOLITE))
+    worse = review(repository)
+    assert worse.code == 3, worse.out
+    assert "1 test failed and has no result on base" in worse.out
 
 
 def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:

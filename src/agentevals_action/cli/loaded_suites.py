@@ -21,14 +21,16 @@ from agentevals_action.system.git import GitRepository
 
 @dataclass(frozen=True)
 class LoadedSuites:
-    """Suites with the settings that they were loaded by; `folder` is the root of the repository, or
-    the current folder where there is none. `errors` are those of the configurations that name
+    """Suites with the settings that they were loaded by; `given` are those without the
+    configuration file's. `folder` is the root of the repository, or the current folder where there
+    is none. `errors` are those of the configurations that name
     suites, `warnings` those about files of other tools."""
 
     folder: Path
     repository: GitRepository | None
     environ: Mapping[str, str]
     configuration: ConfigurationFile
+    given: Settings
     settings: Settings
     checkout: Checkout
     suites: tuple[Suite | BrokenSuite, ...]
@@ -73,6 +75,7 @@ async def load_suites(
     found = await asyncio.to_thread(
         find_all, checkout, settings, configuration, folder, environ, paths
     )
+    checkouts.check_inputs(settings, folder, found.suites)
     if not keeps_errors:
         checkouts.require_valid((), found.errors)
     if not found.suites and not found.errors:
@@ -82,6 +85,7 @@ async def load_suites(
         repository,
         environ,
         configuration,
+        given,
         settings,
         checkout,
         found.suites,

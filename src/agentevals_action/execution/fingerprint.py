@@ -2,7 +2,8 @@
 same commit has the same descriptions in every folder."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
-from agentevals_action.model.path_patterns import WatchRule, rule_for
+from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
@@ -36,17 +37,38 @@ _OF_RUNNER = "runner"
 _WATCHED = "the agent's own"
 
 
+@dataclass(frozen=True)
+class TrackedFiles:
+    """The ids of the contents of the tracked files of a tree, by path, and those of them that no
+    suite covers and that are not known to be something else."""
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    uncovered: Collection[str] = ()
+
+    @cached_property
+    def described(self) -> str:
+        """The digest of the uncovered files, which many suites share."""
+        return _digest([[path, self.ids[path]] for path in sorted(self.uncovered)])
+
+    def describe_without(self, rules: Sequence[WatchRule]) -> str:
+        """The same without the files that rules exclude."""
+        if not rules:
+            return self.described
+        kept = (path for path in self.uncovered if not any(rule.covers(path) for rule in rules))
+        return TrackedFiles(self.ids, tuple(kept)).described
+
+
 class Fingerprints:
     """The fingerprints of one run. `variables` returns what `${{ }}` in targets may name, for a
-    repository root and a suite's folder. `tracked` are the ids of the contents of the tracked files
-    of each tree, by path: those that `watch` matches are part of the agent. `files` are the files
-    that were read."""
+    repository root and a suite's folder. `tracked` are the files of each tree: those that `watch`
+    matches are part of the agent; without rules that name files, those that no suite covers.
+    `files` are the files that were read."""
 
     def __init__(
         self,
         watch: Sequence[WatchRule] = (),
         variables: Callable[[Path, Path], Mapping[str, str]] = lambda _root, _folder: {},
-        tracked: Mapping[Path, Mapping[str, str]] | None = None,
+        tracked: Mapping[Path, TrackedFiles] | None = None,
         files: FileDigests | None = None,
     ) -> None:
         self._watch, self._variables, self._tracked = tuple(watch), variables, tracked or {}
@@ -81,7 +103,7 @@ class Fingerprints:
                 variables = self._variables(suite.root, suite.folder)
             except AttemptError:  # reported by the call of the target
                 variables = {}
-            tracked = self._tracked.get(suite.root, {})
+            tracked = self._tracked.get(suite.root, TrackedFiles())
             self._suites[key] = SuiteDescription(
                 suite, self._watch, variables, tracked, self._files
             )
@@ -96,7 +118,7 @@ class SuiteDescription:
         suite: Suite,
         watch: Sequence[WatchRule],
         variables: Mapping[str, str],
-        tracked: Mapping[str, str],
+        tracked: TrackedFiles,
         files: FileDigests,
     ) -> None:
         self._suite, self._variables, self._tracked, self._files = suite, variables, tracked, files
@@ -137,7 +159,7 @@ class SuiteDescription:
             _digest(
                 [
                     runner.model_dump(exclude=NOT_OF_AGENT) if runner else None,
-                    [[path, self._tracked.get(path) or self._content(path)] for path in every],
+                    [[path, self._tracked.ids.get(path) or self._content(path)] for path in every],
                     self._watched_files,
                 ]
             ),
@@ -284,15 +306,17 @@ class SuiteDescription:
 
     @cached_property
     def _watched_files(self) -> Any:
-        """The rules of `watch` and the files that they match: tracked ones by the id of their
-        content, others that the suite names by their content."""
-        tracked = self._tracked if self._watch else {}
-        others = {file.path for file in self._suite.files} - tracked.keys()
+        """The rules of `watch` and the files that they match, or that no suite and no rule covers:
+        tracked ones by the id of their content, others that the suite names by their content."""
+        ids = self._tracked.ids if self._watch else {}
+        others = {file.path for file in self._suite.files} - ids.keys()
+        is_open = not names_files(self._watch)
         return _digest(
             [
                 [str(rule) for rule in self._watch],
-                [[path, tracked[path]] for path in sorted(tracked) if self._is_watched(path)],
+                [[path, ids[path]] for path in sorted(ids) if self._is_watched(path)],
                 [self._content(path) for path in sorted(others) if self._is_watched(path)],
+                self._tracked.describe_without(self._watch) if is_open else None,
             ]
         )
 

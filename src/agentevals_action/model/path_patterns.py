@@ -121,3 +121,8 @@ def rule_for(rules: Sequence[WatchRule], path: str, suite: str) -> WatchRule | N
         if rule.covers(path) and rule.affects(suite):
             return None if rule.excludes else rule
     return None
+
+
+def names_files(rules: Sequence[WatchRule]) -> bool:
+    """Whether rules name the agent's files; those that only exclude name all but these."""
+    return any(not rule.excludes for rule in rules)

@@ -239,7 +239,7 @@ class Choice:
 @dataclass(frozen=True)
 class TargetTable:
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None
-    where there is none.
+    where there is none; `names` are those of all its targets, also of invalid ones.
 
     `agent_override` and `judge_override` are the user's inputs."""
 
@@ -247,6 +247,7 @@ class TargetTable:
     targets: Mapping[str, Target] = field(default_factory=dict)
     agent_override: str | None = None
     judge_override: str | None = None
+    names: tuple[str, ...] = ()
 
     def get(self, name: str | None) -> Target | None:
         """The target of this name; None if there is none, or no name."""

@@ -4,7 +4,7 @@ the worktree of that commit."""
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.request import ReviewRequest
-from agentevals_action.runners.suites import find_all
+from agentevals_action.runners.suites import files_of_all, find_all
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, require_valid
 from agentevals_action.suites.configuration_file import read_configuration
@@ -38,7 +38,8 @@ class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
     are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
-    `watch` the rules in it; a `file_error` of its `.agentevals.yaml` can hide suites of runners."""
+    `watch` the rules in it, `covered` the files of all its suites, also of those of other jobs; a
+    `file_error` of its `.agentevals.yaml` can hide suites of runners."""
 
     sha: str | None = None
     time: str | None = None
@@ -49,6 +50,7 @@ class Base:
     suites: tuple[Suite | BrokenSuite, ...] = ()
     tracked: frozenset[str] = frozenset()
     watch: tuple[WatchRule, ...] = ()
+    covered: frozenset[str] = frozenset()
     file_error: Diagnostic | None = None
 
 
@@ -156,7 +158,8 @@ async def open_base(request: ReviewRequest, inputs: Settings, head_sha: str) -> 
                 base = replace(base, root=await opened.enter_async_context(worktree))
                 if job.event == "local" and base.root:
                     await _copy_variables(repository, base.root)
-                base = await _with_suites(request, inputs, base)
+                settings, environ = request.settings, request.workspace.environ
+                base = await with_suites(base, settings, inputs, environ)
             except GitError as error:
                 base = replace(base, problem=error.sentence)
             except InvalidInput as error:
@@ -176,30 +179,39 @@ async def _copy_variables(repository: GitRepository, tree: Path) -> None:
                 await in_thread(shutil.copy, repository.root / path, target)
 
 
-async def _with_suites(request: ReviewRequest, inputs: Settings, base: Base) -> Base:
-    """Base with all its suites, none if the working directory is new. Raises InvalidInput.
+async def with_suites(
+    base: Base, settings: Settings, inputs: Settings, environ: Mapping[str, str]
+) -> Base:
+    """Base with all its suites, none if the working directory is new. `settings` are head's,
+    `inputs` those without head's `.agentevals.yaml`. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
     decides which suites base has, and its rules of `watch` hold, too."""
-    settings, environ, root = request.settings, request.workspace.environ, base.root
+    root = base.root
     if root is None:
         return base
     configuration = await asyncio.to_thread(read_configuration, root)
+    watch: tuple[WatchRule, ...] = ()
     with suppress(InvalidInput):  # head's corrects it
         settings = configuration.complete(inputs)
+        watch = settings.watch_rules
     repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
-        return replace(base, tracked=(await repository.listing()).tracked)
+        return replace(base, tracked=(await repository.listing()).tracked, watch=watch)
     checkout = await Checkout.at(root, settings, repository, is_commit=True)
     found = await asyncio.to_thread(find_all, checkout, settings, configuration, root, environ)
     # Those of a runner's entry are head's to correct, too.
     in_file = [error for error in found.errors if error.location.path == FILE]
     require_valid((), [error for error in found.errors if error not in in_file])
+    covered = await asyncio.to_thread(
+        files_of_all, checkout, settings, configuration, root, environ, found.suites
+    )
     return replace(
         base,
         suites=found.suites,
         tracked=checkout.tracked,
-        watch=settings.watch_rules,
+        watch=watch,
+        covered=covered,
         file_error=next(iter((*configuration.errors, *in_file)), None),
     )
 

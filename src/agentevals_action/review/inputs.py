@@ -2,7 +2,7 @@
 first program of the change starts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +24,13 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import base_tree
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.changed_files import describe_change, edited_replies
+from agentevals_action.review.changed_files import (
+    HeadFiles,
+    Tree,
+    describe_change,
+    edited_replies,
+    read_trees,
+)
 from agentevals_action.review.comment_template import choose_template
 from agentevals_action.review.comparison import waivers
 from agentevals_action.review.comparison.decision_rule import require_decidable
@@ -32,16 +38,16 @@ from agentevals_action.review.plan import Plan, find_plan, part_of_shard, select
 from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.review.selection import (
     Change,
-    SelectedSuites,
     describe_removed,
     describe_uncovered,
     select_suites,
     useless_rules,
 )
 from agentevals_action.review.target_permissions import read_permissions
-from agentevals_action.runners.suites import find_all
+from agentevals_action.runners.suites import files_of_all, find_all
 from agentevals_action.suites.checkout import (
     Checkout,
+    check_inputs,
     distinct_errors,
     no_suite,
     require_valid,
@@ -51,8 +57,6 @@ from agentevals_action.suites.configuration_file import (
     read_configuration,
     read_quarantines,
 )
-from agentevals_action.suites.find import has_name_of_suite
-from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import check_cache
@@ -62,7 +66,8 @@ from agentevals_action.targets.variables import read_variables
 @dataclass(frozen=True)
 class Head:
     """The tree under test; `commit` is empty without one. `errors` are those of the configurations
-    that name suites, `warnings` those about files of other tools."""
+    that name suites, `warnings` those about files of other tools; `covered` are the files of
+    all suites, also of those of other jobs."""
 
     commit: str
     checkout: Checkout
@@ -70,6 +75,7 @@ class Head:
     suites: Suites
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
+    covered: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,17 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         workspace.environ,
         run.paths if run else (),
     )
+    covered = await asyncio.to_thread(
+        files_of_all,
+        checkout,
+        settings,
+        configuration,
+        workspace.folder,
+        workspace.environ,
+        found.suites,
+    )
     suites: Suites = found.suites
+    check_inputs(settings, workspace.folder, suites)
     if run or not suites:
         suites = require_valid(suites, found.errors)
     environ, valid = workspace.environ, [suite for suite in suites if isinstance(suite, Suite)]
@@ -133,7 +149,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
             warnings = found.warnings
-            head = Head(commit, checkout, configuration, suites, found.errors, warnings)
+            errors = found.errors
+            head = Head(commit, checkout, configuration, suites, errors, warnings, covered)
             yield await _read_inputs(request, head, base, variables, started)
 
 
@@ -146,11 +163,15 @@ async def _read_inputs(
         deleted = [suite.path for suite in base.suites]
         raise no_suite(head.checkout, settings, deleted, head.warnings)
     uncommitted = await _uncommitted(request, head.checkout)
-    tracked = await _tracked_files(request, suites, uncommitted, base)
+    files = HeadFiles(suites, head.covered, uncommitted, request.workspace.workflow)
+    trees: Mapping[Path, Tree] = {}
+    if request.repository:
+        trees = await read_trees(request.repository, files, base, settings)
+    tracked = {root: tree.files for root, tree in trees.items()}
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     template, template_notices = await choose_template(request, base)
     quarantines = await _read_quarantines(request, head.configuration, base)
-    change = await _find_change(request, head, base)
+    change = await _find_change(request, head, base, files, trees)
     selected = await asyncio.to_thread(select_suites, suites, change)
     if selected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
@@ -194,7 +215,7 @@ async def _read_inputs(
         quarantines=quarantines,
         acceptance=acceptance,
         notices=(
-            *_notices_about_change(request, head, base, change, selected),
+            *_notices_about_change(request, head, base, change, plan.head.values()),
             *template_notices,
             *_notices_about_disk(request, plan, uncommitted, head.checkout),
         ),
@@ -224,36 +245,17 @@ async def _uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str,
     )
 
 
-async def _tracked_files(
-    request: ReviewRequest, suites: Suites, uncommitted: Sequence[str], base: Base
-) -> Mapping[Path, Mapping[str, str]]:
-    """The ids of the contents of the tracked files of both sides, if `watch` may match some, or
-    suites of runners depend on some."""
-    repository = request.repository
-    of_runners = any(suite.runner for suite in suites if isinstance(suite, Suite))
-    if repository is None or not (request.settings.watch_rules or base.watch or of_runners):
-        return {}
-    tracked = {repository.root: await repository.blobs(uncommitted)}
-    if base.root is not None:
-        tree = await GitRepository.open(base.root, environ=repository.environ)
-        tracked[tree.root] = await tree.blobs(())
-    return tracked
-
-
-async def _find_change(request: ReviewRequest, head: Head, base: Base) -> Change:
+async def _find_change(
+    request: ReviewRequest, head: Head, base: Base, files: HeadFiles, trees: Mapping[Path, Tree]
+) -> Change:
     """The change with what both sides know about its files. Without a base, they are unknown."""
-    job, files = request.job, None
+    job, changed = request.job, None
     if request.repository and base.sha is not None:
         commit = None if job.event == "local" else head.commit
-        files = await request.repository.changed_files(base.sha, commit)
+        changed = await request.repository.changed_files(base.sha, commit)
+    everything = job.select == "all"
     return await asyncio.to_thread(
-        describe_change,
-        files,
-        base,
-        head.checkout.root,
-        head.suites,
-        request.settings,
-        everything=job.select == "all",
+        describe_change, changed, files, base, trees, request.settings, everything=everything
     )
 
 
@@ -312,23 +314,11 @@ def _run_suites(
 
 
 def _notices_about_change(
-    request: ReviewRequest, head: Head, base: Base, change: Change, selected: SelectedSuites
+    request: ReviewRequest, head: Head, base: Base, change: Change, suites: Collection[Suite]
 ) -> Sequence[str]:
     """Changed files that no suite covers, edited replies, and edited or useless rules."""
-    settings, workspace, checkout = request.settings, request.workspace, head.checkout
-    rules = settings.watch_rules
+    settings, checkout, rules = request.settings, head.checkout, request.settings.watch_rules
     changed = [path for file in change.files or () for path in file.paths]
-    uncovered = ""
-    if selected.is_empty:
-        files = (
-            file
-            for file in change.files or ()
-            if file.path != FILE  # what it changes is named where it counts
-            and not workspace.writes(checkout.root / file.path)
-            and not has_name_of_suite(file.path, settings.suites)  # `suites` excludes it
-            and not any(rule.covers(file.path) for rule in rules)  # for suites of another job
-        )
-        uncovered = describe_uncovered(files, selected)
     replies = ""
     if edited := edited_replies(changed, settings):
         what = "the change edits stored replies, which decide about the outcome"
@@ -337,7 +327,14 @@ def _notices_about_change(
     if settings.working_directory == ".":
         known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
     return (
-        *filter(None, [uncovered, replies, describe_removed(rules, base.watch)]),
+        *filter(
+            None,
+            [
+                describe_uncovered(change, suites, settings.samples),
+                replies,
+                describe_removed(rules, base.watch),
+            ],
+        ),
         *useless_rules(rules, (*changed, *(checkout.files or ())), known),
     )
 

@@ -62,6 +62,13 @@ class ReviewWorkspace:
         return self.environ.get("GITHUB_ACTIONS") == "true"
 
     @property
+    def workflow(self) -> str:
+        """The path of the workflow that runs, if it is one of this repository; else empty."""
+        name, _, rest = self.environ.get("GITHUB_WORKFLOW_REF", "").partition("/.github/")
+        is_own = rest and name == self.environ.get("GITHUB_REPOSITORY")
+        return f".github/{rest.partition('@')[0]}" if is_own else ""
+
+    @property
     def redactor(self) -> Redactor:
         """Removes the values of all secrets of the process and of the variables in `env`."""
         return Redactor.from_environ(self.environ, self.settings.env)

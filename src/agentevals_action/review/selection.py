@@ -1,11 +1,10 @@
 """The selection of suites: which suites a change affects and why, and which are gone. Pure."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from agentevals_action.formatting import joined, list_paths, printable_path
+from agentevals_action.formatting import counted, joined, list_paths, plural, printable_path
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.run import Selection
@@ -16,11 +15,6 @@ from agentevals_action.system.git import ChangedFile
 _MAX_REASONS = 20
 #: Files of a chain of imports that a reason names.
 _MAX_CHAIN = 5
-#: Files that no agent runs, so that no suite needs to cover them.
-_DOCUMENTATION = re.compile(
-    r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -30,14 +24,18 @@ class Change:
     `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
     suite besides those that it names itself, by its path on head: stored replies, and those that it
     names on base. `watch` are the rules of head and those of base,
-    because a change cannot uncover its own files. `links` are the changed paths that are symbolic
-    links on either side, with the files that they lead to: suites reference these."""
+    because a change cannot uncover its own files. `uncovered` are the files that no suite and no
+    rule that counts covers, and that are known to be nothing else: unless rules of both sides name
+    the agent (`names_agent`), they affect all suites. `links` are the changed paths that are
+    symbolic links on either side, with the files that they lead to: suites reference these."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
     base_suites: Sequence[str] | None = None
     named: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     watch: Sequence[Sequence[WatchRule]] = ()
+    uncovered: Sequence[ChangedFile] = ()
+    names_agent: bool = False
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -96,8 +94,12 @@ def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
     if isinstance(suite, BrokenSuite):  # a new file may have broken it
         roles = {error.location.path: "error" for error in suite.errors} | roles
     reasons = {}
+    # The files of a suite with errors are unknown.
+    unknown = () if change.names_agent and isinstance(suite, Suite) else change.uncovered
     for file in change.files or ():
         reason = _referenced(suite, file, roles, change.links) or _watched(suite, file, change)
+        if reason is None and file in unknown:
+            reason = f"no suite covers {printable_path(file.path)}"
         if reason is not None:
             reasons[file.path] = reason
     return reasons
@@ -145,22 +147,29 @@ def _describe(file: ChangedFile) -> str:
     return f"{verb}: {printable_path(file.path)}"
 
 
-def describe_uncovered(files: Iterable[ChangedFile], selected: SelectedSuites) -> str:
-    """The sentence about the changed files of a change that affects no suite, with the lines of
-    `watch` that would cover them; empty if they are all documentation or deleted suites."""
-    paths = [
-        file.path
-        for file in files
-        if file.path not in selected.gone and not _DOCUMENTATION.fullmatch(file.path)
-    ]
+def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) -> str:
+    """The sentence about the files that no suite and no rule of `watch` covers, with the lines of
+    `watch` that tell what they are; empty without such files. `suites` are those that run, with
+    `samples` of each test."""
+    paths = [file.path for file in change.uncovered]
     if not paths:
         return ""
     folders = (PurePosixPath(path).parts for path in paths)
-    globs = dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders)
-    which = "it belongs" if len(paths) == 1 else "they belong"
+    globs = list(dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders))
+    if change.names_agent:
+        belong = plural(len(paths), "it belongs", "they belong")
+        return (
+            f"no suite and no rule of `watch` covers {list_paths(paths)}: "
+            f"if {belong} to the agent, add {list_paths(globs)} to `watch`"
+        )
+    calls = counted(samples * sum(len(suite.tests) for suite in suites), "call")
+    of_runners = " and those of runners" if any(suite.runner for suite in suites) else ""
+    excluded = list_paths([f'- "!{glob}"' for glob in globs])
     return (
-        f"no suite and no rule of `watch` covers {list_paths(paths)}: "
-        f"if {which} to the agent, add {list_paths(list(globs))} to `watch`"
+        f"no suite covers {list_paths(paths)}, and nothing says that the agent does not use "
+        f"{plural(len(paths), 'it', 'them')}, so all suites run ({calls} of agents{of_runners} on "
+        f"each side that runs): write below `watch:` in `.agentevals.yaml` either {excluded}, or "
+        "all of the agent's own files, as `- src/**`; this holds once it is merged"
     )
 
 

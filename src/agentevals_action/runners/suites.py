@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -57,6 +57,31 @@ def find_all(
     named = {file.path for suite in suites for file in suite.files}
     others = tuple(each for each in found.warnings if each.location.path not in named)
     return AllSuites(suites, (*errors, *found.errors), others)
+
+
+def files_of(suites: Iterable[Suite | BrokenSuite]) -> frozenset[str]:
+    """The paths of suites and of all files that they name."""
+    return frozenset(
+        path for suite in suites for path in (suite.path, *(file.path for file in suite.files))
+    )
+
+
+def files_of_all(
+    checkout: Checkout,
+    settings: Settings,
+    configuration: ConfigurationFile,
+    folder: Path,
+    environ: Mapping[str, str],
+    found: Sequence[Suite | BrokenSuite],
+) -> frozenset[str]:
+    """The files of the suites that were `found`, and of those that `suites`, `working-directory` or
+    the command line leave to other runs."""
+    whole = replace(checkout, below=checkout.root, missing=frozenset())
+    every = settings.model_copy(update={"suites": ()})
+    of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())
+    known = {suite.path for suite in found}
+    others = [path for path in suites_in(whole, every, (), of_runners).paths if path not in known]
+    return files_of((*found, *load_all(whole, every, others, folder, environ, of_runners)))
 
 
 def find_runner_suites(

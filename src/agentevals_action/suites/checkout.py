@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.formatting import counted, joined, list_paths, plural
+from agentevals_action.formatting import counted, joined, list_paths, one_of, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import (
     DEFAULT_PATTERNS,
@@ -145,6 +146,24 @@ def load_all(
     )
     root = checkout.root
     return tuple(of_runners.get(path) or load_suite(root / path, root, catalog) for path in paths)
+
+
+def check_inputs(settings: Settings, folder: Path, suites: Sequence[Suite | BrokenSuite]) -> None:
+    """Raises InvalidInput for a targets file that does not exist, and for a target that no targets
+    file of the suites has, whatever runs."""
+    if settings.targets and not (folder / settings.targets).is_file():
+        problem = f"the input `targets` names {settings.targets}, which does not exist"
+        raise InvalidInput(problem, "name a targets file of the repository, or leave it out")
+    tables = [suite.targets for suite in suites]
+    known = list(dict.fromkeys(name for table in tables for name in table.names))
+    overrides = {"target": settings.target, "judge-target": settings.judge_target}
+    for name, target in overrides.items():
+        # A suite that cannot be read at all has its own error.
+        if target and target not in known and any(table.path for table in tables):
+            advice = did_you_mean(target, known, f"write {one_of(sorted(known))}")
+            raise InvalidInput(
+                f"the input `{name}` names `{target}`, a target that no targets file has", advice
+            )
 
 
 def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, ...]:

@@ -157,6 +157,7 @@ class _Loader:
             TestReader(reader, data, suite, are_valid, environment, targets, workspaces),
         )
         self._add_files(targets.files())
+        targets.warn_of_unused()
         if self._catalog.strict:
             for warning in diagnostics.warnings:
                 diagnostics.error(warning.location, warning.problem, warning.advice)

@@ -85,6 +85,7 @@ class TargetUse:
             targets={name: entry.target for name, entry in self._entries.items() if entry.target},
             agent_override=catalog.target,
             judge_override=catalog.judge_target,
+            names=tuple(self._entries),
         )
         # The suite's own target is checked even if no test uses it.
         self._own = None
@@ -158,6 +159,14 @@ class TargetUse:
     def _known(self) -> str:
         known = sorted(self._entries)
         return one_of(known) if known else "the name of a target, once there is one"
+
+    def warn_of_unused(self) -> None:
+        """Adds the errors of targets that this suite does not use as warnings."""
+        overrides = (self.table.agent_override, self.table.judge_override)
+        used = {*self.used, *self._judges, self._own, self._target, *overrides}
+        for name, entry in self._entries.items():
+            for error in () if name in used else entry.diagnostics.errors:
+                self._diagnostics.warn(error.location, error.problem, error.advice)
 
     def files(self) -> Iterable[NamedFile]:
         """The targets files, whose targets may extend each other, and the files of the programs of

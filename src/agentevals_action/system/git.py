@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -231,6 +232,19 @@ class GitRepository:
             if name:
                 found[os.fsdecode(name)] = about.split()[1].decode("ascii")
         return found | {path: _id_on_disk(self.root / path) for path in differing if path in found}
+
+    async def search(self, pattern: str, paths: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The lines of tracked files in which an extended regular expression matches, in capital or
+        small letters, by path; `paths` are pathspecs. Attributes that call a text binary do not
+        count."""
+        options = ("-i", "-a", "-z", "--no-color", "--full-name", "--no-recurse-submodules")
+        done = await self._call("grep", *options, "-E", "-e", pattern, "--", *paths)
+        output = b"" if done.returncode == 1 else _checked("grep", done)
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for line in filter(None, output.split(b"\n")):
+            name, _, text = line.partition(b"\0")
+            found[os.fsdecode(name)].append(text.decode("utf-8", "replace"))
+        return found
 
     async def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
         """The files that changed from `base` to `head`, with renames; without `head`, to the

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import Fingerprints, TrackedFiles
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite
@@ -326,7 +326,8 @@ def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) ->
     blobs = {"agent/lib/tools.py": "1" * 40, "agent/prompt.md": "2" * 40, "docs.md": "3" * 40}
 
     def of(changes: Mapping[str, str], rule: str = "agent/**") -> Fingerprint:
-        tracked = {suite.root: {**blobs, **changes}}
+        ids = {**blobs, **changes}
+        tracked = {suite.root: TrackedFiles(ids, ids.keys() - {"docs.md"})}
         return Fingerprints([read_rule(rule)], tracked=tracked).of(suite, test)
 
     before = of({})
@@ -340,6 +341,10 @@ def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) ->
         assert other.agent != before.agent
         assert other.grading == before.grading
     assert of({}, "agent/* => other/*").question != before.question
+    # Rules that only exclude mean all that no suite covers but these.
+    outside = of({}, "!agent/lib/**")
+    assert of({"agent/lib/tools.py": "4" * 40, "docs.md": "4" * 40}, "!agent/lib/**") == outside
+    assert of({"agent/more.py": "4" * 40}, "!agent/lib/**").agent != outside.agent
 
 
 def test_of__what_a_judge_imports_grades(tmp_path: Path) -> None:

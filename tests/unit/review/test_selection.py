@@ -186,26 +186,37 @@ def test_useless_rules__match_no_file_or_no_suite(rule: str, words: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("paths", "sentence"),
+    ("names_agent", "sentence"),
     [
         (
-            ("src/kb.py", "src/deep/x.py", "agent.py", "README.md", "docs/a.py", "lib/a", "b"),
+            True,
             "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`: "
             "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and `b` to `watch`",
         ),
         (
-            ("src/kb.py",),
-            "no suite and no rule of `watch` covers `src/kb.py`: "
-            "if it belongs to the agent, add `src/**` to `watch`",
+            False,
+            "no suite covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`, and nothing says that "
+            "the agent does not use them, so all suites run (0 calls of agents on each side that runs): write "
+            'below `watch:` in `.agentevals.yaml` either `- "!src/**"`, `- "!agent.py"`, `- "!lib/**"` and '
+            '`- "!b"`, or all of the agent\'s own files, as `- src/**`; this holds once it is merged',
         ),
-        (("README.md", "docs/how/to.py", "LICENSE", "a/notes.txt"), ""),
-        (("gone/EVAL.yaml",), ""),
     ],
 )
 def test_describe_uncovered__names_the_rules_that_would_cover_the_files(
-    paths: tuple[str, ...], sentence: str
+    names_agent: bool, sentence: str
 ) -> None:
-    """Neither documentation nor a deleted suite needs a rule."""
-    assert (
-        describe_uncovered(modified(*paths), SelectedSuites(gone=("gone/EVAL.yaml",))) == sentence
-    )
+    files = modified("src/kb.py", "src/deep/x.py", "agent.py", "lib/a", "b")
+    change = Change(files, uncovered=files, names_agent=names_agent)
+    assert describe_uncovered(change, [A], 3) == sentence
+    assert describe_uncovered(Change(files), [A], 3) == ""
+
+
+def test_select_suites__an_uncovered_file_affects_all_or_only_broken_ones() -> None:
+    files = modified("src/kb.py")
+    every = select_suites([A, broken("b/EVAL.yaml")], Change(files, uncovered=files))
+    assert reasons(every) == {A.path: ("no suite covers src/kb.py",)}
+    assert [suite.path for suite in every.broken] == ["b/EVAL.yaml"]
+    named = Change(files, uncovered=files, names_agent=True)
+    declared = select_suites([A, broken("b/EVAL.yaml")], named)
+    assert reasons(declared) == {}
+    assert [suite.path for suite in declared.broken] == ["b/EVAL.yaml"]

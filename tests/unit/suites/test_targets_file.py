@@ -106,15 +106,16 @@ def test_target__has_the_fields_of_those_that_it_extends(tmp_path: Path) -> None
         "{name: x, provider: cli, command: c, retries: many, typo: 1}",
         "{name: x, extends: nobody}",
         "{name: x, use_target: '${{ UNSET }}'}",
-        "{name: x, provider: cli, command: c, judge_target: nobody}",
     ],
 )
-def test_target__that_no_test_uses_may_have_errors(tmp_path: Path, entry: str) -> None:
+def test_target__that_no_test_uses_has_warnings(tmp_path: Path, entry: str) -> None:
     suites.write(
         tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {entry}\n- {{name: default, {MOCK}}}\n"}
     )
 
-    assert suites.load_valid(tmp_path, strict=True).used_targets == ("default",)
+    suite = suites.load_valid(tmp_path)
+    assert suite.used_targets == ("default",)
+    assert {warning.location.path for warning in suite.warnings} == {TARGETS}
 
 
 @pytest.mark.parametrize("is_in_file", [True, False])

@@ -1,6 +1,9 @@
 """`list`: suites and tests, and which suites a change affects."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ from agentevals_action.cli.options import READ_INPUTS, input_options, json_optio
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.reports import console
 from agentevals_action.review import base_tree
-from agentevals_action.review.changed_files import describe_change
-from agentevals_action.review.selection import select_suites
+from agentevals_action.review.changed_files import HeadFiles, describe_change, read_trees
+from agentevals_action.review.selection import describe_uncovered, select_suites
+from agentevals_action.runners.suites import files_of_all
 from agentevals_action.system.git import GitRepository
 
 
@@ -29,10 +34,12 @@ async def command(
     """List suites and tests; with a base, the suites that would run and why."""
     loaded = await load_suites(inputs, paths)
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}
+    notice = ""
     if base is not None:
-        reasons = await _affected(loaded, base)
+        reasons, notice = await _affected(loaded, base)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
     output.print_warnings(loaded.warnings)
+    console.print_sentences(filter(None, [notice]), sys.stderr)
     if as_json:
         output.print_json([_entry(suite, reasons[suite.path]) for suite in listed])
     else:
@@ -42,19 +49,31 @@ async def command(
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
 
 
-async def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]:
-    """The reasons of each suite that the change since the revision affects."""
+async def _affected(loaded: LoadedSuites, revision: str) -> tuple[dict[str, tuple[str, ...]], str]:
+    """The reasons of each suite that the change since the revision affects, and a sentence about
+    files that no suite covers."""
     repository = loaded.repository or await GitRepository.open(loaded.folder)
-    job = events.local_job(await repository.head(), revision, loaded.settings)
+    settings, environ, job_suites = loaded.settings, loaded.environ, loaded.suites
+    job = events.local_job(await repository.head(), revision, settings)
     base = await base_tree.resolve_base(repository, job, job.head_sha)
-    files = await repository.changed_files(base.sha) if base.sha else None
-    suites, everything = loaded.suites, job.select == "all"
-    change = describe_change(
-        files, base, repository.root, suites, loaded.settings, everything=everything
-    )
-    found = select_suites(suites, change)
+    async with AsyncExitStack() as opened:
+        if base.sha is not None:
+            tree = await opened.enter_async_context(base_tree.base_worktree(repository, base.sha))
+            base = replace(base, root=tree)
+            base = await base_tree.with_suites(base, settings, loaded.given, environ)
+        covered = files_of_all(
+            loaded.checkout, settings, loaded.configuration, loaded.folder, environ, job_suites
+        )
+        head = HeadFiles(job_suites, covered)
+        trees = await read_trees(repository, head, base, settings)
+        files = await repository.changed_files(base.sha) if base.sha else None
+        everything = job.select == "all"
+        change = describe_change(files, head, base, trees, settings, everything=everything)
+    found = select_suites(loaded.suites, change)
     affected = {selection.path: selection.reasons for selection in found.selections}
-    return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
+    running = [suite for suite in loaded.valid if suite.path in affected]
+    reasons = affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
+    return reasons, describe_uncovered(change, running, settings.samples)
 
 
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]:
