@@ -88,13 +88,13 @@ class SuiteProgram:
                 results.append(without_secrets(result))
             else:
                 self.skipped[name] = redact(rows[0].skipped)
+        reason = next(iter(self.skipped.values()), "")
         if self.skipped:
-            reason = next(iter(self.skipped.values()))
             number = counted(len(self.skipped), "test", "not scored")
             names = list_paths(list(self.skipped))
             self._engine.note(f"{self._suite.path}: {number}, {names}: {reason}")
         if not results:
-            problem = f"`{self._runner.name}` scored no test: {found[skipped[0]][0].skipped}"
+            problem = f"`{self._runner.name}` scored no test: {reason}"
             advice = f"exclude it (`!{self._suite.path}` in `suites`) if it has nothing to score"
             raise AttemptError("runner", problem, advice)
         for notice in dict.fromkeys(row.notice for rows in found.values() for row in rows):
