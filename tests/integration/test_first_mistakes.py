@@ -127,6 +127,40 @@ def test_no_suite__the_error_names_what_may_be_meant(
     assert (done.code, words in done.err) == (2, True), done.err
 
 
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (
+            {"evals/second.yaml": SUITE},
+            "notice: not all suites run: `evals/second.yaml` has tests: write `second.eval.yaml` as "
+            "name, or name it in `suites`",
+        ),
+        (
+            {"more/EVAL.yaml": SUITE, ".gitignore": "/more/\n"},
+            "notice: not all suites run: git ignores `more/EVAL.yaml`: correct `.gitignore`",
+        ),
+        (
+            {"agentevals.yaml": "watch: src/**\n"},
+            "warning: agentevals.yaml:1:1: this file is not read; call it `.agentevals.yaml`",
+        ),
+        ({"build/lib/EVAL.yaml": SUITE, ".gitignore": "/build/\n"}, ""),
+        ({"venv/lib/site-packages/x/EVAL.yaml": SUITE, ".gitignore": "/venv/\n"}, ""),
+        ({"chart/unit.yaml": "suite: x\ntests: [{it: renders, asserts: []}]\n"}, ""),
+        ({"second.yaml": SUITE, ".agentevals.yaml": "suites: '!second.yaml'\n"}, ""),
+    ],
+)
+def test_run__a_suite_that_is_not_found_beside_one_that_is(
+    tmp_path: Path, files: Files, words: str
+) -> None:
+    Repository.create(tmp_path).write({**FILES, **files})
+    done = command.run(tmp_path, "run")
+    assert done.code == 0, done.err
+    told = (done.out + done.err).splitlines()
+    assert [line for line in told if line.startswith(("notice:", "warning:"))] == [words][
+        : bool(words)
+    ]
+
+
 def test_no_suite__outside_a_repository(tmp_path: Path) -> None:
     (tmp_path / "support.yaml").write_text(SUITE)
     done = command.run(tmp_path, "run")

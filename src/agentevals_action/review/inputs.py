@@ -50,6 +50,7 @@ from agentevals_action.suites.checkout import (
     check_inputs,
     distinct_errors,
     no_suite,
+    overlooked,
     require_valid,
 )
 from agentevals_action.suites.configuration_file import (
@@ -187,6 +188,10 @@ async def _read_inputs(
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
     edits = await asyncio.to_thread(_find_edits, plan, fingerprints)
+    unfound = ""
+    if not (run and run.paths):
+        known = [suite.path for suite in suites]
+        unfound = await asyncio.to_thread(overlooked, head.checkout, settings, known)
     facts = Run(
         head_sha=job.head_sha,
         base_sha=base.sha,
@@ -217,6 +222,7 @@ async def _read_inputs(
         notices=(
             *_notices_about_change(request, head, base, change, plan.head.values()),
             *template_notices,
+            *([unfound] if unfound else []),
             *_notices_about_disk(request, plan, uncommitted, head.checkout),
         ),
         uncommitted=uncommitted,

@@ -25,6 +25,9 @@ from agentevals_action.suites.proposed_runners import propose_runners
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
 
+#: Folders with copies of other files, which git ignores.
+_BUILT = frozenset({"build", "dist", "site-packages", "target"})
+
 
 @dataclass(frozen=True)
 class Checkout:
@@ -220,20 +223,36 @@ def no_suite(
     return InvalidInput(problem, advice, files)
 
 
+def overlooked(checkout: Checkout, settings: Settings, known: Collection[str]) -> str:
+    """A notice about the suites that no pattern finds beside those that are `known`; empty without
+    one."""
+    found = "; ".join(_unfound(checkout, settings, known))
+    return f"not all suites run: {found}" if found else ""
+
+
+def _unfound(checkout: Checkout, settings: Settings, known: Collection[str] = ()) -> Iterator[str]:
+    """What to do with the suites that no pattern finds, or that git ignores, apart from copies that
+    an installation or a build makes."""
+    root, below, files = checkout.root, checkout.below, checkout.files
+    unnamed = unnamed_suites(root, below, files, settings.suites)
+    if others := {path: name for path, name in unnamed.items() if path not in known}:
+        name = PurePosixPath(next(iter(others.values()))).name
+        has, them = plural(len(others), "has", "have"), plural(len(others), "it", "them")
+        tests = f"{list_paths([*others])} {has} tests"
+        yield f"{tests}: write `{name}` as name, or name {them} in `suites`"
+    on_disk = find_suites(root, below, settings.suites, None).paths if files is not None else ()
+    elsewhere = sorted({*on_disk} - {*(files or ())})
+    if ignored := [path for path in elsewhere if _BUILT.isdisjoint(PurePosixPath(path).parts)]:
+        yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"
+
+
 def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:
     """What to do with the files that may be meant by suites."""
     root, below, files = checkout.root, checkout.below, checkout.files
     if left_out := find_suites(root, below, (), files).paths:
         globs = "write globs from the root of the repository, as `evals/**/*.yaml`"
         yield f"`suites` leaves out {list_paths(left_out)}: {globs}"
-    if others := unnamed_suites(root, below, files):
-        name = PurePosixPath(next(iter(others.values()))).name
-        has, them = plural(len(others), "has", "have"), plural(len(others), "it", "them")
-        tests = f"{list_paths([*others])} {has} tests"
-        yield f"{tests}: write `{name}` as name, or name {them} in `suites`"
-    on_disk = find_suites(root, below, settings.suites, None).paths
-    if files is not None and (ignored := [path for path in on_disk if path not in files]):
-        yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"
+    yield from _unfound(checkout, settings)
     inside = [path for path in files or () if (root / path).is_relative_to(below)]
     if runners := propose_runners(root, inside):
         paths = [path for runner in runners for path in runner.paths]

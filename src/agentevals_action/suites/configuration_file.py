@@ -32,7 +32,7 @@ from agentevals_action.suites.positions import Document
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.yaml_reader import read_settings_file, read_yaml
 
-_MISNAMED = ".agentevals.yml"
+_MISNAMED = (".agentevals.yml", "agentevals.yaml", "agentevals.yml")
 _FIELDS = "`watch`, `quarantine` or `runners`"
 
 
@@ -148,10 +148,12 @@ def read_configuration(root: Path) -> ConfigurationFile:
     root = root.resolve()
     if os.path.lexists(root / FILE):
         return _validated(lambda: read_settings_file(root / FILE, root, FILE))
-    if (root / _MISNAMED).exists():
-        warning = Diagnostic(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
-        return ConfigurationFile(warnings=(warning,))
-    return ConfigurationFile()
+    warnings = (
+        Diagnostic(Location(name), "this file is not read", f"call it `{FILE}`")
+        for name in _MISNAMED
+        if (root / name).exists()
+    )
+    return ConfigurationFile(warnings=tuple(warnings))
 
 
 def parse_configuration(content: bytes) -> ConfigurationFile:

@@ -35,7 +35,11 @@ _DATASET = "dataset.yaml"
 _RESULTS = "results"
 _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
 _ALL_YAML = tuple(f"**/*{suffix}" for suffix in YAML_SUFFIXES)
-_TESTS_AT_TOP = re.compile(r"^(tests|evalcases|eval_cases)\s*:", re.MULTILINE)
+#: The tests of a suite have an input; other tools have `tests`, too.
+_TESTS_AT_TOP = re.compile(
+    r"^(tests|evalcases|eval_cases)\s*:(?=.*\binput(_messages)?[\"']?\s*:)",
+    re.MULTILINE | re.DOTALL,
+)
 #: The name of another tool's files with `tests`.
 _PROMPTFOO = "promptfooconfig"
 #: The beginning of a YAML file that is a list.
@@ -106,11 +110,15 @@ def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
     return is_chosen(path, path, names)
 
 
-def unnamed_suites(root: Path, below: Path, files: Sequence[str] | None) -> Mapping[str, str]:
-    """The YAML files with tests below a folder that no pattern names, each with the path that a
-    default one names; `files` as in `find_suites`."""
-    every = find_suites(root, below, _ALL_YAML, files).paths
-    named = find_suites(root, below, (), files).paths
+def unnamed_suites(
+    root: Path, below: Path, files: Sequence[str] | None, patterns: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """The YAML files with tests below a folder that neither a default pattern names nor one of the
+    user, each with the path that a default one names; `files` as in `find_suites`."""
+    excluded = [pattern for pattern in patterns if pattern.startswith("!")]
+    every = find_suites(root, below, (*_ALL_YAML, *excluded), files).paths
+    named = {*find_suites(root, below, (), files).paths}
+    named |= {*find_suites(root, below, patterns, files).paths}
     return {
         path: PurePosixPath(path).with_suffix(".eval.yaml").as_posix()
         for path in every
