@@ -91,6 +91,16 @@ def test_review__a_suite_that_is_excluded_is_not_called_uncovered(repository: Re
     assert "wip/" not in done.out
 
 
+def test_review__of_the_base_itself_says_that_nothing_was_compared(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    done = review(repository)
+    assert done.code == 0, done.err
+    assert "nothing was compared, because head is the base and no file differs from it" in done.out
+    assert "affects no suite" not in done.out
+    repository.write({"README.md": "hello"})
+    assert "the change affects no suite" in review(repository).out
+
+
 def test_review__rules_for_the_suites_of_another_job_are_no_mistake(repository: Repository) -> None:
     """Several agents in one repository, each with a job of its own and one file of rules."""
     rules = "watch: ['billing/** => billing/**', 'shop/** => shop/**']\n"

@@ -54,13 +54,20 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     elif unknown:
         decision = _inconclusive(policy, reasons)
     else:
-        reasons = () if suites else ("the change affects no suite",)
+        reasons = () if suites else (_nothing(run),)
         # `never` is the only value that lets every failure pass: a green check would hide it.
         ignored = "never" in policy.fail_on and any(_failures(_ANY_FAILURE, tests))
         untouched = not suites and policy.untouched == "neutral"
         conclusion = "neutral" if ignored or untouched else "success"
         decision = Decision(Outcome.PASSED, ExitCode.PASSED, conclusion, reasons)
     return replace(decision, waived=waivers.describe(suites, policy.accept_label))
+
+
+def _nothing(run: Run) -> str:
+    """Why no suite ran."""
+    if run.head_sha and run.base_sha == run.head_sha and not run.uncommitted:
+        return "nothing was compared, because head is the base and no file differs from it"
+    return "the change affects no suite"
 
 
 def _inconclusive(policy: Policy, reasons: Sequence[str]) -> Decision:
