@@ -52,7 +52,9 @@ def rows(repository: Repository) -> list[str]:
 
 def test_validate__prints_the_commands_and_what_is_needed_here(both: Repository) -> None:
     entry = "  - {name: foo, results: promptfoo, suites: '*.md', program: no-such, env: [A, B]}\n"
-    both.commit("more", {"a.md": "", ".agentevals.yaml": RULES.replace("watch:", f"{entry}watch:")})
+    both.commit(
+        "more", {"a.md": "", ".agentevals.yaml": RULES.replace("runners:\n", f"runners:\n{entry}")}
+    )
 
     assert run(both, "validate", "--env", "A").out.splitlines() == [
         "EVAL.yaml: valid, 1 test",
