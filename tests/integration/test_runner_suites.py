@@ -583,11 +583,13 @@ def test_safe():
 def test_runner__pytest_by_its_default_commands(tmp_path: Path) -> None:
     pytest_entry = {"name": "pytest", "results": "junit", "suites": ["evals/test_*.py"]}
     base = {**files(rules(pytest_entry)), "evals/test_shop.py": PYTEST}
-    with opened(tmp_path, base, RUDE) as gate:
+    # Another test and a comment in the file leave the question of the others as it is.
+    edited = f"{PYTEST}\n# More:\ndef test_new():\n    pass\n"
+    with opened(tmp_path, base, {**RUDE, "evals/test_shop.py": edited}) as gate:
         done = gate.finish()
         assert done.code == 1, done.log
-        assert set(gate.changes().values()) == {"regressed"}
-        assert len(gate.changes()) == 2
+        regressed = {f"test_greets[{name}]": "regressed" for name in ("Ada", "Bob")}
+        assert gate.changes() == {**regressed, "test_new": "new"}
         assert gate.annotations() == 2 * [("warning", "evals/test_shop.py", 3)]
         assert "Yo Ada." in gate.comments()[0]
         assert "Good day, Ada." in gate.comments()[0]

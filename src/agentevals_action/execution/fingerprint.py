@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.python_tests import PythonTests, folder_of_tests
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
@@ -131,7 +132,7 @@ class SuiteDescription:
     def read(self) -> None:
         """Reads all files of the suite, before a program can change them."""
         if self._suite.runner:
-            _ = self.of_runner, self.graders  # computed once
+            _ = self.of_runner, self.graders, self._python_tests  # computed once
             return
         for file in self._suite.files:
             self._content(file.path)
@@ -179,6 +180,36 @@ class SuiteDescription:
         """The contents, by path, of the files that the command of a runner names, which grade."""
         named = sorted(file.path for file in self._suite.files if file.role == _OF_RUNNER)
         return {path: self._content(path) for path in named if not self._is_watched(path)}
+
+    def of_function(self, test: str) -> str | None:
+        """The digest of what a test of pytest asks and how it grades, by its id; None if that
+        cannot be determined."""
+        source = self._python_tests and self._python_tests.source_of(test)
+        return _digest(source) if source else None
+
+    @cached_property
+    def _python_tests(self) -> PythonTests | None:
+        """The tests of a suite of Python. A module in their folder that they import belongs to them
+        if the agent is known to be elsewhere; any other is the agent."""
+        suite, folder = self._suite, folder_of_tests(self._suite.path)
+        if not suite.path.endswith(".py"):
+            return None
+        imported = [file.path for file in suite.files if file.role == "import"]
+        is_known = not all(rule.excludes for rule in self._watch)
+        is_known = is_known or not all(path.startswith(folder or "") for path in imported)
+
+        def is_helper(file: Path) -> bool:
+            if not file.resolve().is_relative_to(suite.root):
+                return False
+            path = self._relative(file)
+            is_beside = is_known and folder is not None and path.startswith(folder)
+            return (is_beside or file.name == "conftest.py") and not self._is_watched(path)
+
+        def content(path: str) -> str | None:
+            return None if self._is_watched(path) else self._content(path)
+
+        data = [file.path for file in suite.files]
+        return PythonTests(suite.root, suite.path, data, is_helper, content)
 
     def question(self, test: Test) -> Any:
         """The messages and, where there is a workspace, what makes its folder before the agent

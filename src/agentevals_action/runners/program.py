@@ -77,9 +77,13 @@ class SuiteProgram:
             self._known[name] = row = rows[0]
             if row.key:
                 self._ids[row.key] = row.id
-            graded = files if row.graded is None else digest(row.graded, is_ordered=False)
+            own = described.of_function(row.id) if self._format.has_functions else None
+            graded, asked = (
+                own or files if data is None else digest(data, is_ordered=False)
+                for data in (row.graded, row.asked)
+            )
             fingerprint = Fingerprint(
-                question=files if row.asked is None else digest(row.asked, is_ordered=False),
+                question=asked,
                 grading=digest([graded, described.graders], is_ordered=False),
                 agent=agent,
             )

@@ -94,7 +94,8 @@ class Format(ABC):
     the root.
     `configuration` are the names of files that concern its suites in their folder and below.
     `exit_codes` are those with which complete results can come. With `has_scores`, the results have
-    no verdicts, and an entry may need `pass`."""
+    no verdicts, and an entry may need `pass`. With `has_functions`, an id may be the name of a
+    function of Python, after those of its classes."""
 
     name: ClassVar[str]
     version: ClassVar[str]
@@ -106,6 +107,7 @@ class Format(ABC):
     configuration: ClassVar[tuple[str, ...]] = ()
     exit_codes: ClassVar[frozenset[int]] = frozenset({0})
     has_scores: ClassVar[bool] = False
+    has_functions: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:

@@ -81,6 +81,7 @@ class JunitResults(Format):
     again = ("@{SELECTION}", *_OPTIONS)
     variables: ClassVar[Mapping[str, str]] = {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
     configuration = ("conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+    has_functions = True
     exit_codes = frozenset({0, 1, 6})  # 6: too many warnings
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:

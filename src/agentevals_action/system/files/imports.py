@@ -40,7 +40,7 @@ def find_imports(
     # Python searches the folder of the script, and with `-m` or `-c` the current one.
     starts = (*(file.parent for file in files), folder, folder / "src", root, root / "src")
     folders = tuple(dict.fromkeys(starts))
-    find: _FindModules = functools.cache(_modules)  # many files import the same
+    find: _FindModules = functools.cache(find_modules)  # many files import the same
     waiting: deque[tuple[Path, tuple[Path, ...]]] = deque((file, ()) for file in files)
     for option, word in itertools.pairwise(words):
         if option == "-m":
@@ -96,7 +96,7 @@ def _python_imports(
                 yield from find(f"{module}{alias.name}", start)
 
 
-def _modules(name: str, folders: tuple[Path, ...]) -> Sequence[Path]:
+def find_modules(name: str, folders: tuple[Path, ...]) -> Sequence[Path]:
     """The files of a Python module and of the packages around it."""
     parts = name.split(".")
     paths = (
