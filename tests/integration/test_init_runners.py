@@ -86,8 +86,13 @@ def test_init__a_configuration_of_promptfoo_decides_the_entry_and_the_workflow(
                 "env": ["OPENAI_API_KEY"],
             }
         ],
-        "watch": ["prompts/**"],
     }
+    text = (repository.path / ".agentevals.yaml").read_text()
+    assert text.endswith(
+        "# Without `watch`, a change of any file runs all suites, documentation aside. With it, only "
+        "these files, the agent's own\n# code and prompts, and those that a suite names do:\n"
+        '# watch:\n#   - "prompts/**"\n'
+    )
     assert steps(repository) == [
         {"uses": "actions/setup-node@v5", "with": {"node-version": "22"}},
         {"run": "npm install -g promptfoo@0.123.1"},
@@ -147,7 +152,9 @@ def test_init__an_agent_that_is_named_gets_a_suite_of_its_own(tmp_path: Path) ->
 
     assert done.code == 0, done.err
     assert (repository.path / "evals/EVAL.yaml").is_file()
-    assert "runners" not in read(repository, ".agentevals.yaml")
+    assert read(repository, ".agentevals.yaml") is None
+    proposal = done.out.partition("for .agentevals.yaml:\n")[2].partition("\n\n")[0]
+    assert yaml.safe_load(proposal)["runners"][0]["results"] == "promptfoo"
 
 
 def files_of(repository: Repository) -> Files:
@@ -232,10 +239,10 @@ def test_init__the_commit_with_its_files_is_a_green_pull_request(tmp_path: Path)
 
 
 def test_init__tests_beside_the_agent_are_no_part_of_it(tmp_path: Path) -> None:
-    """`*.py` is watched; a test that was edited is another one, not a regression."""
+    """A test that was edited is another one, not a regression."""
     beside = {path.removeprefix("evals/"): text for path, text in PYTEST.items()}
     repository, _ = initialised(tmp_path, beside)
-    assert read(repository, ".agentevals.yaml")["watch"] == ["*.py"]
+    assert '#   - "*.py"\n' in (repository.path / ".agentevals.yaml").read_text()
     stricter = str(PYTEST["evals/test_returns.py"]).replace("'30 days'", "'31 days'")
     with proposed(repository, {"test_returns.py": stricter}) as job:
         done = job.finish()

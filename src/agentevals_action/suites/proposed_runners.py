@@ -13,10 +13,15 @@ from agentevals_action.system.files.regular_files import read_regular
 
 _READ_BYTES = 200_000  # of a file, to recognise it
 
-_PROMPTFOO = re.compile(r"promptfooconfig\.(ya?ml|json|[cm]?js|ts)")
+_PROMPTFOO = re.compile(r"promptfooconfig(\.[\w-]+)*\.(ya?ml|json|[cm]?js|ts)")
 _PROMPTFOO_INSTALL = "npm install -g promptfoo@0.123.1"
 _TEST = re.compile(r"test_.*\.py|.*_test\.py")
-_LIBRARY = re.compile(r"^\s*(?:from|import) (deepeval|pydantic_evals)\b", re.MULTILINE)
+#: Also in a function, on its line, after other modules, and in `pytest.importorskip`.
+_LIBRARY = re.compile(
+    r"(?:(?:^|[:;])\s*(?:from|import) (?:[\w., ]+, ?)?|\bimportorskip\(['\"])"
+    r"(deepeval|pydantic_evals)\b",
+    re.MULTILINE,
+)
 _INSPECT = re.compile(r"^\s*(?:from|import) inspect_ai\b", re.MULTILINE)
 _TASK = re.compile(r"^@(inspect_ai\.)?task\b", re.MULTILINE)
 #: Providers of promptfoo whose key has the name of the vendor, and names of keys.

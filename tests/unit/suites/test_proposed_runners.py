@@ -29,12 +29,16 @@ CASES = [
             "a/promptfooconfig.yaml": "# openai:gpt\nproviders: [google:gemini] # xai:grok\n",
             "b/promptfooconfig.js": "// groq:x\nheaders: {k: process.env.SHOP_API_KEY}\n",
             "c/promptfooconfig.yaml": "providers: [file://openai.py, 'exec:openai: no']\n",
+            "d/promptfooconfig.prod.yaml": "providers: [echo]\n",
             "node_modules/x/promptfooconfig.json": '{"providers": ["mistral:x"]}',
         },
         [
             (
                 "promptfoo",
-                ("**/promptfooconfig.yaml", "**/promptfooconfig.js"),
+                (
+                    *("**/promptfooconfig.yaml", "**/promptfooconfig.js"),
+                    "**/promptfooconfig.prod.yaml",
+                ),
                 ("GOOGLE_API_KEY", "SHOP_API_KEY"),
                 "npm install -g promptfoo@0.123.1",
             )
@@ -61,6 +65,9 @@ CASES = [
     (
         {
             "tests/test_eval.py": DEEPEVAL,
+            "tests/test_in_function.py": "def test_a():\n    from deepeval import x\n",
+            "tests/test_line.py": "def test_a(): import os, deepeval\n",
+            "tests/test_skip.py": "import pytest\ndeepeval = pytest.importorskip('deepeval')\n",
             "tests/test_unit.py": "import pytest\n",
             "agent_test.py": DEEPEVAL,
             "conftest.py": DEEPEVAL,
@@ -69,7 +76,10 @@ CASES = [
         [
             (
                 "junit",
-                ("agent_test.py", "tests/test_eval.py"),
+                (
+                    *("agent_test.py", "tests/test_eval.py", "tests/test_in_function.py"),
+                    *("tests/test_line.py", "tests/test_skip.py"),
+                ),
                 (),
                 "python3 -m pip install 'pytest>=8.2' deepeval",
             )

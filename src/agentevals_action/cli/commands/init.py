@@ -63,6 +63,7 @@ _EXAMPLES = (
     "--url https://agent.example.com/ask",
     "--model gpt-4o-mini",
 )
+_NO_RUNNERS = "No suites of promptfoo, pytest (deepeval, pydantic-evals) or inspect are here"
 #: The provider of each option, and the field of the target with the option's value. A model's name
 #: decides its provider.
 _PROVIDERS = {
@@ -113,7 +114,8 @@ async def command(**given: str | None) -> int:
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
     options = {name: value for name, value in given.items() if value}
-    runners = [] if options else propose_runners(root, files)
+    found = propose_runners(root, files)
+    runners = [] if options else found
     if runners:
         keys = dict.fromkeys(key for runner in runners for key in runner.env)
         agent = _Agent("", {}, tuple(keys), runners=runners)
@@ -132,6 +134,10 @@ async def command(**given: str | None) -> int:
         print(f"{'created' if created else 'kept   '}  {path}")
     for path, text in _missing_parts(agent, root, is_new):
         print(f"\nAdd this to {path}:\n\n{text}", end="")
+    if options:
+        entries = "".join(f"\n  - {runner.entry}" for runner in found)
+        proposal = f"Other programs have suites here; for {CONFIGURATION}:\nrunners:{entries}"
+        print(f"\n{proposal if found else _NO_RUNNERS}")
     print("\nNext:")
     for step in await _next_steps(agent, suite, repository, is_new, unnamed.get(suite)):
         print(f"  {printable(step, 1000)}")
@@ -158,7 +164,7 @@ def _missing_parts(
 
 def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
     if len(given) != 1:
-        problem = "specify one agent" if given else "the agent is missing"
+        problem = "specify one agent" if given else f"{_NO_RUNNERS}, and the agent is missing"
         raise InvalidInput(
             problem, f"write {joined([f'`{example}`' for example in _EXAMPLES], 'or')}"
         )
