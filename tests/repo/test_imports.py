@@ -178,10 +178,9 @@ def test_environment_and_exit_codes__belong_to_the_command_line() -> None:
     wrong = [
         f"{module.name}:{node.lineno} uses {ast.unparse(node)}"
         for module, node in attributes()
-        # A second SIGINT ends the process wherever it is; the worker is a program of its own.
-        if not is_in(
-            module.name, "cli", "__main__", "system.signals", "targets.agents.python_worker"
-        )
+        # A second SIGINT ends the process wherever it is; the others run in programs of their own.
+        if not is_in(module.name, "cli", "__main__", "system.signals", "system.observer")
+        and not is_in(module.name, "targets.agents.python_worker")
         and isinstance(node.value, ast.Name)
         and used.fullmatch(f"{node.value.id}.{node.attr}")
     ]

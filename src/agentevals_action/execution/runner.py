@@ -264,7 +264,7 @@ class Runner:
             trace=work.trace,
             root=sample.suite.root,
             timeout=self._timeout(sample),
-            program=partial(self._judge_program, sample.suite.root),
+            program=partial(self._judge_program, sample.suite.root, bool(work.folder)),
             ask=ask,
             judges=lambda evaluator: self._judges(sample, evaluator),
             notice=self._notice,
@@ -278,11 +278,19 @@ class Runner:
         return sample_result(work, results, total_spending(sample.spent))
 
     def _judge_program(
-        self, root: Path, words: Sequence[str], folder: Path, variables: Mapping[str, str]
+        self,
+        root: Path,
+        has_workspace: bool,
+        words: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str],
     ) -> Program:
-        user = self._children.isolation.judge_of(root)
+        user, start = self._children.isolation.judge_of(root), self._judge_path(folder)
         own = {CHECKOUT_VARIABLE: str(root), **variables}
-        return self._children.program(words, self._judge_path(folder), user, own)
+        program = self._children.program(words, start, user, own)
+        if has_workspace:  # its tests run what is there, as another version of the packages
+            return program
+        return self._children.with_packages(program, root, self._judge_path(root), start)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> Judges:
         asked: Counter[str] = Counter()

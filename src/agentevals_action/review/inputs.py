@@ -58,6 +58,7 @@ from agentevals_action.suites.configuration_file import (
     read_configuration,
     read_quarantines,
 )
+from agentevals_action.system.files.packages import MANIFESTS, PackageFolder, find_packages
 from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import check_cache
@@ -87,7 +88,7 @@ class ReviewInputs:
     `variables` returns what `${{ }}` in targets may name, as far as the `permissions` allow it. A
     shard runs a `part` of the plan, other runs all of it; `kept` are its results that stay from an
     earlier run, `suites` are all of head, `edits` those of each suite that both sides have. `facts`
-    are those of the run that are known before it."""
+    are those of the run that are known before it, `packages` those of each tree."""
 
     request: ReviewRequest
     base: Base
@@ -99,6 +100,7 @@ class ReviewInputs:
     suites: Suites
     edits: Mapping[str, SuiteEdits]
     facts: Run
+    packages: Mapping[Path, Sequence[PackageFolder]]
 
 
 @asynccontextmanager
@@ -230,9 +232,24 @@ async def _read_inputs(
         template=template,
     )
     kept = run.resume(tuple(part.head.values()), fingerprints.of) if run else {}
+    found = await asyncio.to_thread(_find_packages, head, base)
     return ReviewInputs(
-        request, base, variables, permissions, fingerprints, part, kept, suites, edits, facts
+        request, base, variables, permissions, fingerprints, part, kept, suites, edits, facts, found
     )
+
+
+def _find_packages(head: Head, base: Base) -> Mapping[Path, Sequence[PackageFolder]]:
+    """The Python packages of both sides, without those in templates of workspaces, whose copies
+    run."""
+    found = {}
+    of_head = head.checkout.root, head.checkout.tracked, head.suites
+    for root, tracked, suites in (of_head, (base.root, base.tracked, base.suites)):
+        if root:
+            valid = [suite for suite in suites if isinstance(suite, Suite)]
+            spaces = [test.workspace for suite in valid for test in suite.tests]
+            templates = {space.template for space in spaces if space and space.template}
+            found[root] = find_packages(root, {*MANIFESTS, *tracked}, templates - {root})
+    return found
 
 
 async def _uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def _preparation(inputs: ReviewInputs) -> Preparation:
     request, base = inputs.request, inputs.base
     workspace, settings = request.workspace, request.settings
     children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
+    children = replace(children, packages=inputs.packages)
     log = partial(job_log.folded, in_actions=workspace.in_actions)
     folder, obstacle = base.root or workspace.folder, ""
     if base.root is None and base.problem:

@@ -18,7 +18,13 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.runners import commands
 from agentevals_action.runners.formats import FORMATS
-from agentevals_action.runners.formats.base import MAX_ROWS, ResultsError, Row, Selection
+from agentevals_action.runners.formats.base import (
+    MAX_ROWS,
+    ResultsError,
+    Row,
+    Selection,
+    read_file,
+)
 from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import scrub
@@ -202,12 +208,15 @@ class SuiteProgram:
             file = self._folder / f"selection-{self._starts}.json"
             file.write_text(selection.text, encoding="utf-8")
             values[commands.SELECTION] = str(file)
-        program = self._program(commands.filled(words, values, selected), values)
+        program = self._program(commands.filled(words, values, selected), values, results)
         name = f"`{self._runner.name}`"
         try:
             done = await process.run(program, timeout=self._runner.timeout_seconds)
         except OSError as error:
             raise program.start_error("runner", name, error) from None
+        for file in results.glob("imports-*"):
+            sentence = read_file(results, file.name).decode("utf-8", "replace")
+            raise AttemptError("runner", f"{name}: {redact(sentence)}")
         problem = ""
         if done.timed_out or done.returncode not in self._format.exit_codes:
             problem = f" {done.failure}"
@@ -236,7 +245,7 @@ class SuiteProgram:
             raise ResultsError(f"it reported more than {MAX_ROWS:,} samples")
         return rows
 
-    def _program(self, words: Sequence[str], values: Mapping[str, str]) -> Program:
+    def _program(self, words: Sequence[str], values: Mapping[str, str], results: Path) -> Program:
         """The program with the variables that its entry names, as far as the workflow passes them
         on. AttemptError."""
         children, root, wanted = self._engine.children, self._suite.root, self._runner.env
@@ -255,9 +264,10 @@ class SuiteProgram:
         passed, _ = scrub(children.allowed, wanted)
         withheld = children.allowed.keys() - passed.keys()
         environment = program.environment.items()
-        return replace(
+        program = replace(
             program, environment={name: text for name, text in environment if name not in withheld}
         )
+        return children.with_packages(program, root, root, root / self._suite.path, results)
 
     def _make_folder(self, name: str) -> Path:
         """A folder that only the programs of this side can read and write.

@@ -1,12 +1,16 @@
 """The environment of child processes: the variables that a program of the repository may read."""
 
+import json
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agentevals_action.system import observer
+from agentevals_action.system.files.packages import PackageFolder, own_packages
 from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
-from agentevals_action.system.program import Program
+from agentevals_action.system.program import Program, all_words
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
 #: The runner's tokens, the action's inputs, and the files by which a step controls later steps.
@@ -15,6 +19,8 @@ _NEVER_PASSED = re.compile(
 )
 #: The variable of judges that names the tree in which the programs of their side run.
 CHECKOUT_VARIABLE = "AGENTEVALS_CHECKOUT"
+#: The variable with pytest's plug-ins, and ours.
+_PLUGINS, _OBSERVER = "PYTEST_PLUGINS", "agentevals_imports"
 #: Every child sees these. `HOME` is needed for the configuration of tools; a child can therefore
 #: read what is in it (`.netrc`, `.ssh`, a login), and `.git/config`, where a checkout keeps its
 #: token by default.
@@ -33,13 +39,14 @@ class ChildContext:
     """How the programs of a run start: all see `environment`, agents also the variables that the
     workflow passes on (`allowed`). `withheld` are the names of the credentials that no program
     sees. `isolation` gives their users. `unset` are the names that the workflow passes on and that
-    have no value."""
+    have no value. `packages` are those of each tree, which its own programs find first."""
 
     environment: Mapping[str, str]
     allowed: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
     isolation: Isolation = NO_ISOLATION
     unset: tuple[str, ...] = ()
+    packages: Mapping[Path, Sequence[PackageFolder]] = field(default_factory=dict)
 
     @classmethod
     def from_environ(
@@ -69,6 +76,26 @@ class ChildContext:
         """A program that sees the environment and more `variables`."""
         environment = {**self.environment, **(variables or {})}
         return Program(tuple(words), folder, environment, user, self.hint)
+
+    def with_packages(
+        self, program: Program, root: Path, tree: Path, start: Path, results: Path | None = None
+    ) -> Program:
+        """A program that finds the Python packages of a checkout (`root`) first, whatever is
+        installed. It runs in `tree`, the checkout or that of its judges, and belongs to the folder
+        `start`. pytest writes into `results` what it did not import from there."""
+        if not (found := self.packages.get(root)):
+            return program
+        old, folder = program.environment, program.folder
+        words = [str(folder / word) if "/" in word else word for word in all_words(program.words)]
+        first, modules = own_packages(found, tree, start, words, old.get("PATH", os.defpath))
+        facts = {"trees": [str(tree), str(root)], "modules": modules, "results": str(results)}
+        folders, plugins = [*map(str, first), old.get("PYTHONPATH")], old.get(_PLUGINS)
+        variables = {"AGENTEVALS_PACKAGES": json.dumps(facts)}
+        if results:
+            folders.append(str(Path(observer.__file__).parent))
+            variables[_PLUGINS] = ",".join(filter(None, (plugins, _OBSERVER)))
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+        return replace(program, environment={**old, **variables})
 
 
 def is_never_passed(name: str) -> bool:

@@ -86,7 +86,7 @@ class CommandRunner:
     does not pass on."""
 
     def __init__(self, target: CommandTarget, context: ProviderContext) -> None:
-        self._cwd, self._isolation = target.cwd, context.children.isolation
+        self._cwd, self._children = target.cwd, context.children
         self._judge_path = context.judge_path
         self._environment = _select_variables(target.env, context.children)
         self._scratch, self.hint = context.scratch, context.children.hint
@@ -181,11 +181,16 @@ class CommandRunner:
         """A command in a folder, with more `variables`; a worker with a `workspace` answers only
         requests in it."""
         environment = self.environment(request, workspace) | dict(variables or {})
-        return Program(tuple(words), folder, environment, self.user_of(request), self.hint)
+        program = Program(tuple(words), folder, environment, self.user_of(request), self.hint)
+        tree, start = request.root, self.declared_folder(request)
+        if request.is_judge:
+            tree, start = self._judge_path(tree), self._judge_path(start)
+        return self._children.with_packages(program, request.root, tree, start)
 
     def user_of(self, request: Request) -> ChildUser | None:
         """The user that the command runs as for a request."""
-        of_tree = self._isolation.judge_of if request.is_judge else self._isolation.user_of
+        isolation = self._children.isolation
+        of_tree = isolation.judge_of if request.is_judge else isolation.user_of
         return of_tree(request.root)
 
     def environment(self, request: Request, workspace: Path | None) -> dict[str, str]:

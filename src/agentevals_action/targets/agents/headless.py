@@ -149,7 +149,9 @@ class AgentTarget(CommandTarget):
 class _Agent(Provider):
     def __init__(self, target: AgentTarget, context: ProviderContext) -> None:
         self._target, self._title = target, target.title
-        self._runner = CommandRunner(target, context)
+        # It is no program of the repository, and what it runs is its workspace's.
+        children = replace(context.children, packages={})
+        self._runner = CommandRunner(target, replace(context, children=children))
         self._events_variable = target.events_variable
         # The workflow may want the file elsewhere.
         if self._events_variable in context.children.allowed:

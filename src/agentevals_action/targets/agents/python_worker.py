@@ -35,14 +35,16 @@ _DATA = (str, bytes, bytearray, bool, int, float, type(None), Mapping, list, tup
 def _main(target: str) -> None:
     questions, answers = _take_streams()
     folder = str(Path.cwd())
-    sys.path[0] = folder  # where this file is, is nobody's business
+    sys.path[0] = str(Path(__file__).parents[2] / "system" / "observer")
+    observer = importlib.import_module("agentevals_imports")
+    sys.path[0] = folder  # where these files are, is nobody's business
     try:
         function = _load(target)
         keywords = _keywords(function)
     except BaseException as error:
         _write(answers, _describe(error))
         return
-    _write(answers, {})  # it is ready
+    _write(answers, observer.found())  # it is ready
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     for line in questions:
@@ -52,7 +54,7 @@ def _main(target: str) -> None:
         answer = _answer(function, question["messages"], given, loop)
         with contextlib.suppress(OSError, ValueError):  # the function closed it
             sys.stdout.flush()
-        _write(answers, {"call": question["call"], **answer})
+        _write(answers, {"call": question["call"], **answer, **observer.found()})
 
 
 def _take_streams() -> tuple[IO[bytes], IO[bytes]]:
@@ -118,7 +120,8 @@ def _describe(error: BaseException) -> dict[str, Any]:
     ]
     *before, problem = traceback.format_exception_only(type(error), error)
     lines = "".join([*traceback.format_list(own), *before])
-    return {"error": problem.strip(), "traceback": lines}
+    missing = sys.modules["agentevals_imports"].missing_import(error)
+    return {"error": missing or problem.strip(), "traceback": lines}
 
 
 def _type_name(reply: Any) -> str:

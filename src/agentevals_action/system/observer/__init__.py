@@ -1,0 +1,1 @@
+"""What programs of others load, in their own Python."""
