@@ -4,6 +4,7 @@ data files that it uses, at any depth. Comments and other tests are no part of i
 import ast
 import copy
 import itertools
+import os
 import re
 import warnings
 from collections import defaultdict
@@ -89,6 +90,8 @@ class PythonTests:
     ) -> None:
         self._root, self._is_helper, self._content = root, is_helper, content
         self._data = [each for each in data if not each.endswith(_CODE)]
+        self._parts = {part for each in self._data for part in each.split("/")}
+        self._functions: set[str] = set()
         file = root / path
         self._starts = [each for each in file.parents if each.is_relative_to(root)]
         self._modules: dict[Path, _Module | None] = {}
@@ -108,6 +111,7 @@ class PythonTests:
             self._modules[path] = None
             return None
         for node in ast.walk(module.tree):
+            self._functions.add(getattr(node, "name", ""))
             for word in set(_words(node)) - self._files.keys():
                 paths = sorted(self._meant(word, path.parent))
                 known = ((Path(each).name, self._content(each)) for each in paths)
@@ -120,14 +124,17 @@ class PythonTests:
     def _meant(self, word: str, folder: Path) -> Iterator[str]:
         """The files that a text may mean: by a path, the end of one, a folder in it, or a glob."""
         end = word if word.startswith((".", "/")) else f"/{word}"
-        for path in (f"/{each}" for each in self._data):
+        is_pattern = "*" in word or word.startswith(".")
+        may_be_data = is_pattern or not self._parts.isdisjoint(word.split("/"))
+        for path in (f"/{each}" for each in self._data if may_be_data):
             if (
                 path.endswith(end)
                 or f"{end}/" in path
                 or ("*" in word and fnmatch(path, f"*{end}"))
             ):
                 yield path[1:]
-        for start in {folder, *self._starts}:
+        starts = {folder, *self._starts}
+        for start in (each for each in starts if os.path.exists(f"{each}/{word}")):  # noqa: PTH110
             files = Folder(self._root, start).files_among([word], start)
             paths = (each.relative_to(self._root).as_posix() for each in files)
             yield from (each for each in paths if not each.endswith(_CODE))
@@ -137,9 +144,7 @@ class PythonTests:
         determined."""
         names, _, parameters = test.partition("[")
         first, *steps = names.split("::")
-        modules = [module for module in self._modules.values() if module]
-        functions = (node for module in modules for node in ast.walk(module.tree))
-        is_found = any(getattr(node, "name", "") == (first, *steps)[-1] for node in functions)
+        is_found = (first, *steps)[-1] in self._functions
         if self._own is None or None in self._shared or not is_found:
             return None
         try:
