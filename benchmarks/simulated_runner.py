@@ -2,15 +2,17 @@
 share its starts, as those of a real one do; only its processes are missing."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from simulation import Conditions, Drawn, PullRequest, Urn, decide
 
-from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.engine import Engine, assemble_engine
+from agentevals_action.execution.executor import Event
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
@@ -19,24 +21,24 @@ from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import with_samples
 from agentevals_action.review.comparison.decision_rule import FreshSamples
+from agentevals_action.runners.executor import RunnerExecutor
 from agentevals_action.runners.formats.base import Row, Selection
-from agentevals_action.runners.program import SuiteProgram
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import ChildContext
 
 
-class SimulatedRunner(SuiteProgram):
+class SimulatedRunner(RunnerExecutor):
     """The runner of one side of a pull request, whose tests pass at the rates of its `pools`."""
 
     def __init__(
         self,
         suite: Suite,
+        runner: Runner,
         engine: Engine,
-        samples: int,
         pools: Mapping[str, Sequence[SampleResult]],
         rng: Random,
     ) -> None:
-        super().__init__(suite, engine, samples, 0)
+        super().__init__(suite, runner, engine, engine.scratch, asyncio.Lock())
         self._pools, self._rng = pools, rng
 
     async def _start(
@@ -60,7 +62,7 @@ class SimulatedRunner(SuiteProgram):
 class _Fresh:
     """Takes fresh samples from the runners of both sides."""
 
-    def __init__(self, head: SuiteProgram, base: SuiteProgram) -> None:
+    def __init__(self, head: RunnerExecutor, base: RunnerExecutor) -> None:
         self._head, self._base = head, base
         self.streams: Mapping[Key, FreshSamples] = {}
 
@@ -85,7 +87,7 @@ async def _pull_requests(
         root = Path(opened.enter_context(TemporaryDirectory(prefix="agentevals-regressions-")))
         children = ChildContext({})
         engine = await opened.enter_async_context(
-            open_engine(
+            assemble_engine(
                 Settings.model_validate({}),
                 root,
                 (),
@@ -97,11 +99,17 @@ async def _pull_requests(
                 permissions=None,
             )
         )
-        suite = _suite(root, urns)
-        return [await _pull_request(suite, engine, urns, conditions, rng) for _ in range(count)]
+        suite, runner = _suite(root, urns)
+        history = engine.settings.model_copy(update={"samples": conditions.history})
+        engines = engine, replace(engine, settings=history)
+
+        def side(number: int, pools: Mapping[str, Sequence[SampleResult]]) -> SimulatedRunner:
+            return SimulatedRunner(suite, runner, engines[number], pools, rng)
+
+        return [await _pull_request(urns, conditions, side) for _ in range(count)]
 
 
-def _suite(root: Path, urns: Sequence[Urn]) -> Suite:
+def _suite(root: Path, urns: Sequence[Urn]) -> tuple[Suite, Runner]:
     path = urns[0].key[0]
     (root / path).write_text("simulated")
     words = ["simulated", "{SUITE}", "{RESULTS}", "{SAMPLES}"]
@@ -110,21 +118,25 @@ def _suite(root: Path, urns: Sequence[Urn]) -> Suite:
     gates = {gate.name for urn in urns for gate in urn.gates}
     name = next(iter(gates), "simulated")
     runner = Runner.model_validate({**entry, "name": name, "again": again, "required": bool(gates)})
-    return Suite(name="suite", path=path, root=root, folder=root, runner=runner)
+    return Suite(name="suite", path=path, root=root, folder=root, runner=runner), runner
 
 
 async def _pull_request(
-    suite: Suite, engine: Engine, urns: Sequence[Urn], conditions: Conditions, rng: Random
+    urns: Sequence[Urn],
+    conditions: Conditions,
+    side: Callable[[int, Mapping[str, Sequence[SampleResult]]], SimulatedRunner],
 ) -> PullRequest:
-    sides = ({urn.key[1]: urn.head for urn in urns}, {urn.key[1]: urn.base for urn in urns})
-    head = SimulatedRunner(suite, engine, 1, sides[0], rng)
-    base = SimulatedRunner(suite, engine, conditions.history, sides[1], rng)
-    before = {row.eval_id: row for row in await base.run()}
+    head = side(0, {urn.key[1]: urn.head for urn in urns})
+    base = side(1, {urn.key[1]: urn.base for urn in urns})
+    before = {row.eval_id: row for row in (await base.run(_ignore)).rows}
     drawn = [
         Drawn(row.key, row, _latest(before[row.eval_id]), before[row.eval_id])
-        for row in await head.run()
+        for row in (await head.run(_ignore)).rows
     ]
     return await decide(drawn, conditions, lambda _keys: _Fresh(head, base))
+
+
+def _ignore(_event: Event) -> None: ...
 
 
 def _latest(history: TestResult) -> TestResult:

@@ -346,7 +346,7 @@ def test_runner__a_replay_says_that_it_runs(tmp_path: Path) -> None:
     with opened(tmp_path, files({"replies/.keep": ""}), agent("Good day to {}.")) as gate:
         done = gate.finish(inputs={"cache": "replay", "cache-dir": "replies"})
         assert done.code == 0, done.log
-        assert "nothing of `checks/shop.jsonl` is replayed or recorded" in gate.comments()[0]
+        assert "checks/shop.jsonl: nothing of it is replayed or recorded" in gate.comments()[0]
 
 
 #: Policies: the files of base, the change, the inputs, the exit code, words of the comment.

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.execution.judge_trees import JudgeTrees
-from agentevals_action.execution.workspaces.pool import (
-    WorkspaceFolder,
-    WorkspacePool,
-)
+from agentevals_action.execution.workspaces.git import Git
+from agentevals_action.execution.workspaces.pool import WorkspaceFolder, WorkspacePool
+from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
@@ -52,7 +51,9 @@ def run(
     notices: list[str] = []
     children = ChildContext(environment, withheld=("API_KEY",), isolation=isolation)
     copy = JudgeTrees({}).copy_template
-    pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, root)
+    git = Git(scratch / "git", environment, isolation.user_of(root))
+    repositories = Repositories(git, scratch / "repositories")
+    pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, root, repositories)
     return Run(suites.load_valid(root, path), pool, notices)
 
 

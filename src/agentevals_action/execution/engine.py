@@ -1,22 +1,22 @@
-"""The engine of a run. It is assembled once, from values that are computed before."""
+"""What the executors of a run share. It is assembled once, from values that are computed before."""
 
 import asyncio
-import functools
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.attempts import Attempts
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
-from agentevals_action.execution.runner import Event, Runner
+from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.pool import WorkspacePool
+from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.formatting import each_once
-from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings
@@ -42,12 +42,15 @@ _PREFIX = "agentevals-run-"
 
 @dataclass(frozen=True)
 class Engine:
-    """Runs the tests of head and of base. `fingerprints` are those of their suites, `children` the
-    programs of the run, `scratch` is the folder of its temporary files."""
+    """What the executors of head and of base share. `fingerprints` are those of the suites,
+    `children` the programs of the run, `open_workspaces` makes the folders that the agents of one
+    run in a tree work in, `scratch` is the folder of temporary files."""
 
-    runner: Runner
+    settings: Settings
+    attempts: Attempts
     fingerprints: Fingerprints
     children: ChildContext
+    open_workspaces: Callable[[Path], WorkspacePool]
     scratch: Path
     budget: Budget
     _client: TargetClient
@@ -85,23 +88,9 @@ class Engine:
         await self._preparation.run(tree)
         await self._judge_trees.link_rest(tree)
 
-    async def execute(
-        self, suites: Sequence[Suite], emit: Callable[[Event], None]
-    ) -> tuple[TestResult, ...]:
-        """Prepares the tree of these suites, which is the same for all, and runs their tests; the
-        results in the order of the suites. If the tree cannot be prepared, each test ends in that
-        error. `emit` receives each event when it happens."""
-        if not suites:
-            return ()
-        try:
-            await self.prepare(suites[0].root)
-        except AttemptError as error:
-            return await self.runner.run(suites, emit, error)
-        return await self.runner.run(suites, emit)
-
 
 @asynccontextmanager
-async def open_engine(
+async def assemble_engine(
     settings: Settings,
     workspace: Path,
     suites: Iterable[Suite],
@@ -135,23 +124,25 @@ async def open_engine(
             own = [workspace / name for name in (settings.cache_dir, settings.report_dir)]
             requests = RequestDescriptions(variables, children.allowed, FileDigests(own))
             stored = StoredCalls(client, requests, cache, workspace, settings.cache_dir, note)
-        run_id = scratch.name.removeprefix(_PREFIX)
-        open_workspaces = functools.partial(
-            WorkspacePool, scratch, children, run_id, note, judge_trees.copy_template
-        )
-        runner = Runner(
-            stored or client,
-            settings,
-            children,
-            fingerprints.of,
-            open_workspaces,
-            judge_trees.path_of,
-            note,
+        run_id, repositories = scratch.name.removeprefix(_PREFIX), dict[Path, Repositories]()
+
+        def open_workspaces(root: Path) -> WorkspacePool:
+            if root not in repositories:
+                folder = scratch.resolve() / f"repositories-{len(repositories)}"
+                git = Git(folder, children.environment, children.isolation.user_of(root))
+                repositories[root] = Repositories(git, folder / "copies")
+            copy = judge_trees.copy_template
+            return WorkspacePool(scratch, children, run_id, note, copy, root, repositories[root])
+
+        attempts = Attempts(
+            stored or client, settings, children, fingerprints.of, judge_trees.path_of, note
         )
         engine = Engine(
-            runner,
+            settings,
+            attempts,
             fingerprints,
             children,
+            open_workspaces,
             scratch,
             budget,
             client,
@@ -164,6 +155,8 @@ async def open_engine(
         try:
             yield engine
         finally:
+            for copies in repositories.values():
+                await copies.close()
             await client.close()
             if stored:
                 await stored.close()

@@ -514,6 +514,25 @@ class Suite(FileModel):
         name = self.judge_choice(evaluator, agent).name
         return self.targets.get(name) if evaluator.needs_judge() else None
 
+    def is_deterministic(self, test: Test) -> bool:
+        """Whether the agent and all evaluators of a test give the same result each time, so that
+        one sample is enough. A model does not, whatever its temperature; nor does a program that
+        judges."""
+        agent = self.agent_of(test)
+        if agent is None or not agent.deterministic:
+            return False
+        return all(
+            self._gives_same_score(inner, agent)
+            for evaluator in test.evaluators
+            for inner in evaluator.walk()
+        )
+
+    def _gives_same_score(self, evaluator: Evaluator, agent: Target) -> bool:
+        if not evaluator.needs_judge():
+            return evaluator.deterministic
+        judge = self.judge_of(evaluator, agent)
+        return evaluator.asks_judge and judge is not None and judge.deterministic
+
 
 @dataclass(frozen=True)
 class BrokenSuite:

@@ -3,7 +3,7 @@ then."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -22,6 +22,12 @@ from rich.progress import (
 from rich.table import Column
 
 from agentevals_action.escaping import printable
+from agentevals_action.execution.executor import (
+    AttemptStarted,
+    Event,
+    SuiteEnded,
+    SuiteStarted,
+)
 from agentevals_action.formatting import cost, counted
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.terminal import rich_console
@@ -32,12 +38,21 @@ _NAME = 60  # characters of an id
 
 @dataclass
 class _Side:
-    """The tests of one side; `cost_usd` is None as long as no cost is known."""
+    """The tests of one side; `cost_usd` is None as long as no cost is known. `open` are the suites
+    whose tests are not known yet, by path, with the programs that run them."""
 
-    total: int
+    total: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     cost_usd: float | None = None
     running: dict[tuple[str, str], None] = field(default_factory=dict)
+    open: dict[str, str] = field(default_factory=dict)
+
+    def add(self, result: TestResult) -> None:
+        self.total += result.eval_path in self.open
+        self.running.pop(result.key, None)
+        self.verdicts[result.verdict or "error"] += 1
+        if result.spent.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + result.spent.cost_usd
 
     def note(self) -> str:
         parts = [f"{number} {verdict}" for verdict, number in self.verdicts.items()]
@@ -59,52 +74,37 @@ class Progress:
         self._sides: dict[str, _Side] = {}
         self._printed = monotonic()
 
-    def expect(self, side: str, tests: int) -> None:
-        """Announces how many tests of a side run."""
-        self._sides.setdefault(side, _Side(0)).total += tests
+    def handle(self, side: str, event: Event) -> None:
+        """Counts and shows what happens on a side."""
+        counts = self._sides.setdefault(side, _Side())
+        match event:
+            case SuiteStarted(path, None, program):
+                counts.open[path] = program
+                counts.running[path, program] = None
+                what = f"`{printable(program, _NAME)}` runs {printable(path, _NAME)}"
+                self._print(f"{side}: {what}", is_due=True)
+            case SuiteStarted(_, int(tests)):
+                counts.total += tests
+            case AttemptStarted(path, test):
+                counts.running[path, test] = None
+            case SuiteEnded(path) if path in counts.open:
+                counts.running.pop((path, counts.open.pop(path)), None)
+                self._print_counts()
+            case TestResult():
+                counts.add(event)
+                self._print_counts()
         self._show(side)
 
-    @contextmanager
-    def running(self, side: str, suite: str, runner: str) -> Iterator[None]:
-        """Says that a runner starts with a suite, whose tests are known when it has ended."""
-        running = self._sides.setdefault(side, _Side(0)).running
-        running[suite, runner] = None
-        self._show(side)
-        what = f"`{printable(runner, _NAME)}` runs {printable(suite, _NAME)}"
-        self._print(f"{side}: {what}", is_due=True)
-        try:
-            yield
-        finally:
-            running.pop((suite, runner), None)
-            self._show(side)
-
-    def found(self, side: str, results: Sequence[TestResult]) -> None:
-        """Counts the tests that a runner reported."""
-        self._sides[side].total += len(results)
-        for result in results:
-            self.advance(side, result)
-
-    def start(self, side: str, suite: str, test: str) -> None:
-        """Notes that an attempt of a test starts; `suite` is a path, `test` an id."""
-        self._sides[side].running[suite, test] = None
-        self._show(side)
-
-    def advance(self, side: str, result: TestResult) -> None:
-        """Counts a finished test."""
-        counts = self._sides[side]
-        counts.running.pop(result.key, None)
-        counts.verdicts[result.verdict or "error"] += 1
-        if result.spent.cost_usd is not None:
-            counts.cost_usd = (counts.cost_usd or 0.0) + result.spent.cost_usd
-        self._show(side)
-        done = {name: found.verdicts.total() for name, found in self._sides.items()}
-        totals = {name: found.total for name, found in self._sides.items()}
-        sides = (
-            f"{name}: {done[name]} of {counted(totals[name], 'test')}"
-            for name in done
-            if totals[name]
-        )
-        self._print(", ".join(sides), is_due=done == totals)
+    def _print_counts(self) -> None:
+        counts = {name: (side.verdicts.total(), side.total) for name, side in self._sides.items()}
+        parts = [
+            f"{name}: {done} of {counted(total, 'test')}"
+            for name, (done, total) in counts.items()
+            if total
+        ]
+        is_done = all(done == total for done, total in counts.values())
+        is_open = any(side.open for side in self._sides.values())
+        self._print(", ".join(parts), is_due=is_done and not is_open)
 
     def confirm(self, tests: int, settled: int, samples: int) -> None:
         """Shows how many of the suspects are settled, and how many fresh samples that took."""

@@ -4,12 +4,12 @@ regression, is cleared, or stays undecided."""
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.resample import Resampler, is_deterministic
+from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import Key, SampleResult, TestResult
+from agentevals_action.model.result import Key, SampleResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import extended
@@ -29,9 +29,9 @@ from agentevals_action.review.comparison.decision_rule import (
     samples_for_majority,
     weigh,
 )
-from agentevals_action.review.head_and_base import Rows
+from agentevals_action.review.head_and_base import Rows, by_suite, same_service
 from agentevals_action.review.inputs import ReviewInputs
-from agentevals_action.runners.program import RunnerPrograms
+from agentevals_action.runners.executor import Executors
 
 #: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
 _MAX_ERRORS = 2
@@ -42,8 +42,7 @@ TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
 
 async def confirm(
     inputs: ReviewInputs,
-    engine: Engine,
-    programs: RunnerPrograms,
+    executors: Executors,
     head: Rows,
     base: Rows,
     progress: Progress,
@@ -54,11 +53,11 @@ async def confirm(
     settings = inputs.request.settings
     if not settings.confirm:
         return head, base
-    on_base = _by_suite(base)
+    on_base = {path: tuple(rows.values()) for path, rows in by_suite(base).items()}
     suspects = [
         suspect
-        for path, rows in _by_suite(head).items()
-        for suspect in find_suspects(path, rows, on_base.get(path, ()))
+        for path, rows in by_suite(head).items()
+        for suspect in find_suspects(path, tuple(rows.values()), on_base.get(path, ()))
     ]
     blocking = _blocking(head, inputs.request.policy.fail_on)
     certain = _certain(inputs, {*blocking, *(suspect.key for suspect in suspects)})
@@ -67,7 +66,8 @@ async def confirm(
     suspected = {suspect.key for suspect in suspects}
     if not suspected and not blocking:
         return head, base
-    sampler = _Sampler(inputs, engine, programs, {*suspected, *blocking}, progress)
+    number = len({*suspected, *blocking})
+    sampler = _Sampler(inputs, executors, head, base, number, progress)
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
     plan = ConfirmationPlan(settings.confirm, level)
     priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
@@ -99,44 +99,50 @@ async def confirm(
 
 
 class _Sampler:
-    """Takes the fresh samples of these tests, by the engine or by the runners of their suites, and
-    shows the progress."""
+    """Takes the fresh samples of tests of these results, and shows the progress for so many
+    tests."""
 
     def __init__(
         self,
         inputs: ReviewInputs,
-        engine: Engine,
-        programs: RunnerPrograms,
-        keys: Collection[Key],
+        executors: Executors,
+        head: Rows,
+        base: Rows,
+        tests: int,
         progress: Progress,
     ) -> None:
-        self._part, self._programs = inputs.part, programs
-        self._progress, self._tests, self._settled, self._samples = progress, len(keys), 0, 0
-        samples = inputs.request.settings.samples
-        head, base = self._part.head, self._part.base
-        self._resampler = Resampler(engine, keys, head, base, samples, self._count)
+        self._part, self._executors = inputs.part, executors
+        self._head, self._base = head, base
+        self._same_service = cache(partial(same_service, inputs))
+        self._progress, self._tests, self._settled, self._samples = progress, tests, 0, 0
         self._count(0)
 
     async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
         """Fresh samples of head."""
-        if self._part.head[key[0]].runner:
-            return await self._by_runner(self._part.head[key[0]], key, count)
-        return await self._resampler.head(key, count)
+        return await self._sample(self._part.head[key[0]], key, count)
 
     async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
-        """Fresh samples of base. Raises AttemptError when base cannot run."""
-        suite = self._part.base.get(key[0])
-        if suite and suite.runner:
-            return await self._by_runner(suite, key, count)
-        return await self._resampler.base(key, count)
+        """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
+        run."""
+        path, test = key
+        suite = self._part.base.get(path)
+        if suite is None:
+            raise AttemptError("configuration", "the test is not on base")
+        if test in self._same_service(path):
+            raise AttemptError("configuration", SAME_SERVICE)
+        samples = await self._sample(suite, key, count)
+        now, before = self._head[key].fingerprint, self._base[key].fingerprint
+        if now and before and now.grading != before.grading:
+            return await self._executors.of(self._part.head[path]).score(test, samples)
+        return samples
 
     def settle(self) -> None:
         """Counts a test that has all its samples."""
         self._settled += 1
         self._count(0)
 
-    async def _by_runner(self, suite: Suite, key: Key, count: int) -> Sequence[SampleResult]:
-        samples = await self._programs.of(suite).sample(key[1], count)
+    async def _sample(self, suite: Suite, key: Key, count: int) -> Sequence[SampleResult]:
+        samples = await self._executors.of(suite).sample(key[1], count)
         self._count(count)
         return samples
 
@@ -154,15 +160,8 @@ def _certain(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
         for path in paths
         for test in suites[path].tests
         if (key := (path, test.id)) in keys
-        if is_replay or is_deterministic(suites[path], test)
+        if is_replay or suites[path].is_deterministic(test)
     }
-
-
-def _by_suite(rows: Rows) -> Mapping[str, Sequence[TestResult]]:
-    found: dict[str, list[TestResult]] = {}
-    for (path, _), row in rows.items():
-        found.setdefault(path, []).append(row)
-    return found
 
 
 def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:

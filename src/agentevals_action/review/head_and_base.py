@@ -1,119 +1,153 @@
 """Runs the suites of head, and those of base that have no stored results."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from agentevals_action.baselines.stored import origin_of
-from agentevals_action.errors import AttemptError, OutputError
-from agentevals_action.execution.conversations import with_earlier_turns
-from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.runner import Event
+from agentevals_action.errors import OutputError
+from agentevals_action.execution.executor import Emit, Event, SuiteExecutor, SuiteResults
 from agentevals_action.model.baseline import BaseResults, BaseSuite
-from agentevals_action.model.result import Key, TestResult
+from agentevals_action.model.path_patterns import selected_name
+from agentevals_action.model.result import SKIPPED, ErrorInfo, Key, TestResult
 from agentevals_action.model.run import Run
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review.inputs import ReviewInputs
-from agentevals_action.review.runner_suites import run_on_base, run_on_head
-from agentevals_action.runners.program import RunnerPrograms
+from agentevals_action.runners.executor import Executors
 
 #: Results by the suite's path on head and the test's id.
 Rows = Mapping[Key, TestResult]
 
 
 async def run_head(
-    inputs: ReviewInputs, engine: Engine, programs: RunnerPrograms, progress: Progress
-) -> Rows:
-    """The results of the suites of head, apart from those that an earlier run has; each is added to
-    the results file at once. If its tree cannot be prepared, all tests are errors."""
-    kept = inputs.kept
-    suites = [
-        suite.with_tests(test for test in suite.tests if (suite.path, test.id) not in kept)
-        for suite in inputs.part.head.values()
-    ]
+    inputs: ReviewInputs, executors: Executors, progress: Progress
+) -> Mapping[str, SuiteResults]:
+    """The results of the suites of head by path, apart from those that an earlier run has; each is
+    added to the results file at once."""
     side = "tests" if inputs.request.run else "head"  # `run` has one side
     writer = _open_writer(inputs)
-    globs = inputs.request.run.globs if inputs.request.run else ()
+
+    def emit(event: Event) -> None:
+        if writer and isinstance(event, TestResult):
+            with suppress(OutputError):  # all rows are written at the end
+                writer.add(event)
+        progress.handle(side, event)
+
+    kept = by_suite(inputs.kept)
     with closing(writer) if writer else nullcontext():
         async with asyncio.TaskGroup() as tasks:
-            own = [suite for suite in suites if not suite.runner]
-            running = tasks.create_task(_run(engine, own, side, progress, writer))
-            others = [suite for suite in suites if suite.runner]
-            of_runners = await run_on_head(programs, others, globs, side, progress)
-    rows = {row.key: row for row in (*kept.values(), *running.result())}
+            running = {
+                path: tasks.create_task(executors.of(suite).run(emit, kept.get(path, ())))
+                for path, suite in inputs.part.head.items()
+            }
+    return {path: task.result() for path, task in running.items()}
+
+
+def head_rows(
+    inputs: ReviewInputs, executors: Executors, results: Mapping[str, SuiteResults], base: Rows
+) -> Rows:
+    """The results of head, in the order of the suites and their tests."""
     found: dict[Key, TestResult] = {}
-    for suite in inputs.part.head.values():
-        reported = of_runners.get(suite.path, [rows[suite.path, test.id] for test in suite.tests])
-        found |= {row.key: row for row in reported}
+    globs = inputs.request.run.globs if inputs.request.run else ()
+    kept, on_base = by_suite(inputs.kept), by_suite(base)
+    for path, suite in inputs.part.head.items():
+        executor, rows = executors.of(suite), results[path].rows
+        if executor.tests is None:
+            found_later = _known_later(executor, results[path], globs, on_base.get(path, {}))
+            found |= {row.key: row for row in found_later}
+        else:
+            by_id = {**{row.eval_id: row for row in rows}, **kept.get(path, {})}
+            found |= {(path, name): by_id[name] for name in executor.tests}
     return found
+
+
+def by_suite(rows: Rows) -> Mapping[str, Mapping[str, TestResult]]:
+    """Results by the suite's path on head, and then by the test's id."""
+    found: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
+    for (path, name), row in rows.items():
+        found[path][name] = row
+    return found
+
+
+def _known_later(
+    executor: SuiteExecutor,
+    results: SuiteResults,
+    globs: Sequence[str],
+    base: Mapping[str, TestResult],
+) -> Iterator[TestResult]:
+    """The results of a suite whose tests are known when it has run: of those whose ids match one of
+    the `globs` (empty: all). An error of the suite is that of each test that base has: no test was
+    deleted. A required test that base scored and that skipped itself on head could not be scored.
+    """
+    if results.error:
+        error = next(row.error for row in results.rows if row.error)
+        names = list(base)
+        yield from [executor.error_row(name, error) for name in names] or results.rows
+        return
+    for row in results.rows:
+        if not globs:
+            yield row
+        elif selected_name(row.eval_id, globs):
+            # Without fingerprints, a part of a suite is never taken for all of it.
+            yield replace(row, fingerprint=None)
+    for name, reason in results.skipped.items():
+        before = base.get(name)
+        if before and before.gates and before.verdict:
+            problem = f"this required test skipped itself, and base scored it: {reason}"
+            yield executor.error_row(name, ErrorInfo(kind=SKIPPED, message=problem))
 
 
 async def run_base(
-    inputs: ReviewInputs,
-    engine: Engine,
-    programs: RunnerPrograms,
-    stored: BaseResults,
-    progress: Progress,
+    inputs: ReviewInputs, executors: Executors, stored: BaseResults, progress: Progress
 ) -> BaseResults:
     """Base's results, with those of the suites that have no stored ones, which run on base now."""
-    suites = {
-        path: inputs.part.base[path]
+    paths = [
+        path
         for path, suite in stored.suites.items()
         if not (suite.origin or suite.is_new or suite.broken)
-    }
-    if not suites or inputs.request.settings.baseline not in ("auto", "rerun"):
+    ]
+    if not paths or inputs.request.settings.baseline not in ("auto", "rerun"):
         return _with_common_facts(stored)
-    of_runners = {path: suite for path, suite in suites.items() if suite.runner}
-    own = {path: suite for path, suite in suites.items() if path not in of_runners}
-    commit = stored.info.commit
+
+    def emit(event: Event) -> None:
+        progress.handle("base", event)
+
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(_run_own_base(inputs, engine, own, commit, progress))
-        reported = await run_on_base(programs, of_runners, commit, progress)
-    return _with_common_facts(_with_suites(stored, {**running.result(), **reported}))
+        running = {
+            path: tasks.create_task(
+                _run_suite_of_base(inputs, executors, path, stored.info.commit, emit)
+            )
+            for path in paths
+        }
+    found = {path: task.result() for path, task in running.items()}
+    return _with_common_facts(replace(stored, suites={**stored.suites, **found}))
 
 
-async def _run_own_base(
-    inputs: ReviewInputs,
-    engine: Engine,
-    suites: Mapping[str, Suite],
-    commit: str | None,
-    progress: Progress,
-) -> Mapping[str, BaseSuite]:
-    """Base's results of these suites, by their path on head."""
-    shared = {path: _ask_same_service(inputs, path, suite) for path, suite in suites.items()}
-    found = {path: BaseSuite(same_service=tuple(sorted(names))) for path, names in shared.items()}
-    running = {}
-    for path, suite in suites.items():
-        if tests := _tests_to_run(suite, shared[path]):
-            running[path] = suite.with_tests(tests)
-    rows: Sequence[TestResult] = ()
-    problem = ""
-    if running:
-        try:
-            await engine.prepare(next(iter(running.values())).root)
-        except AttemptError as error:
-            problem = f"for the base, {error.sentence}"
-        else:
-            rows = await _run(engine, tuple(running.values()), "base", progress)
-    for path, suite in running.items():
-        own = tuple(
-            row for row in rows if row.eval_path == suite.path and row.eval_id not in shared[path]
-        )
-        origin = origin_of("rerun", own, commit) if own else None
-        found[path] = replace(found[path], rows=own, origin=origin, problem=problem)
-    return found
+async def _run_suite_of_base(
+    inputs: ReviewInputs, executors: Executors, path: str, commit: str | None, emit: Emit
+) -> BaseSuite:
+    """Base's results of a suite, without the tests that ask the same service as head: these run for
+    their conversation alone."""
+    shared = same_service(inputs, path)
+    results = await executors.of(inputs.part.base[path]).run(emit, shared)
+    found = BaseSuite(same_service=tuple(sorted(shared)))
+    if results.error:
+        return replace(found, problem=f"on base, {results.error.sentence}")
+    origin = origin_of("rerun", results.rows, commit) if results.rows else None
+    return replace(found, rows=results.rows, origin=origin)
 
 
-def _ask_same_service(inputs: ReviewInputs, path: str, base: Suite) -> frozenset[str]:
+def same_service(inputs: ReviewInputs, path: str) -> frozenset[str]:
     """The ids of the tests of a suite of base that would ask the same service as head. In a replay
     no service is asked."""
     if inputs.request.cache == "replay":
         return frozenset()
-    head = inputs.part.head[path]
+    head, base = inputs.part.head[path], inputs.part.base[path]
     on_head = {test.id: test for test in head.tests}
     return frozenset(
         test.id
@@ -123,26 +157,23 @@ def _ask_same_service(inputs: ReviewInputs, path: str, base: Suite) -> frozenset
     )
 
 
-def _tests_to_run(base: Suite, shared: Collection[str]) -> Sequence[Test]:
-    """The tests without those that ask the same service (`shared`), apart from the earlier turns
-    of others: these run for their conversation, and have no result."""
-    return with_earlier_turns(base, lambda test: test.id not in shared)
-
-
-def base_rows(base: BaseResults, suites: Mapping[str, Suite]) -> Rows:
+def base_rows(base: BaseResults, executors: Executors, suites: Mapping[str, Suite]) -> Rows:
     """The results of base, of the tests of these suites."""
-    return {
-        (path, row.eval_id): row
-        for path, suite in base.suites.items()
-        if suite.rows
-        for names in [{test.id for test in suites[path].tests}]
-        for row in suite.rows
-        if row.eval_id in names or suites[path].runner
-    }
+    found: dict[Key, TestResult] = {}
+    for path, of_suite in base.suites.items():
+        if of_suite.rows:
+            tests = executors.of(suites[path]).tests
+            names = None if tests is None else frozenset(tests)
+            found |= {
+                (path, row.eval_id): row
+                for row in of_suite.rows
+                if names is None or row.eval_id in names
+            }
+    return found
 
 
 def completed_facts(facts: Run, head: Rows, base: BaseResults, notices: Sequence[str]) -> Run:
-    """The facts of a run that is done, with the tests that runners reported, those of base's
+    """The facts of a run that is done, with the tests that are known only now, those of base's
     results and its `notices`."""
     duration = datetime.now(UTC) - datetime.fromisoformat(facts.time)
     unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
@@ -180,31 +211,6 @@ def _open_writer(inputs: ReviewInputs) -> ResultsWriter | None:
         if request.run:
             raise
         return None
-
-
-async def _run(
-    engine: Engine,
-    suites: Sequence[Suite],
-    side: str,
-    progress: Progress,
-    writer: ResultsWriter | None = None,
-) -> Sequence[TestResult]:
-    progress.expect(side, sum(len(suite.tests) for suite in suites))
-
-    def on_event(event: Event) -> None:
-        if event.result is None:
-            progress.start(side, event.suite.path, event.test.id)
-            return
-        if writer:
-            with suppress(OutputError):  # all rows are written at the end
-                writer.add(event.result)
-        progress.advance(side, event.result)
-
-    return await engine.execute(suites, on_event)
-
-
-def _with_suites(base: BaseResults, suites: Mapping[str, BaseSuite]) -> BaseResults:
-    return replace(base, suites={**base.suites, **suites})
 
 
 def _with_common_facts(base: BaseResults) -> BaseResults:

@@ -6,26 +6,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Key, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import test_result, without_cost
 from agentevals_action.review.comparison.compare import had_workspace
 from agentevals_action.review.head_and_base import Rows
 from agentevals_action.review.inputs import ReviewInputs
+from agentevals_action.runners.executor import Executors
 from agentevals_action.system.redaction import without_secrets
 
 
-async def rescore_base(inputs: ReviewInputs, engine: Engine, head: Rows, base: Rows) -> Rows:
+async def rescore_base(inputs: ReviewInputs, executors: Executors, head: Rows, base: Rows) -> Rows:
     """The results of base; where head scores the same question differently, with the result of
-    base's answers by the evaluators of head's suites; a runner cannot score answers."""
+    base's answers by the evaluators of head's suites, if these can score answers."""
     suites = inputs.part.head
     to_score = {
         key: row
         for key, row in base.items()
-        if key in head and not suites[key[0]].runner and needs_head_scores(head[key], row)
+        if key in head and executors.of(suites[key[0]]).scores_answers
+        if needs_head_scores(head[key], row)
     }
-    return _with_scores(base, await _rescore(engine, suites, to_score))
+    return _with_scores(base, await _rescore(inputs, executors, suites, to_score))
 
 
 def needs_head_scores(head: TestResult, base: TestResult) -> bool:
@@ -47,59 +48,53 @@ def _is_program(result: EvaluatorResult) -> bool:
     return result.type == "code_judge" or any(map(_is_program, result.evaluator_results))
 
 
-async def rescore_head(inputs: ReviewInputs, engine: Engine, head: Rows) -> Rows:
+async def rescore_head(inputs: ReviewInputs, executors: Executors, head: Rows) -> Rows:
     """The results of head; where the change edits what scores the same question, with the result of
     head's answers by the evaluators of base's suites (by their path on head). That has the cost of
     the scoring alone, and is an error where the answer cannot be scored."""
-    suites, edits = inputs.part.base, inputs.edits
+    edits = inputs.edits
     to_score = {
-        (path, name): row
+        (path, name): without_cost(row)
         for (path, name), row in head.items()
         if row.verdict is not None and path in edits and name in edits[path].rescored
     }
-    by_program = {(path, name) for path, name in to_score if name in edits[path].by_program}
-    unprepared = None
-    if by_program:  # all suites have the same tree
-        unprepared = await _prepare(engine, next(iter(suites.values())))
-    found, possible = {}, {}
-    for key, row in to_score.items():
-        row, error = without_cost(row), unprepared if key in by_program else None
-        if key in by_program and had_workspace(row):
-            reason = "the folder in which head's agent worked is gone"
-            error = ErrorInfo(kind="evaluator", message=reason)
-        if error is None:
-            possible[key] = row
-        else:
-            found[key] = replace(
-                row, score=None, verdict=None, gates_failed=(), samples=(), error=error
-            )
-    return _with_scores(head, found | await _rescore(engine, suites, possible))
-
-
-async def _prepare(engine: Engine, suite: Suite) -> ErrorInfo | None:
-    """Prepares the tree of a suite for programs that score; the error if that fails."""
-    try:
-        await engine.prepare(suite.root)
-    except AttemptError as error:
-        return ErrorInfo(kind="prepare", message=f"for the base, {error.sentence}")
-    return None
+    gone = {
+        (path, name): row
+        for (path, name), row in to_score.items()
+        if name in edits[path].by_program and had_workspace(row)
+    }
+    possible = {key: row for key, row in to_score.items() if key not in gone}
+    reason = "the folder in which head's agent worked is gone"
+    failed = {key: _failed(row, "evaluator", reason) for key, row in gone.items()}
+    scored = await _rescore(inputs, executors, inputs.part.base, possible)
+    return _with_scores(head, {**failed, **scored})
 
 
 async def _rescore(
-    engine: Engine, suites: Mapping[str, Suite], rows: Rows
-) -> dict[Key, TestResult]:
+    inputs: ReviewInputs, executors: Executors, suites: Mapping[str, Suite], rows: Rows
+) -> Rows:
+    """The results of the same answers by the evaluators of these suites; an error if the tree of a
+    suite cannot be prepared for its programs."""
     tests = {path: {test.id: test for test in suites[path].tests} for path, _ in rows}
 
     async def rescore(key: Key, row: TestResult) -> TestResult:
         suite, test = suites[key[0]], tests[key[0]][key[1]]
-        samples = await engine.runner.regrade(suite, test, row.samples)
-        fingerprint = engine.fingerprints.of(suite, test)
+        try:
+            samples = await executors.of(suite).score(test.id, row.samples)
+        except AttemptError as error:
+            return _failed(row, error.kind, error.sentence)
+        fingerprint = inputs.fingerprints.of(suite, test)
         scored = test_result(suite, test, samples, row.duration_ms, fingerprint)
         return without_secrets(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
 
     async with asyncio.TaskGroup() as tasks:
         running = {key: tasks.create_task(rescore(key, row)) for key, row in rows.items()}
     return {key: task.result() for key, task in running.items()}
+
+
+def _failed(row: TestResult, kind: str, reason: str) -> TestResult:
+    error = ErrorInfo(kind=kind, message=reason)
+    return replace(row, score=None, verdict=None, gates_failed=(), samples=(), error=error)
 
 
 def _with_scores(rows: Rows, scores: Rows) -> Rows:

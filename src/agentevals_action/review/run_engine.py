@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.engine import Engine, assemble_engine
 from agentevals_action.execution.judge_trees import JudgeTrees, needs_judge_tree
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.github.runner import job_log
@@ -17,12 +17,12 @@ from agentevals_action.system.child_environment import ChildContext
 
 
 @asynccontextmanager
-async def engine_of(inputs: ReviewInputs) -> AsyncIterator[Engine]:
+async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
     """The engine of a run, before a program of the change starts. Raises GitError."""
     request, part = inputs.request, inputs.part
     async with (
         _open_judge_trees(inputs) as judge_trees,
-        open_engine(
+        assemble_engine(
             divided_budget(request.settings),
             request.workspace.folder,
             (*part.head.values(), *part.base.values()),

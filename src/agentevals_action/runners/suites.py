@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.formatting import list_paths
-from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.runner import Runner
@@ -115,6 +115,17 @@ def find_runner_suites(
         else:
             suites |= {path: _suite(path, runner, checkout, tracked) for path in found}
     return suites, errors
+
+
+def gate_globs(
+    suites: Sequence[Suite],
+) -> Iterator[tuple[Location, Sequence[str], str, Sequence[str]]]:
+    """The globs over tests that entries declare as gates: where, the globs, what they are, and the
+    paths of the suites of the entry."""
+    runners = {suite.runner.location: suite.runner for suite in suites if suite.runner}
+    for runner in runners.values():
+        paths = [suite.path for suite in suites if suite.runner == runner]
+        yield runner.location, runner.required, f"`required` of the runner `{runner.name}`", paths
 
 
 def _files_of(checkout: Checkout) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentevals_action.execution.executor import SuiteEnded, SuiteStarted
 from agentevals_action.reports import progress
 from tests.support import results
 
@@ -10,10 +11,10 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with progress.show_progress() as shown:
-        shown.expect("head", 2)
-        shown.expect("base", 1)
+        shown.handle("head", SuiteStarted("EVAL.yaml", 2))
+        shown.handle("base", SuiteStarted("EVAL.yaml", 1))
         for side in ("head", "base", "head"):
-            shown.advance(side, results.result("a"))
+            shown.handle(side, results.result("a"))
         shown.confirm(2, 0, 0)
         for settled, samples in ((0, 3), (1, 3), (1, 8), (2, 8)):
             shown.confirm(2, settled, samples)
@@ -27,12 +28,15 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
 def test_lines__a_runner_is_named_and_its_tests_are_counted_when_it_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with progress.show_progress() as shown, shown.running("base", "evals/a.py", "pytest"):
-        with shown.running("head", "evals/a.py", "py\n::error::x"):
-            pass
-        shown.found("head", [results.result("a"), results.result("b")])
+    suite = results.result("a").eval_path
+    with progress.show_progress() as shown:
+        shown.handle("base", SuiteStarted(suite, None, "pytest"))
+        shown.handle("head", SuiteStarted(suite, None, "py\n::error::x"))
+        for event in (results.result("a"), results.result("b"), SuiteEnded(suite)):
+            shown.handle("head", event)
+        shown.handle("base", SuiteEnded(suite))
     assert capsys.readouterr().err.splitlines() == [
-        "base: `pytest` runs evals/a.py",
-        "head: `py ::error::x` runs evals/a.py",
+        f"base: `pytest` runs {suite}",
+        f"head: `py ::error::x` runs {suite}",
         "head: 2 of 2 tests",
     ]

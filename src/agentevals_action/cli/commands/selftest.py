@@ -15,7 +15,6 @@ from agentevals_action.cli.options import (
     paths_argument,
 )
 from agentevals_action.errors import ExitCode
-from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
@@ -80,7 +79,7 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
 
 def _varying(suite: Suite) -> tuple[Test, ...]:
     """The tests whose result may differ from run to run."""
-    return tuple(test for test in suite.tests if not is_deterministic(suite, test))
+    return tuple(test for test in suite.tests if not suite.is_deterministic(test))
 
 
 def _print(found: Sequence[Flakiness], steady: int) -> None:

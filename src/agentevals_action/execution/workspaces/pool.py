@@ -2,7 +2,6 @@
 repositories, hooks, resets."""
 
 import contextlib
-import os
 import secrets
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
@@ -23,10 +22,11 @@ from agentevals_action.system.temp_dirs import remove_folder
 
 
 class WorkspacePool:
-    """The workspaces of one run of suites in the tree `root`, in new folders below `scratch` that
+    """The workspaces of one run of a suite in the tree `root`, in new folders below `scratch` that
     are made when they are needed.
 
-    `notice` takes sentences for the reader, `copy_template` copies a template into a new folder."""
+    `notice` takes sentences for the reader, `copy_template` copies a template into a new folder.
+    `repositories` are those of the tree, which other runs use, too."""
 
     def __init__(
         self,
@@ -36,11 +36,12 @@ class WorkspacePool:
         notice: Callable[[str], None],
         copy_template: Callable[[Path, Path], None],
         root: Path,
+        repositories: Repositories,
     ) -> None:
         self.folder = scratch.resolve() / f"workspaces-{secrets.token_hex(8)}"
         self.user = children.isolation.user_of(root)
         self.git = Git(self.folder / "git", children.environment, self.user)
-        self.repositories = Repositories(self.git, self.folder / "repositories")
+        self.repositories = repositories
         self.hooks = HookRunner(run_id, children, self.user)
         self.notice, self.copy_template = notice, copy_template
         self._shared: dict[Hashable, WorkspaceFolder] = {}
@@ -75,7 +76,6 @@ class WorkspacePool:
         for folder in self._shared.values():
             await folder.end()
         self._shared.clear()
-        await self.repositories.close()
         await in_thread(remove_folder, self.folder)
 
     def _make_folder(self) -> None:
@@ -83,11 +83,8 @@ class WorkspacePool:
             return
         with _errors("a folder for workspaces cannot be made"):
             self.folder.mkdir(0o700)
-            copies = self.folder / "repositories"
-            copies.mkdir()
             if self.user:  # it may not list the folders
                 self.folder.chmod(TRAVERSABLE)
-                os.chown(copies, self.user.uid, self.user.uid)
 
 
 class WorkspaceFolder:

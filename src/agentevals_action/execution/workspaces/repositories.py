@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
@@ -14,7 +15,8 @@ _FETCH = ("fetch", "--quiet", "--no-tags", "origin")
 
 
 class Repositories:
-    """The copies of one run, in `folder`. What could not be cloned once is not cloned again."""
+    """The copies of one run for one tree, in `folder`, which is made when it is needed. What could
+    not be cloned once is not cloned again."""
 
     def __init__(self, git: Git, folder: Path) -> None:
         self._git, self._folder = git, folder
@@ -51,6 +53,7 @@ class Repositories:
         await asyncio.gather(*self._copies.values(), return_exceptions=True)
 
     async def _copy(self, source: str, revision: str) -> tuple[Path, str]:
+        self._make_folder()
         copy = self._folder / str(next(self._numbers))
         words = (*_CLONE, "--bare", "--no-local", "--", source, str(copy))
         try:
@@ -75,6 +78,12 @@ class Repositories:
         if found := await self._find(copy, "refs/wanted"):
             return copy, found
         raise AttemptError("workspace", f"`{revision}` of the repository {source} is not a commit")
+
+    def _make_folder(self) -> None:
+        if not self._folder.exists():
+            self._folder.mkdir(parents=True)
+            if user := self._git.user:
+                os.chown(self._folder, user.uid, user.gid)
 
     async def _find(self, repository: Path, revision: str) -> str | None:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

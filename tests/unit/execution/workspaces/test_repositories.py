@@ -126,7 +126,7 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
         folders = entered(tmp_path, fields, count=3, isolation="per_test")
     assert len({folder.path for folder in folders}) == 3
     assert {content(folder) for folder in folders} == {"2\n"}
-    assert len(list(folders[0].path.parent.parent.glob("repositories/*"))) == 1
+    assert len(list(folders[0].path.parents[2].glob("repositories/*"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,15 @@ from typing import Any, TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.engine import Engine, assemble_engine
+from agentevals_action.execution.executor import SuiteExecutor
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.runners.program import RunnerPrograms, SuiteProgram
+from agentevals_action.runners.executor import Executors
 from agentevals_action.settings import Settings
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.redaction import Redactor, redacting
@@ -54,7 +55,7 @@ async def engine_in(
 ) -> AsyncIterator[Engine]:
     children = ChildContext.from_environ({**environ, "PATH": os.environ["PATH"]}, settings.env)
     preparation = Preparation(None, prepare, root, children, Log().section)
-    async with open_engine(
+    async with assemble_engine(
         settings,
         root,
         (),
@@ -68,9 +69,9 @@ async def engine_in(
         yield engine
 
 
-def with_program(
+def with_executor(
     root: Path,
-    work: Callable[[SuiteProgram, Engine], Awaitable[T]],
+    work: Callable[[SuiteExecutor, Engine], Awaitable[T]],
     *,
     tests: str = "a b",
     script: str = SCRIPT,
@@ -79,7 +80,7 @@ def with_program(
     inputs: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> T:
-    """What the work gives with the program of a suite with these words as tests."""
+    """What the work gives with the executor of a suite with these words as tests."""
     suites.write(root, {"evals/suite.txt": tests, "run.py": script})
     entry = {"name": "ours", "results": "agentevals", "suites": ["*"], "command": COMMAND}
     runner = Runner.model_validate({**entry, **fields})
@@ -90,16 +91,19 @@ def with_program(
 
     async def run() -> T:
         async with engine_in(root, settings, environ or {}, prepare) as engine:
-            return await work(RunnerPrograms(engine, settings.samples).of(suite), engine)
+            return await work(Executors(engine).of(suite), engine)
 
     return asyncio.run(run())
 
 
 def results(root: Path, **options: Any) -> Mapping[str, TestResult]:
-    async def run(program: SuiteProgram, _engine: Engine) -> Sequence[TestResult]:
-        return await program.run()
+    async def run(executor: SuiteExecutor, _engine: Engine) -> Sequence[TestResult]:
+        found = await executor.run(lambda _event: None)
+        if found.error:
+            raise found.error
+        return found.rows
 
-    return {row.eval_id: row for row in with_program(root, run, **options)}
+    return {row.eval_id: row for row in with_executor(root, run, **options)}
 
 
 def error(root: Path, **options: Any) -> AttemptError:
@@ -243,11 +247,11 @@ def test_run__skipped_tests_and_notices_are_told_once(tmp_path: Path) -> None:
     rows = [{"evalId": "a", "verdict": "pass"}, {"evalId": "b", "skipped": "no GPU"}]
     content = "\n".join(map(json.dumps, rows))
 
-    async def run(program: SuiteProgram, engine: Engine) -> Sequence[str]:
-        await program.run()
+    async def run(executor: SuiteExecutor, engine: Engine) -> Sequence[str]:
+        await executor.run(lambda _event: None)
         return engine.notices
 
-    assert with_program(tmp_path, run, script=CONTENT.format(content=content)) == (
+    assert with_executor(tmp_path, run, script=CONTENT.format(content=content)) == (
         "evals/suite.txt: 1 test not scored, `b`: no GPU",
     )
 
@@ -258,17 +262,17 @@ def sampled(
     """The fresh samples of each round, whose tests ask at the same time."""
 
     async def run(
-        program: SuiteProgram, _engine: Engine
+        executor: SuiteExecutor, _engine: Engine
     ) -> list[dict[str, Sequence[SampleResult]]]:
         if first:
-            await program.run()
+            await executor.run(lambda _event: None)
         found = []
         for wanted in rounds:
-            samples = await asyncio.gather(*(program.sample(*item) for item in wanted.items()))
+            samples = await asyncio.gather(*(executor.sample(*item) for item in wanted.items()))
             found.append(dict(zip(wanted, samples, strict=True)))
         return found
 
-    return with_program(root, run, **options)
+    return with_executor(root, run, **options)
 
 
 SLOW = "^(a|a)+b"

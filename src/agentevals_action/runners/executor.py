@@ -1,9 +1,10 @@
-"""Runs the suites of other runners: a first run of each, and suspects again."""
+"""The executor of a suite of another runner: a first run, and suspects again. Of the executors of a
+run, the one that fits each suite."""
 
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine
+from agentevals_action.execution.engine_executor import EngineExecutor
+from agentevals_action.execution.executor import Emit, SuiteExecutor, SuiteResults, SuiteStarted
 from agentevals_action.formatting import counted, list_paths
 from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
 from agentevals_action.model.runner import Runner
@@ -25,7 +28,13 @@ from agentevals_action.runners.formats.base import (
     Selection,
     read_file,
 )
-from agentevals_action.runners.rows import missing_sample, result_of, rows_by_test, sample_of
+from agentevals_action.runners.rows import (
+    error_row,
+    missing_sample,
+    result_of,
+    rows_by_test,
+    sample_of,
+)
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import scrub
 from agentevals_action.system.isolation import TRAVERSABLE
@@ -35,50 +44,75 @@ from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.calls.description import digest
 
 
-class RunnerPrograms:
-    """The runners of a run. `engine` prepares the trees and pays; `samples` are taken of each test
-    in the first run."""
+class Executors:
+    """The executors of a run. A suite has one in each tree: fresh samples follow those of its first
+    run."""
 
-    def __init__(self, engine: Engine, samples: int) -> None:
-        self._engine, self._samples = engine, samples
-        self._sides: dict[tuple[Path, str], SuiteProgram] = {}
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._found: dict[tuple[Path, str], SuiteExecutor] = {}
+        self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def of(self, suite: Suite) -> "SuiteProgram":
-        """The runner of a suite on one side."""
+    def of(self, suite: Suite) -> SuiteExecutor:
+        """The executor of a suite in its tree."""
         key = suite.root, suite.path
-        if key not in self._sides:
-            number = len(self._sides)
-            self._sides[key] = SuiteProgram(suite, self._engine, self._samples, number)
-        return self._sides[key]
+        if key not in self._found:
+            self._found[key] = self._executor(suite)
+        return self._found[key]
 
-
-class SuiteProgram:
-    """The runner of one suite in one tree. `number` is its own among all of a run."""
-
-    def __init__(self, suite: Suite, engine: Engine, samples: int, number: int) -> None:
+    def _executor(self, suite: Suite) -> SuiteExecutor:
         if suite.runner is None:
-            raise TypeError(f"{suite.path} has no runner")
-        self._suite, self._engine, self._samples = suite, engine, samples
-        self._runner: Runner = suite.runner
-        self._format = FORMATS[self._runner.results]
-        self._folder = engine.scratch.resolve() / f"runner-{number}"
+            return EngineExecutor(suite, self._engine)
+        folder = self._engine.scratch.resolve() / f"runner-{len(self._found)}"
+        return RunnerExecutor(suite, suite.runner, self._engine, folder, self._turns[suite.root])
+
+
+class RunnerExecutor(SuiteExecutor):
+    """Runs a suite with the program of its `runner`. `folder` gets its files; the suites of a tree
+    run one after another, each in its `turn`: a runner has a concurrency of its own."""
+
+    scores_answers = False
+    tests = None
+
+    def __init__(
+        self, suite: Suite, runner: Runner, engine: Engine, folder: Path, turn: asyncio.Lock
+    ) -> None:
+        super().__init__(suite)
+        self._runner, self._engine, self._folder, self._turn = runner, engine, folder, turn
+        self._format = FORMATS[runner.results]
         self._starts = 0
         #: A row of each test of the first run, by the test's id, and the ids by the rows' keys.
         self._known: dict[str, Row] = {}
         self._ids: dict[str, str] = {}
-        #: The reasons of the tests that skipped themselves in the first run, by id.
-        self.skipped: dict[str, str] = {}
-        self._again = _Again(self)
+        self._batches = _SampleBatches(self)
 
-    async def run(self) -> tuple[TestResult, ...]:
-        """The results of all tests. AttemptError if the runner ends in an error: then it has no
+    @property
+    def name(self) -> str:
+        """The name of the runner."""
+        return self._runner.name
+
+    async def _run(self, emit: Emit, without: Collection[str]) -> SuiteResults:  # noqa: ARG002  # of the base class
+        """Runs all tests: a runner cannot leave out some. If it ends in an error, it has no
         results, whatever it wrote."""
-        await self._engine.prepare(self._suite.root)
-        words, _ = commands.commands_of(self._runner)
-        found = await self._rows(words, Selection(), self._samples)
-        described = self._engine.fingerprints.describe(self._suite)
+        async with self._turn:
+            emit(SuiteStarted(self.suite.path, None, self.name))
+            if self._engine.settings.cache == "replay":
+                problem = "nothing of it is replayed or recorded"
+                self._engine.note(f"{self.suite.path}: {problem}: `{self.name}` asks the agent")
+            await self._engine.prepare(self.suite.root)
+            words, _ = commands.commands_of(self._runner)
+            found = await self._rows(words, Selection(), self._engine.settings.samples)
+        results = self._results(found)
+        for row in results.rows:
+            emit(row)
+        return results
+
+    def _results(self, found: Mapping[str, Sequence[Row]]) -> SuiteResults:
+        """The results of the first run. AttemptError if no test is scored."""
+        described = self._engine.fingerprints.describe(self.suite)
         files, agent = described.of_runner
-        results = []
+        results: list[TestResult] = []
+        skipped: dict[str, str] = {}
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
@@ -93,28 +127,35 @@ class SuiteProgram:
                 grading=digest([graded, described.graders], is_ordered=False),
                 agent=agent,
             )
-            result = result_of(self._suite, name, rows, self._samples, fingerprint)
+            result = result_of(self.suite, name, rows, self._engine.settings.samples, fingerprint)
             if result:
                 results.append(without_secrets(result))
             else:
-                self.skipped[name] = redact(rows[0].skipped)
-        reason = next(iter(self.skipped.values()), "")
-        if self.skipped:
-            number = counted(len(self.skipped), "test", "not scored")
-            names = list_paths(list(self.skipped))
-            self._engine.note(f"{self._suite.path}: {number}, {names}: {reason}")
+                skipped[name] = redact(rows[0].skipped)
+        path, reason = self.suite.path, next(iter(skipped.values()), "")
+        if skipped:
+            number = counted(len(skipped), "test", "not scored")
+            self._engine.note(f"{path}: {number}, {list_paths(list(skipped))}: {reason}")
         if not results:
-            problem = f"`{self._runner.name}` scored no test: {reason}"
-            advice = f"exclude it (`!{self._suite.path}` in `suites`) if it has nothing to score"
+            problem = f"`{self.name}` scored no test: {reason}"
+            advice = f"exclude it (`!{path}` in `suites`) if it has nothing to score"
             raise AttemptError("runner", problem, advice)
         for notice in dict.fromkeys(row.notice for rows in found.values() for row in rows):
             if notice:
-                self._engine.note(f"{self._suite.path}: {notice}")
-        return tuple(results)
+                self._engine.note(f"{path}: {notice}")
+        return SuiteResults(tuple(results), skipped)
 
-    async def sample(self, name: str, count: int) -> Sequence[SampleResult]:
+    async def sample(self, test: str, count: int) -> Sequence[SampleResult]:
         """Fresh samples of a test, together with other tests that wait for some."""
-        return await self._again.take(name, count)
+        return await self._batches.take(test, count)
+
+    async def score(self, test: str, samples: Sequence[SampleResult]) -> Sequence[SampleResult]:  # noqa: ARG002  # of the base class
+        """TypeError: a runner cannot score answers."""
+        raise TypeError(f"{self.name} cannot score the answers of {test}")
+
+    def error_row(self, test: str, error: ErrorInfo) -> TestResult:
+        """The result of a test that did not run."""
+        return error_row(self.suite, test, error)
 
     async def run_again(self, wanted: Mapping[str, int]) -> Mapping[str, Sequence[SampleResult]]:
         """So many fresh samples of each test, by id: one start for each sample, or one for all if
@@ -147,13 +188,13 @@ class SuiteProgram:
     ) -> Mapping[str, Sequence[Row]]:
         """The rows of these tests, run again. If one has no row of a first run, because stored
         results stood for it, or is one of several with its id, all tests run."""
-        await self._engine.prepare(self._suite.root)
+        await self._engine.prepare(self.suite.root)
         known = [row for name in names if (row := self._known.get(name)) and row.id == name]
         if len(known) < len(names):
             words, _ = commands.commands_of(self._runner)
         if not any(commands.SELECTION in word for word in words):
             return await self._rows(words, Selection(), samples)
-        selections = self._format.select(known, self._suite)
+        selections = self._format.select(known, self.suite)
         if not selections:
             words, _ = commands.commands_of(self._runner)
         found: dict[str, Sequence[Row]] = {}
@@ -195,9 +236,9 @@ class SuiteProgram:
         self, words: Sequence[str], selection: Selection, samples: int
     ) -> Sequence[Row]:
         results, selected = self._make_folder(f"results-{self._starts}"), None
-        path = self._suite.root / self._suite.path
+        path = self.suite.root / self.suite.path
         values = {
-            commands.SUITE: str(path if self._format.is_absolute else self._suite.path),
+            commands.SUITE: str(path if self._format.is_absolute else self.suite.path),
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
             "{STATE}": str(self._make_folder("state")),
@@ -235,7 +276,7 @@ class SuiteProgram:
     def _read(self, results: Path) -> Sequence[Row]:
         """The rows in a folder of results, at least one. ResultsError."""
         try:
-            rows = self._format.read(results, self._suite)
+            rows = self._format.read(results, self.suite)
         except ValidationError as error:
             problem = f"its results are not as {self._format.version} has them"
             raise ResultsError(f"{problem}: {invalid_json(error)}") from None
@@ -248,7 +289,7 @@ class SuiteProgram:
     def _program(self, words: Sequence[str], values: Mapping[str, str], results: Path) -> Program:
         """The program with the variables that its entry names, as far as the workflow passes them
         on. AttemptError."""
-        children, root, wanted = self._engine.children, self._suite.root, self._runner.env
+        children, root, wanted = self._engine.children, self.suite.root, self._runner.env
         if missing := [name for name in wanted if not children.allowed.get(name)]:
             problem = f"the runner `{self._runner.name}` needs {', '.join(missing)}"
             advice = "name it in the input `env`, and give it a value in the job's `env`"
@@ -267,7 +308,7 @@ class SuiteProgram:
         program = replace(
             program, environment={name: text for name, text in environment if name not in withheld}
         )
-        return children.with_packages(program, root, root, root / self._suite.path, results)
+        return children.with_packages(program, root, root, root / self.suite.path, results)
 
     def _make_folder(self, name: str) -> Path:
         """A folder that only the programs of this side can read and write.
@@ -279,17 +320,17 @@ class SuiteProgram:
             self._folder.mkdir(exist_ok=True)
             self._folder.chmod(TRAVERSABLE)
             folder.mkdir(0o700)
-            if user := self._engine.children.isolation.user_of(self._suite.root):
+            if user := self._engine.children.isolation.user_of(self.suite.root):
                 os.chown(folder, user.uid, user.gid)
         return folder
 
 
 @dataclass
-class _Again:
+class _SampleBatches:
     """The fresh samples of one suite on one side. Tests that ask for some at the same time share
     the starts; what a start takes beyond that is kept for the next time."""
 
-    program: SuiteProgram
+    executor: RunnerExecutor
     _wanted: dict[str, int] = field(default_factory=dict)
     _ready: defaultdict[str, list[SampleResult]] = field(default_factory=lambda: defaultdict(list))
     _next: asyncio.Task[None] | None = None
@@ -313,5 +354,5 @@ class _Again:
         if previous:
             await asyncio.wait([previous])
         wanted, self._wanted, self._next = self._wanted, {}, None
-        for name, samples in (await self.program.run_again(wanted)).items():
+        for name, samples in (await self.executor.run_again(wanted)).items():
             self._ready[name] += samples

@@ -1,0 +1,109 @@
+"""The executor of a suite runs its tests in one tree, and samples single tests again. The engine
+has one for our suites, `runners/` one for the programs of others. What comes after an executor
+knows its events and its results, and not which one it is."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
+from agentevals_action.model.suite import Suite
+
+
+@dataclass(frozen=True)
+class SuiteStarted:
+    """A suite at a path starts with so many tests; None if they are known when it has ended, then
+    `program` runs it."""
+
+    path: str
+    tests: int | None
+    program: str = ""
+
+
+@dataclass(frozen=True)
+class AttemptStarted:
+    """An attempt of a test starts."""
+
+    path: str
+    test: str
+
+
+@dataclass(frozen=True)
+class SuiteEnded:
+    """All results of the suite at a path are there."""
+
+    path: str
+
+
+#: What happens while a suite runs. A result contains no secret.
+Event = SuiteStarted | AttemptStarted | TestResult | SuiteEnded
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class SuiteResults:
+    """The results of the tests of a suite, and the reasons of the tests that skipped themselves, by
+    id. With an `error`, the suite could not run at all: it is that of each result."""
+
+    rows: tuple[TestResult, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    error: AttemptError | None = None
+
+
+class SuiteExecutor(ABC):
+    """Runs a suite in its tree.
+
+    `tests` are the ids of its tests, None if they are known when it has run. `scores_answers`:
+    whether it can score answers that somebody else's run has."""
+
+    scores_answers: ClassVar[bool]
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+
+    @property
+    def name(self) -> str:
+        """The name of the suite, or of the program that runs it."""
+        return self.suite.name
+
+    @property
+    @abstractmethod
+    def tests(self) -> Sequence[str] | None:
+        """The ids of its tests, None if they are known when it has run."""
+
+    async def run(self, emit: Emit, without: Collection[str] = ()) -> SuiteResults:
+        """The results of all tests but those `without` one. `emit` receives each event when it
+        happens. If the suite cannot run at all, each test ends in that error: one with the name of
+        the program if the tests are not known."""
+        try:
+            results = await self._run(emit, without)
+        except AttemptError as error:
+            info = ErrorInfo(kind=error.kind, message=error.sentence)
+            names = [name for name in self.tests or () if name not in without]
+            rows = [self.error_row(name, info) for name in names or [self.name]]
+            for row in rows:
+                emit(row)
+            results = SuiteResults(tuple(rows), error=error)
+        emit(SuiteEnded(self.suite.path))
+        return results
+
+    @abstractmethod
+    async def _run(self, emit: Emit, without: Collection[str]) -> SuiteResults:
+        """As `run`; AttemptError if the suite cannot run at all."""
+
+    @abstractmethod
+    async def sample(self, test: str, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of a test that are not part of the first run. One that could not be scored
+        is an error. AttemptError if the tree cannot be prepared."""
+
+    @abstractmethod
+    async def score(self, test: str, samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
+        """Stored samples of a test, scored by the evaluators of this suite. The agent is not
+        called; samples without an answer and without an error are left out. AttemptError if the
+        tree cannot be prepared for a program that scores."""
+
+    @abstractmethod
+    def error_row(self, test: str, error: ErrorInfo) -> TestResult:
+        """The result of a test that did not run, by its id."""
