@@ -18,8 +18,8 @@ from agentevals_action.model.baseline import (
     StoredRun,
 )
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.model.suite import Suite, Test
-from agentevals_action.results import build, scoring
+from agentevals_action.model.suite import Suite
+from agentevals_action.results import scoring
 from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
@@ -68,7 +68,7 @@ class StoredSource:
             rows = _rows_of(run, suite)
             if not rows:
                 continue
-            expected = self._expected(suite, rows)
+            expected = self.stored.describe(suite).expected(rows)
             try:
                 _require_all(rows, expected)
                 return self._results(suite, rows, expected), run
@@ -77,14 +77,6 @@ class StoredSource:
                 reason = reason or f"{self.at}: {of_run}{unavailable}"
         known = "; ".join(filter(None, [self.problem, reason]))
         raise Unavailable(known or f"{self.at} has no results of it")
-
-    def _expected(self, suite: Suite, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
-        """The fingerprints of base's tests by id. Of a runner's suite, the rows alone know the
-        questions; that base has the same ones follows from the digest of all its files."""
-        if suite.runner is None:
-            return {test.id: self.stored.of(suite, test) for test in suite.tests}
-        _, agent = self.stored.describe(suite).of_runner
-        return {row.eval_id: _with_agent(row, agent) for row in rows}
 
     def _results(
         self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]
@@ -97,20 +89,13 @@ class StoredSource:
                 if row.fingerprint == expected.get(row.eval_id):
                     history[row.eval_id] += _sound_samples(row)
         by_id = {row.eval_id: row for row in rows}
-        tests = {test.id: test for test in suite.tests}
-        results, errored = [], []
+        described, results, errored = self.compared.describe(suite), [], []
         for name in expected:
-            stored = by_id[name]
-            samples = _latest(history[name], _sound_samples(stored))
-            if not samples:
-                errored.append(name)
-            elif suite.runner:
-                _, agent = self.compared.describe(suite).of_runner
-                known = replace(stored, fingerprint=_with_agent(stored, agent))
-                results.append(_shown(build.with_samples(known, samples)))
+            samples = _latest(history[name], _sound_samples(by_id[name]))
+            if samples:
+                results.append(_shown(described.with_samples(by_id[name], samples)))
             else:
-                fingerprint = self.compared.of(suite, tests[name])
-                results.append(_result(suite, tests[name], stored, samples, fingerprint))
+                errored.append(name)
         if errored:
             raise Unavailable(f"{_names(errored)} ended in an error there")
         return tuple(results)
@@ -172,11 +157,6 @@ def _summary(problems: Mapping[str, str]) -> str:
 
 def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
-
-
-def _with_agent(row: TestResult, agent: str) -> Fingerprint:
-    """The fingerprint of a row with this agent; a row without one has another."""
-    return replace(row.fingerprint or Fingerprint(question="", grading="", agent=""), agent=agent)
 
 
 def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]) -> None:
@@ -243,23 +223,6 @@ def _can_be_scored(sample: SampleResult) -> bool:
     except ValueError:  # somebody edited the file
         return False
     return True
-
-
-def _result(
-    suite: Suite,
-    test: Test,
-    stored: TestResult,
-    samples: tuple[SampleResult, ...],
-    fingerprint: Fingerprint,
-) -> TestResult:
-    """The result of a test by these samples."""
-    result = replace(
-        build.test_result(suite, test, samples, stored.duration_ms or 0.0, fingerprint),
-        timestamp=stored.timestamp,
-        duration_ms=stored.duration_ms,
-        spent=stored.spent,
-    )
-    return _shown(result)
 
 
 def _shown(result: TestResult) -> TestResult:

@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from agentevals_action.errors import ExitCode
 from agentevals_action.escaping import printable
-from agentevals_action.model.runner import Runner
+from agentevals_action.formatting import counted
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import terminal
 from agentevals_action.reports.terminal import Styled
@@ -25,15 +25,17 @@ _CELL, _LINE = 1_000, 100_000  # characters
 
 def suite_entry(suite: Suite) -> dict[str, Any]:
     """The JSON object of a suite, for `print_json`. The tests of a runner are not known."""
-    if suite.runner:
-        return {"path": suite.path, "name": suite.name, "tests": None, "runner": suite.runner.name}
+    if suite.program:
+        return {"path": suite.path, "name": suite.name, "tests": None, "runner": suite.program}
     tests = [{"id": test.id, "location": test.location} for test in suite.tests]
     return {"path": suite.path, "name": suite.name, "tests": tests}
 
 
-def tests_known_later(runner: Runner) -> str:
-    """What is said in place of the tests of a suite."""
-    return f"the tests are known when the runner `{runner.name}` has run"
+def describe_tests(suite: Suite) -> str:
+    """The number of a suite's tests, or why it is not known."""
+    if suite.program:
+        return f"the tests are known when the runner `{suite.program}` has run"
+    return counted(len(suite.tests), "test")
 
 
 def print_json(data: Any) -> None:

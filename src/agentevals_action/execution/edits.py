@@ -7,7 +7,9 @@ edit is found by name, so that a report can list it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agentevals_action.execution.fingerprint import NOT_OF_AGENT, Fingerprints, SuiteDescription
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.runner_description import answering
+from agentevals_action.execution.tests_description import TestsDescription
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.edits import Edit, EditKind, SuiteEdits
 from agentevals_action.model.suite import Evaluator, Suite, Test
@@ -22,7 +24,7 @@ _OF_THEIR_OWN = ("judge", "evaluators")
 class _Side:
     """A test on head or on base, its suite, and the description of the suite."""
 
-    described: SuiteDescription
+    described: TestsDescription
     suite: Suite
     test: Test
 
@@ -55,21 +57,28 @@ class _Side:
 
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
-    """The edits of the tests that both sides have, equal edits of several tests as one; of a suite
-    of a runner on one side, whose tests are not known yet, that of the runner's entry, or
-    those of the files that its command names."""
-    if runner := head.runner or base.runner:
-        runners = (head.runner, base.runner)
-        on_head, on_base = (side and side.model_dump(exclude=NOT_OF_AGENT) for side in runners)
-        action = "changed" if on_head and on_base else "added" if on_head else "removed"
-        edit = Edit(EditKind.RUNNER, runner.name, action, runner.location)
-        files, files_on_base = (fingerprints.describe(side).graders for side in (head, base))
-        graders = (
-            Edit(EditKind.EVALUATOR, path, "changed", Location(path))
-            for path, content in files.items()
-            if files_on_base.get(path, content) != content
-        )
-        return SuiteEdits((*graders, *((edit,) if on_head != on_base else ())))
+    """The edits of a suite that both sides have: of the tests of both, or of what its runner is
+    told, whose tests are not known yet."""
+    if head.program or base.program:
+        return SuiteEdits(tuple(_edits_of_runner(fingerprints, head, base)))
+    return _edits_of_tests(fingerprints, head, base)
+
+
+def _edits_of_runner(fingerprints: Fingerprints, head: Suite, base: Suite) -> Iterator[Edit]:
+    """The files that the command of the runner names and that grade, and its entry."""
+    if head.program and base.program:
+        files, on_base = (fingerprints.of_runner(side).graders for side in (head, base))
+        for path, content in files.items():
+            if on_base.get(path, content) != content:
+                yield Edit(EditKind.EVALUATOR, path, "changed", Location(path))
+    runner, entries = head.runner or base.runner, [answering(head), answering(base)]
+    if runner and entries[0] != entries[1]:
+        action = "changed" if all(entries) else "added" if entries[0] else "removed"
+        yield Edit(EditKind.RUNNER, runner.name, action, runner.location)
+
+
+def _edits_of_tests(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
+    """The edits of the tests that both sides have, equal edits of several tests as one."""
     found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()
     by_program: set[str] = set()
@@ -79,7 +88,7 @@ def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdi
         if before is None:
             continue
         sides = (
-            _Side(fingerprints.describe(suite), suite, on_side)
+            _Side(fingerprints.of_tests(suite), suite, on_side)
             for suite, on_side in ((head, test), (base, before))
         )
         for edit in _edits_of_test(*sides):

@@ -493,6 +493,17 @@ class Suite(FileModel):
         """The time limit of the tests that set none."""
         return self.execution.timeout_seconds
 
+    @property
+    def program(self) -> str:
+        """The name of the runner of others that runs it, which knows its tests when it has run;
+        empty if the action does."""
+        return self.runner.name if self.runner else ""
+
+    @property
+    def entry(self) -> Mapping[str, Any] | None:
+        """The entry of its runner, wherever that stands; None if the action runs it."""
+        return self.runner.model_dump(exclude={"location"}) if self.runner else None
+
     def with_tests(self, tests: Iterable[Test]) -> "Suite":
         """The suite with these of its tests."""
         return self.model_copy(update={"tests": tuple(tests)})

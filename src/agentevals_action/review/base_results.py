@@ -55,7 +55,7 @@ def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, B
         if isinstance(suite, Suite):
             suites[selection.path] = suite
         elif suite is None:
-            error = inputs.base.file_error if inputs.part.head[selection.path].runner else None
+            error = inputs.base.file_error  # it may declare the suite
             missing[selection.path] = BaseSuite(is_new=error is None, broken=error)
         else:
             missing[selection.path] = BaseSuite(broken=suite.errors[0])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevals_action.execution.fingerprint import TrackedFiles
+from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, names_files
 from agentevals_action.model.quarantine import FILE
@@ -106,12 +106,7 @@ def _is_ruled(path: str, rules: Iterable[Sequence[WatchRule]]) -> bool:
 def _edited_in_file(head: Suite | BrokenSuite, base: Suite | BrokenSuite | None) -> str:
     """What `.agentevals.yaml` changes for a suite: the entry of its runner in more than its place,
     or the targets file."""
-    now, then = (
-        side.runner.model_dump(exclude={"location"})
-        if isinstance(side, Suite) and side.runner
-        else None
-        for side in (head, base)
-    )
+    now, then = (side.entry if isinstance(side, Suite) else None for side in (head, base))
     if now != then:
         return "runner"
     return "targets" if base and head.targets.path != base.targets.path else ""

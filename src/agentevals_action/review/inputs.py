@@ -19,7 +19,7 @@ from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.path_patterns import rule_for
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import OF_ALL_TESTS, Run, RunSuite
+from agentevals_action.model.run import Run, RunSuite
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import base_tree
@@ -310,30 +310,18 @@ def _run_suites(
 ) -> tuple[RunSuite, ...]:
     """The suites that run, with the changed files that are part of a question."""
     changed = {file.path for file in change.files or ()}
-    found = []
-    for selection in plan.selections:
-        suite, questions = plan.head[selection.path], {}
-        for test in suite.tests if changed.intersection(file.path for file in suite.files) else ():
-            files = fingerprints.describe(suite).question_files(test)
-            if in_question := tuple(file for file in files if file in changed):
-                questions[test.id] = in_question
-        if suite.runner:
-            own = fingerprints.describe(suite).files_of_runner
-            named = tuple(file for file in own if file in changed and file != suite.path)
-            questions = {OF_ALL_TESTS: named}
-        ids = tuple(test.id for test in suite.tests)
-        of_suite = edits.get(suite.path, SuiteEdits()).edits
-        found.append(
-            RunSuite(
-                selection,
-                suite.name,
-                ids,
-                runner=suite.runner.name if suite.runner else "",
-                edits=of_suite,
-                question_files=questions,
-            )
+    return tuple(
+        RunSuite(
+            selection,
+            suite.name,
+            tuple(test.id for test in suite.tests),
+            runner=suite.program,
+            edits=edits.get(suite.path, SuiteEdits()).edits,
+            question_files=fingerprints.describe(suite).question_files(changed),
         )
-    return tuple(found)
+        for selection in plan.selections
+        for suite in [plan.head[selection.path]]
+    )
 
 
 def _notices_about_change(

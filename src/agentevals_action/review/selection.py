@@ -163,7 +163,7 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
             f"if {belong} to the agent, add {list_paths(globs)} to `watch`"
         )
     calls = counted(samples * sum(len(suite.tests) for suite in suites), "call")
-    of_runners = " and those of runners" if any(suite.runner for suite in suites) else ""
+    of_runners = " and those of runners" if any(suite.program for suite in suites) else ""
     excluded = list_paths([f'- "!{glob}"' for glob in globs])
     return (
         f"no suite covers {list_paths(paths)}, and nothing says that the agent does not use "

@@ -15,7 +15,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.engine_executor import EngineExecutor
 from agentevals_action.execution.executor import Emit, SuiteExecutor, SuiteResults, SuiteStarted
 from agentevals_action.formatting import counted, list_paths
-from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.validation.field_errors import invalid_json
@@ -41,7 +41,6 @@ from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import redact, without_secrets
 from agentevals_action.system.resources import exhausted
-from agentevals_action.targets.calls.description import digest
 
 
 class Executors:
@@ -109,23 +108,15 @@ class RunnerExecutor(SuiteExecutor):
 
     def _results(self, found: Mapping[str, Sequence[Row]]) -> SuiteResults:
         """The results of the first run. AttemptError if no test is scored."""
-        described = self._engine.fingerprints.describe(self.suite)
-        files, agent = described.of_runner
+        described = self._engine.fingerprints.of_runner(self.suite)
         results: list[TestResult] = []
         skipped: dict[str, str] = {}
         for name, rows in found.items():
             self._known[name] = row = rows[0]
             if row.key:
                 self._ids[row.key] = row.id
-            own = described.of_function(row.id) if self._format.has_functions else None
-            graded, asked = (
-                own or files if data is None else digest(data, is_ordered=False)
-                for data in (row.graded, row.asked)
-            )
-            fingerprint = Fingerprint(
-                question=asked,
-                grading=digest([graded, described.graders], is_ordered=False),
-                agent=agent,
+            fingerprint = described.fingerprint(
+                row.id, row.asked, row.graded, has_functions=self._format.has_functions
             )
             result = result_of(self.suite, name, rows, self._engine.settings.samples, fingerprint)
             if result:

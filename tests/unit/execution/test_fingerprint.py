@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.execution.fingerprint import Fingerprints, TrackedFiles
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite
@@ -370,8 +371,9 @@ def test_question_files__those_whose_change_makes_another_question(
     suite = changed(tmp_path, {}, files)
     (test,) = suite.tests
     described = Fingerprints(list(map(read_rule, watch))).describe(suite)
-    found = [os.path.relpath(path, "evals") for path in described.question_files(test)]
-    assert found == expected.split()
+    files_of_suite = {file.path for file in suite.files}
+    found = described.question_files(files_of_suite)[test.id]
+    assert [os.path.relpath(path, "evals") for path in found] == expected.split()
 
 
 @pytest.mark.slow

@@ -140,9 +140,9 @@ def digests(
     path = next(path for path in (SUITE, "test_shop.py") if path in files)
     runner = Runner.model_validate({"name": "pytest", "results": "junit", "suites": [path]})
     found, _ = find_runner_suites(Checkout(root, root, paths, frozenset(paths)), [runner])
-    described = Fingerprints([read_rule(rule) for rule in watch]).describe(found[path])
+    described = Fingerprints([read_rule(rule) for rule in watch]).of_runner(found[path])
     described.read()
-    return {test: described.of_function(test) for test in (*TESTS, "test_made", "test_none")}
+    return {test: described.function(test) for test in (*TESTS, "test_made", "test_none")}
 
 
 def edited(path: str, *changes: tuple[str, str]) -> dict[str, str]:
@@ -288,4 +288,4 @@ def alone(root: Path, files: Mapping[str, str], path: str) -> str | None:
     runner = Runner.model_validate({"name": "pytest", "results": "junit", "suites": [path]})
     checkout = Checkout(root, root, tuple(files), frozenset(files))
     found, _ = find_runner_suites(checkout, [runner])
-    return Fingerprints().describe(found[path]).of_function("test_alone")
+    return Fingerprints().of_runner(found[path]).function("test_alone")

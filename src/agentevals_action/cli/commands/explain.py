@@ -96,7 +96,7 @@ def _find(loaded: LoadedSuites, wanted: str, *, is_required: bool) -> Iterable[t
             [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
         )
     hint = did_you_mean(wanted, ids, "`agentevals-action list` prints every id")
-    if suites := [suite.path for suite in loaded.valid if suite.runner]:
+    if suites := [suite.path for suite in loaded.valid if suite.program]:
         hint += f"; of the tests of {list_paths(suites)}, name the suite"
     raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
 

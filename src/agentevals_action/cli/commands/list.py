@@ -87,8 +87,8 @@ def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> Sequence[str]:
     below: Sequence[str]
     if isinstance(suite, BrokenSuite):
         below = [str(error) for error in suite.errors]
-    elif suite.runner:
-        below = [output.tests_known_later(suite.runner)]
+    elif suite.program:
+        below = [output.describe_tests(suite)]
     else:
         places = ((test.id, test.location) for test in suite.tests)
         below = [f"- {name}  ({place.path}:{place.line})" for name, place in places]

@@ -174,13 +174,13 @@ def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
 
     found = [suite.with_tests(with_earlier_turns(suite, matches)) for suite in suites]
     tests = [test for suite in found for test in suite.tests]
-    if not tests and not any(suite.runner for suite in found):
+    if not tests and not any(suite.program for suite in found):
         raise _no_match()
     if number := sum(not matches(test) for test in tests):
         turns = plural(number, "turn of a conversation runs", "turns of conversations run")
         why = "because an agent that remembers them may answer differently without them"
         print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
-    return [suite for suite in found if suite.tests or suite.runner]
+    return [suite for suite in found if suite.tests or suite.program]
 
 
 def _no_match() -> InvalidInput:
@@ -215,7 +215,7 @@ def _kept_results(
     rows = tuple(read_results(output))
     selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
     shown = {suite.path for suite in suites}
-    of_runners = [suite.path for suite in suites if suite.runner]
+    of_runners = [suite.path for suite in suites if suite.program]
     for row in rows:
         runs = row.eval_path in of_runners
         runs = runs and bool(row.error or not globs or selected_name(row.eval_id, globs))

@@ -57,9 +57,9 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
         counts["all"] = sum(len(suite.tests) for suite in suites)
         counts["run"] = sum(len(suite.tests) for suite in found)
         tests = [counted(counts["run"], "test")] if counts["run"] else []
-        tests += [f"the tests of {suite.path}" for suite in found if suite.runner]
+        tests += [f"the tests of {suite.path}" for suite in found if suite.program]
         print(f"{joined(tests)}: {samples} samples each", file=sys.stderr)
-        return [suite for suite in found if suite.tests or suite.runner]
+        return [suite for suite in found if suite.tests or suite.program]
 
     path = workspace.report / HEAD_RESULTS
     run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)

@@ -119,7 +119,7 @@ def _find_targets(
             found.setdefault((target.location, name), (target, []))[1].append(suite)
     if not found:
         advice = "write .agentv/targets.yaml, or name a file in `targets`"
-        if all(suite.runner for suite in suites):
+        if all(suite.program for suite in suites):
             advice = "their runners ask the agent; `agentevals-action validate` prints the commands"
         raise InvalidInput("the suites have no target", advice)
     matching = [

@@ -13,7 +13,6 @@ from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.errors import ExitCode
-from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -52,13 +51,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
         output.print_lines(map(str, errors))
         output.print_warnings(warnings)
         output.print_lines(
-            f"{suite.path}: valid, "
-            + (
-                output.tests_known_later(suite.runner)
-                if suite.runner
-                else counted(len(suite.tests), "test")
-            )
-            for suite in valid
+            f"{suite.path}: valid, {output.describe_tests(suite)}" for suite in valid
         )
         for runner in runners:
             output.print_lines(_lines(runner, loaded.settings))

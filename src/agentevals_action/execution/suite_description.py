@@ -1,0 +1,98 @@
+"""The description of a suite: what its results depend on, as JSON data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.targets.calls.description import FileDigests, digest
+
+
+@dataclass(frozen=True)
+class TrackedFiles:
+    """The ids of the contents of the tracked files of a tree, by path, and those of them that no
+    suite covers and that are not known to be something else."""
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    uncovered: Collection[str] = ()
+
+    @cached_property
+    def described(self) -> str:
+        """The digest of the uncovered files, which many suites share."""
+        return digest_of([[path, self.ids[path]] for path in sorted(self.uncovered)])
+
+    def describe_without(self, rules: Sequence[WatchRule]) -> str:
+        """The same without the files that rules exclude."""
+        if not rules:
+            return self.described
+        kept = (path for path in self.uncovered if not any(rule.covers(path) for rule in rules))
+        return TrackedFiles(self.ids, tuple(kept)).described
+
+
+class SuiteDescription(ABC):
+    """Describes one suite in its tree. `watch` are the rules that affect it, `variables` what
+    `${{ }}` in its targets may name, `tracked` the files of the tree, `files` those that were
+    read."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        watch: Sequence[WatchRule],
+        variables: Mapping[str, str],
+        tracked: TrackedFiles,
+        files: FileDigests,
+    ) -> None:
+        self._suite, self._variables, self._tracked, self._files = suite, variables, tracked, files
+        self._watch = [rule for rule in watch if rule.affects(suite.path)]
+
+    @abstractmethod
+    def read(self) -> None:
+        """Reads all files of the suite, before a program can change them."""
+
+    @abstractmethod
+    def expected(self, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
+        """The fingerprints by id that stored results of its tests, which are `rows`, must have."""
+
+    @abstractmethod
+    def with_samples(self, row: TestResult, samples: tuple[SampleResult, ...]) -> TestResult:
+        """The result of the test of a stored row by these samples, as the suite describes it."""
+
+    @abstractmethod
+    def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
+        """Which of the `changed` files are part of the question of a test, by its id; of a test
+        whose id is not known yet by the id `OF_ALL_TESTS`."""
+
+    @cached_property
+    def _watched_files(self) -> Any:
+        """The rules of `watch` and the files that they match, or that no suite and no rule covers:
+        tracked ones by the id of their content, others that the suite names by their content."""
+        ids = self._tracked.ids if self._watch else {}
+        others = {file.path for file in self._suite.files} - ids.keys()
+        is_open = not names_files(self._watch)
+        return digest_of(
+            [
+                [str(rule) for rule in self._watch],
+                [[path, ids[path]] for path in sorted(ids) if self._is_watched(path)],
+                [self._content(path) for path in sorted(others) if self._is_watched(path)],
+                self._tracked.describe_without(self._watch) if is_open else None,
+            ]
+        )
+
+    def _is_watched(self, path: str) -> bool:
+        return rule_for(self._watch, path, self._suite.path) is not None
+
+    def _content(self, path: str) -> str:
+        return self._files.first(self._suite.root / path)
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self._suite.root).as_posix()
+
+
+def digest_of(data: Any) -> str:
+    """The digest of data, in which the order of keys does not count."""
+    return digest(data, is_ordered=False)
