@@ -37,8 +37,9 @@ _CRASHED = CheckReport(
 
 @dataclass(frozen=True)
 class JobStep:
-    """What a step does, and where. `refused` are the reasons why nothing can run. `phase` is the
-    first phase that a trusted one reports, which has no clone."""
+    """The work of this process: a review, a shard, a merge or a publication. `refused` are the
+    reasons why nothing can run. `phase` is the first phase that a trusted one reports, which has no
+    clone."""
 
     job: Job
     workspace: ReviewWorkspace
@@ -72,7 +73,7 @@ async def writing_check(host: GitHubHost) -> AsyncIterator[None]:
         raise problem from error
 
 
-async def results_of(step: JobStep) -> RunResults:
+async def obtain_results(step: JobStep) -> RunResults:
     """The results that are published; a job that could not start or be finished has some, too."""
     workspace, phase = step.workspace, step.phase
     try:

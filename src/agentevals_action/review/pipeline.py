@@ -1,15 +1,25 @@
-"""A run from top to bottom: read the inputs, find base, run, confirm, write the files. Then
-`publish` compares these files, decides and publishes: `cli/commands/action.py` calls both.
+"""A review from top to bottom, in three phases with files between them. `run` reads the inputs,
+finds base, runs head and base, confirms, and writes the files of the run. `report` compares these
+files, decides, and writes the reports. `publish` writes the page, the check and the comment.
 
-The command `run` is a run without a base, a shard runs a part of the tests, and a merge compares
-the files of all shards."""
+The command `run` is a run without a base, a shard runs a part of the tests, and a merge reports the
+files of all shards."""
 
 import asyncio
 
-from agentevals_action.errors import unwrapped
+from agentevals_action.errors import InvalidInput, unwrapped
+from agentevals_action.github.base import Host
+from agentevals_action.model.report import Published
+from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.progress import show_progress
-from agentevals_action.results.run_folder import RunResults
+from agentevals_action.reports.registry import write_reports
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import ReportView
+from agentevals_action.results.run_folder import RunResults, not_completed, not_run
+from agentevals_action.review import publication
 from agentevals_action.review.base_results import find_base
+from agentevals_action.review.comparison.outcome import compare
 from agentevals_action.review.confirmation import confirm
 from agentevals_action.review.head_and_base import (
     base_rows,
@@ -19,12 +29,15 @@ from agentevals_action.review.head_and_base import (
     run_head,
 )
 from agentevals_action.review.inputs import open_inputs
-from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.review.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run_engine import open_engine
 from agentevals_action.review.unmatched_globs import unmatched_globs
 from agentevals_action.runners.executor import Executors
 from agentevals_action.system.redaction import without_secrets
+
+#: Seconds for the comparison and the reports of claims.
+_CLAIM_SECONDS = 60.0
 
 
 async def run(request: ReviewRequest) -> RunResults:
@@ -47,3 +60,45 @@ async def run(request: ReviewRequest) -> RunResults:
     # The engine is closed: no program is left that could change the files, which decide.
     results = RunResults(facts, tuple(head.values()), tuple(base.values()))
     return await asyncio.to_thread(inputs.request.write, results)
+
+
+def report(
+    results: RunResults, workspace: ReviewWorkspace, links: Links | None = None
+) -> tuple[ReportView, bytes]:
+    """Compares head with base, decides, and writes the reports into the report folder; gives the
+    view of the review, which is compared again if a report cannot be written, and the page. Raises
+    InvalidInput for a template that fails on the review.
+
+    The page is what was written, not what is in the file: a program of the pull request that is
+    still running could replace the file."""
+    view = build_view(compare(results), links)
+    written = write_reports(view, workspace.report)
+    if written.problems:
+        view = build_view(compare(results.adding(problems=written.problems)), links)
+        written = write_reports(view, workspace.report)
+    return view, written.contents[PAGE]
+
+
+async def publish(
+    results: RunResults,
+    workspace: ReviewWorkspace,
+    host: Host,
+    links: Links,
+    claim_seconds: float = _CLAIM_SECONDS,
+) -> tuple[ReportView, Published]:
+    """Reports the results, which contain no secrets, and publishes the review. If the user's
+    template fails on the review, that is the outcome.
+
+    Attack: the author of a fork makes rows whose comparison keeps the job busy for hours."""
+    limit = claim_seconds if results.run.claims else None
+    try:
+        async with asyncio.timeout(limit):
+            view, page = await asyncio.to_thread(report, results, workspace, links)
+    except TimeoutError:
+        reason = f"the claims could not be compared and reported within {limit:g} s"
+        unread = not_completed(results.run.head_sha, [reason], results.run.policy).as_claims()
+        view, page = await asyncio.to_thread(report, unread, workspace, links)
+    except InvalidInput as error:
+        invalid = not_run(results.run.head_sha, [workspace.redactor.redact(error.sentence)])
+        view, page = await asyncio.to_thread(report, invalid, workspace, links)
+    return await publication.publish(view, page, workspace.settings, host)

@@ -19,12 +19,17 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner import job_log, workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
-from agentevals_action.model.review import Outcome, Review
-from agentevals_action.reports.view.build import build_view
+from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results import shards
-from agentevals_action.review import history, job_step, publish, requested_run, trusted_phase
+from agentevals_action.review import (
+    history,
+    job_step,
+    pipeline,
+    publication,
+    requested_run,
+    trusted_phase,
+)
 from agentevals_action.review.job_step import JobStep
 from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
@@ -153,7 +158,7 @@ async def _run_shard(step: JobStep, outputs: CommandFile, summary: CommandFile) 
     sentence = shards.describe(results)
     print(sentence)
     workflow_commands.append_summary(summary, sentence)
-    values = publish.outputs_of_run(results.run, step.workspace.settings.report_dir)
+    values = publication.outputs_of_run(results.run, step.workspace.settings.report_dir)
     workflow_commands.write_outputs(outputs, values)
     return shards.exit_code(results)
 
@@ -162,25 +167,19 @@ async def _review(
     step: JobStep, runner: RunnerEnvironment, outputs: CommandFile, summary: CommandFile
 ) -> int:
     """Reviews and publishes; gives the exit code. The check run is written whatever happens."""
-
-    pull = step.job.pull
-
-    def view_of(review: Review) -> ReportView:
+    pull, workspace, host = step.job.pull, step.workspace, step.host
+    async with job_step.writing_check(host):
+        results = await job_step.obtain_results(step)
         links = Links(
             runner.server_url,
             runner.repository,
-            review.run.head_sha,
-            review.run.base_sha,
+            results.run.head_sha,
+            results.run.base_sha,
             runner.run_url,
             pull.number if pull else None,
             pull.head_ref if pull else runner.ref.partition("refs/heads/")[2],
         )
-        return build_view(review, links)
-
-    workspace, host = step.workspace, step.host
-    async with job_step.writing_check(host):
-        results = await job_step.results_of(step)
-        view, published = await publish.publish(results, view_of, workspace, host)
+        view, published = await pipeline.publish(results, workspace, host, links)
     job_log.report_errors(step.refused)
     notices: Sequence[str] = ()
     if not step.phase:  # without a clone nothing is stored
@@ -190,6 +189,6 @@ async def _review(
         )
     job_log.write_review(view, published, (*host.notices, *notices))
     workflow_commands.append_summary(summary, published.summary)
-    values = publish.outputs(view, published, workspace.settings.report_dir)
+    values = publication.outputs(view, published, workspace.settings.report_dir)
     workflow_commands.write_outputs(outputs, values)
     return view.review.decision.exit_code

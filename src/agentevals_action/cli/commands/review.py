@@ -21,9 +21,8 @@ from agentevals_action.github import events
 from agentevals_action.github.base import Host
 from agentevals_action.reports import console, markdown, summary_json
 from agentevals_action.reports.html.report_page import PAGE
-from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review import pipeline, publish
+from agentevals_action.review import pipeline
 from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -82,7 +81,7 @@ async def review_folder(
 
 async def report(results: RunResults, workspace: ReviewWorkspace, form: Form) -> int:
     """Prints the review of results and writes the report folder; gives the gate's exit code."""
-    view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
+    view, _ = await asyncio.to_thread(pipeline.report, results, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():
         console.print_review(view, workspace.report / PAGE, sys.stdout)

@@ -32,12 +32,11 @@ from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.summary_json import review_summary
-from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
-from agentevals_action.review import pipeline, publish
+from agentevals_action.review import pipeline
 from agentevals_action.review.request import LocalRun, ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -117,7 +116,7 @@ async def command(
             raise _no_match()
         shown = tuple(suite for suite in results.run.suites if suite.path in paths_of_rows)
         results = replace(results, run=results.run.model_copy(update={"suites": shown}))
-    view, _ = await asyncio.to_thread(publish.write, results, build_view, workspace)
+    view, _ = await asyncio.to_thread(pipeline.report, results, workspace)
     print_warnings(results.run.warnings)
     console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
     if as_json:

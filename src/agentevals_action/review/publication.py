@@ -1,62 +1,27 @@
-"""Publishes a review: the report page, the check run with its annotations, the comment, the job
-summary, outputs."""
+"""Publishes the view of a review: the report page, the check run with its annotations, the comment,
+the job summary, outputs."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
-from agentevals_action.model.review import Outcome, Review
+from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Run
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
-from agentevals_action.reports.html.report_page import PAGE
-from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.results.run_folder import (
-    HEAD_RESULTS,
-    RunResults,
-    not_completed,
-    not_run,
-)
-from agentevals_action.review.comparison.outcome import compare
-from agentevals_action.review.request import ReviewWorkspace
-
-#: Seconds for the comparison and the reports of claims.
-_CLAIM_SECONDS = 60.0
+from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.settings import Settings
 
 
 async def publish(
-    results: RunResults,
-    view_of: Callable[[Review], ReportView],
-    workspace: ReviewWorkspace,
-    host: Host,
-    claim_seconds: float = _CLAIM_SECONDS,
+    view: ReportView, page: bytes, settings: Settings, host: Host
 ) -> tuple[ReportView, Published]:
-    """Publishes the review of results: writes the reports, uploads the page, then writes the check,
-    then the comment. If the user's template fails on the review, that is the outcome.
-
-    The page is first, because the others link to it. What the host refused is in the texts that are
-    written after that. The results must not contain secrets.
-
-    Attack: the author of a fork makes rows whose comparison keeps the job busy for hours."""
-    settings = workspace.settings
-    limit = claim_seconds if results.run.claims else None
-    try:
-        async with asyncio.timeout(limit):
-            view, page = await asyncio.to_thread(write, results, view_of, workspace)
-    except TimeoutError:
-        reason = f"the claims could not be compared and reported within {limit:g} s"
-        policy, head = results.run.policy, results.run.head_sha
-        unread = not_completed(head, [reason], policy).as_claims()
-        view, page = await asyncio.to_thread(write, unread, view_of, workspace)
-    except InvalidInput as error:
-        reason = workspace.redactor.redact(error.sentence)
-        invalid = not_run(results.run.head_sha, [reason])
-        view, page = await asyncio.to_thread(write, invalid, view_of, workspace)
+    """Uploads the report page, then writes the check, then the comment. The page is first, because
+    the others link to it. What the host refused is in the texts that are written after that."""
     report_url = await host.upload_report(page)
     view = replace(view, links=replace(view.links, report_url=report_url))
     shown, left = await asyncio.to_thread(annotations, view, settings.annotation_limit)
@@ -76,23 +41,6 @@ async def publish(
         summary=text,
         annotations=shown,
     )
-
-
-def write(
-    results: RunResults, view_of: Callable[[Review], ReportView], workspace: ReviewWorkspace
-) -> tuple[ReportView, bytes]:
-    """Writes the reports into the report folder, and gives what is published: the view of the
-    review, which is compared again if a report cannot be written, and the report page. Raises
-    InvalidInput for a template that fails on the review.
-
-    The page is what was written, not what is in the file: a program of the pull request that is
-    still running could replace the file."""
-    view = view_of(compare(results))
-    written = write_reports(view, workspace.report)
-    if written.problems:
-        view = view_of(compare(results.adding(problems=written.problems)))
-        written = write_reports(view, workspace.report)
-    return view, written.contents[PAGE]
 
 
 def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[str, str]:
