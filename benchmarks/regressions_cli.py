@@ -119,7 +119,7 @@ def review(folder: Path, kind: Kind, seed: str) -> Seen:
         if test["change"] == "regressed"
     }
     plain = any(find_fall(first(heads[name]), first(bases[name])) for name in heads)
-    extra = sum(result.confirming for side in (heads, bases) for result in side.values())
+    extra = sum(len(result.fresh_samples) for side in (heads, bases) for result in side.values())
     return Seen(done.returncode == 1, BROKEN in regressed, plain, extra)
 
 
@@ -170,4 +170,4 @@ def read(path: Path) -> dict[str, TestResult]:
 
 def first(result: TestResult) -> TestResult:
     """The result as it was before confirmation: that of its first sample alone."""
-    return extended(replace(result, samples=(), confirming=0), result.samples[:1])
+    return extended(replace(result, samples=()), result.samples[:1])

@@ -212,14 +212,14 @@ function figures(details, chosen) {
 function samples(test, state, chosen) {
   const { details } = test;
   if (SIDES.every((side) => (details[side]?.samples ?? []).length < 2)) return [];
-  const fresh = SIDES.some((side) => details[side]?.confirming);
+  const isFresh = (sample) => sample.role === "fresh";
+  const fresh = SIDES.some((side) => details[side]?.samples?.some(isFresh));
   return section("Samples", fresh ? element("p", { class: "muted small" }, "Fresh samples were taken to confirm the change. p is the probability of so many failures if nothing had changed.") : null, sides(details, (name, side) => {
     const all = side.samples ?? [];
-    const own = all.length - (side.confirming ?? 0);
     return [element("h3", {}, NAMES[name]), element("div", { class: "bar" }, all.map((sample, index) => element("button", {
       "aria-pressed": String(sample === chosen[name]),
       onclick: () => { history.replaceState(null, "", hashOf({ ...state, [name]: String(index + 1) }, test)); show(); },
-    }, `${index + 1}: ${sample.verdict ?? "error"} ${score(sample.score)}${index >= own ? " (fresh)" : ""}`)))];
+    }, `${index + 1}: ${sample.verdict ?? "error"} ${score(sample.score)}${isFresh(sample) ? " (fresh)" : ""}`)))];
   }));
 }
 

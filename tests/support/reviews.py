@@ -147,7 +147,7 @@ def compared(
     """A suite's comparison; `base`, which was run again, is None if there is no run of it there. `by_base` are results of
     head by base's evaluators."""
     scored = by_base or {}
-    head = tuple(replace(row, rescored=scored.get(row.eval_id)) for row in head)
+    head = tuple(replace(row, by_base=scored.get(row.eval_id)) for row in head)
     ids = tuple(row.eval_id for row in head)
     given = {"origin": BaselineOrigin("rerun", BASE)} if base else {}
     suite = RunSuite(Selection(path, ()), "support", ids, **(given | facts))

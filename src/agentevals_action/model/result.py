@@ -135,10 +135,11 @@ class SampleResult:
     """One scored attempt. `output_messages` (wire form) keep the answer so that it can be
     scored again, `file_changes` (unified diff, None without a workspace) what the agent did to its
     files. `cached`: the answer is a cached one. `spent` is what the agent and the judges
-    cost."""
+    cost. A `fresh` sample is one of a confirmation."""
 
     score: float | None = None
     verdict: Verdict | None = None
+    role: Literal["main", "fresh"] = Field(default="main", exclude_if=lambda role: role == "main")
     gates_failed: tuple[str, ...] = ()
     candidate_answer: str = ""
     output_messages: tuple[Mapping[str, Any], ...] = ()
@@ -159,10 +160,10 @@ class TestResult:
     messages, with their contents as text and the names of files and images, if there are several.
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the
     sample that the verdict is shown by: the first whose verdict is the test's, else the first.
-    `spent` is the sum over the samples. `confirming` is the number of the last samples that belong
-    to a confirmation: they count for this test, not for the suite's mean. `unconfirmed` states why
-    samples of the confirmation are missing. `rescored` is the result of the same answers by the
-    evaluators of the other side, if the change edits them."""
+    `spent` is the sum over the samples. Those of a confirmation count for this test, not for the
+    suite's mean; `unconfirmed` states why some of them are missing. If the change edits what scores
+    them, a result of base has the result of the same answers `by_head`'s evaluators, one of head
+    that `by_base`'s."""
 
     __test__ = False  # pytest: not a test case
 
@@ -186,13 +187,13 @@ class TestResult:
     gates: tuple[GateRecord, ...] = ()
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
-    confirming: int = 0
     unconfirmed: str = Field(default="", exclude_if=lambda reason: not reason)
     spent: Spending = Spending()  # frozen
     duration_ms: float | None = None
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
-    rescored: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
+    by_head: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
+    by_base: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
 
     @property
     def key(self) -> Key:
@@ -203,13 +204,12 @@ class TestResult:
     def main_samples(self) -> tuple[SampleResult, ...]:
         """The samples of the run itself, without those of a confirmation: these depend on the
         result of the first ones and would bias a mean."""
-        return self.samples[: len(self.samples) - len(self.fresh_samples)]
+        return tuple(sample for sample in self.samples if sample.role == "main")
 
     @property
     def fresh_samples(self) -> tuple[SampleResult, ...]:
-        """The samples of the confirmation; the first sample is never one of them."""
-        fresh = min(max(self.confirming, 0), max(len(self.samples) - 1, 0))
-        return self.samples[len(self.samples) - fresh :]
+        """The samples of the confirmation."""
+        return tuple(sample for sample in self.samples if sample.role == "fresh")
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

@@ -91,7 +91,7 @@ def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "
     first sample was chosen because it failed. If more than half of them failed a gate, but not the
     same one, all these gates fail. Fresh samples that could not be scored are left out; `problem`
     is the reason why some are missing."""
-    scored = [sample for sample in fresh if sample.verdict]
+    scored = [replace(sample, role="fresh") for sample in fresh if sample.verdict]
     result = replace(result, unconfirmed=problem) if problem else result
     if not scored:
         return result
@@ -102,43 +102,14 @@ def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "
     if not gates and 2 * len(closed) > len(deciding):
         gates = tuple(dict.fromkeys(name for names in closed for name in names))
     totals = _totals(samples, [gate.name for gate in result.gates], gates)
-    return replace(result, **totals, confirming=result.confirming + len(scored))
+    return replace(result, **totals)
 
 
 def without_fresh(result: TestResult) -> TestResult:
     """A result without the samples of a confirmation."""
     if not result.fresh_samples:
         return result
-    return replace(with_samples(result, result.main_samples), confirming=0)
-
-
-def is_consistent(result: TestResult, *, is_stored: bool) -> bool:
-    """Whether score, verdict and failed gates of a result follow from its samples, and those of
-    each sample from its evaluators; stored samples have lost the results of these.
-
-    Attack: the author of a fork, or an agent that can write the report folder of a shard, edits the
-    verdict of a row."""
-    if result.rescored and not is_consistent(result.rescored, is_stored=is_stored):
-        return False
-    if not result.samples:
-        return result.verdict is None
-    for sample in result.samples:
-        found = sample.evaluator_results
-        is_known = bool(found) or not is_stored
-        if is_known and _decided(*scoring.score_sample(found)) != _decided_by(sample):
-            return False
-        if any(map(scoring.hides_gate, found)):
-            return False
-    main = with_samples(result, result.main_samples)
-    return _decided_by(extended(main, result.fresh_samples)) == _decided_by(result)
-
-
-def _decided_by(result: SampleResult | TestResult) -> tuple[object, ...]:
-    return _decided(result.score, result.verdict, result.gates_failed)
-
-
-def _decided(score: float | None, verdict: str | None, gates: Sequence[str]) -> tuple[object, ...]:
-    return None if score is None else round(score, 9), verdict, frozenset(gates)
+    return with_samples(result, result.main_samples)
 
 
 def without_cost(result: TestResult) -> TestResult:

@@ -55,12 +55,6 @@ def score_sample(
     return score, "fail" if gates else verdict_of(score or 0.0), gates
 
 
-def hides_gate(result: EvaluatorResult) -> bool:
-    """Whether a result, or one inside it, is under its gate's threshold without a failed gate."""
-    is_under = result.score is not None and not reaches(result.score, float(result.required))
-    return (is_under and not result.gates_failed) or any(map(hides_gate, result.evaluator_results))
-
-
 def combine_samples(
     samples: Sequence[SampleResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:

@@ -86,6 +86,6 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _own_score(result: TestResult) -> float | None:
     """A test's score by the run's own samples, None if it has no verdict."""
-    if result.verdict is None or not result.confirming:
+    if result.verdict is None or not result.fresh_samples:
         return result.score if result.verdict else None
     return scoring.combine_samples(result.main_samples)[0]

@@ -186,7 +186,7 @@ def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tu
         on_head[key] = extended(head[key], samples.head, samples.problem)
         if row := base.get(key):
             scored = extended(as_head_scores(row), samples.base, samples.base_problem)
-            on_base[key] = replace(row, rescored=scored) if row.rescored else scored
+            on_base[key] = replace(row, by_head=scored) if row.by_head else scored
     return on_head, on_base
 
 

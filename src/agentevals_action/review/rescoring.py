@@ -26,7 +26,8 @@ async def rescore_base(inputs: ReviewInputs, executors: Executors, head: Rows, b
         if key in head and executors.of(suites[key[0]]).scores_answers
         if needs_head_scores(head[key], row)
     }
-    return _with_scores(base, await _rescore(inputs, executors, suites, to_score))
+    scored = await _rescore(inputs, executors, suites, to_score)
+    return {**base, **{key: replace(base[key], by_head=row) for key, row in scored.items()}}
 
 
 def needs_head_scores(head: TestResult, base: TestResult) -> bool:
@@ -66,8 +67,8 @@ async def rescore_head(inputs: ReviewInputs, executors: Executors, head: Rows) -
     possible = {key: row for key, row in to_score.items() if key not in gone}
     reason = "the folder in which head's agent worked is gone"
     failed = {key: _failed(row, "evaluator", reason) for key, row in gone.items()}
-    scored = await _rescore(inputs, executors, inputs.part.base, possible)
-    return _with_scores(head, {**failed, **scored})
+    scored = {**failed, **await _rescore(inputs, executors, inputs.part.base, possible)}
+    return {**head, **{key: replace(head[key], by_base=row) for key, row in scored.items()}}
 
 
 async def _rescore(
@@ -95,8 +96,3 @@ async def _rescore(
 def _failed(row: TestResult, kind: str, reason: str) -> TestResult:
     error = ErrorInfo(kind=kind, message=reason)
     return replace(row, score=None, verdict=None, gates_failed=(), samples=(), error=error)
-
-
-def _with_scores(rows: Rows, scores: Rows) -> Rows:
-    rescored = {key: replace(rows[key], rescored=score) for key, score in scores.items()}
-    return {**rows, **rescored}

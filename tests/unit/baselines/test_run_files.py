@@ -73,7 +73,7 @@ def test_row__has_one_answer_and_what_its_evaluators_decided() -> None:
     assert (decided.name, decided.score, decided.hits, decided.reasoning) == ("e", 1.0, (), "")
     assert [sample.score for sample in row.samples] == [1.0] * 3
     assert answers(stored(sample("one", cached=True))) == ["one"]
-    assert answers(stored(sample("first"), sample("confirms"), confirming=1)) == ["first", ""]
+    assert answers(stored(sample("first"), sample("confirms", role="fresh"))) == ["first", ""]
 
 
 def test_row__an_answer_that_is_too_large_or_too_deep_is_left_out() -> None:

@@ -137,7 +137,7 @@ def test_source__rows_that_are_not_those_of_base(suite: Suite) -> None:
 def test_source__samples_of_a_confirmation_do_not_count(suite: Suite) -> None:
     rows = of(suite)
     samples = (PASS, SampleResult(error=ErrorInfo(kind="target", message="down")), PASS)
-    confirmed = replace(rows[0], samples=samples, confirming=1)
+    confirmed = replace(rows[0], samples=(*samples[:2], replace(PASS, role="fresh")))
     (greets, _) = found(suite, run(1, (confirmed, rows[1]))).rows
     assert greets.samples == (PASS,)
 

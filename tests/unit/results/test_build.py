@@ -49,7 +49,7 @@ def test_extended__the_majority_of_the_fresh_samples_decides_about_gates(
     result = extended(first(failing("a")), fresh)
     assert result.gates_failed == gates
     assert (result.verdict == "fail") == bool(gates)
-    assert result.confirming == len(fresh)
+    assert len(result.fresh_samples) == len(fresh)
 
 
 def test_test_result__names_the_files_and_images_of_a_question(tmp_path: Path) -> None:

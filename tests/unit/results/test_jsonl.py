@@ -116,7 +116,7 @@ def test_writer__what_cannot_be_written_is_in_a_sentence(tmp_path: Path) -> None
 def test_rows__as_they_are_stored(golden: Golden) -> None:
     review = reviews.regression_and_gate()
     rows = [test.head for suite in review.suites for test in suite.tests if test.head]
-    every_field = replace(rows[0], evaluator_results=(results.evaluated(),), rescored=rows[1])
+    every_field = replace(rows[0], evaluator_results=(results.evaluated(),), by_head=rows[1])
     for row in (*rows, every_field):
         closed_validator("results").validate(json.loads(encode_row(row)))
     golden.check("results.jsonl", "".join(f"{encode_row(row).decode()}\n" for row in rows))

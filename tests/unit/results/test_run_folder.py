@@ -54,7 +54,7 @@ def scored(row: TestResult, score: float, **facts: Any) -> TestResult:
 
 PASSED = scored(results.result("a"), 1.0)
 FAILED = scored(results.result("a", "fail"), 0.2)
-HEAD = replace(FAILED, unconfirmed="no line", rescored=PASSED)
+HEAD = replace(FAILED, unconfirmed="no line", by_base=PASSED)
 
 
 def written(folder: Path, run: RunResults) -> Path:
@@ -79,27 +79,9 @@ def test_folder__stored_samples_of_base_have_no_evaluators(tmp_path: Path) -> No
     assert read_folder(written(tmp_path, run)) == run
 
 
-GATED = scored(results.result("a", "fail", gates=("g",), failed=("g",)), 0.2, gates_failed=("g",))
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        results.result("a"),  # no evaluator
-        scored(results.result("a"), 0.2),
-        replace(FAILED, verdict="pass"),
-        replace(FAILED, score=1.0),
-        replace(GATED, gates_failed=()),
-        replace(PASSED, samples=()),
-        replace(PASSED, rescored=replace(FAILED, verdict="pass")),
-        scored(results.result("a"), 0.85, required=0.9),
-        scored(results.result("a"), 1.0, evaluator_results=(results.evaluated(score=0.2, required=0.8),)),
-    ],
-)  # fmt: skip
-def test_folder__a_verdict_that_contradicts_the_evaluators_is_refused(
-    tmp_path: Path, row: TestResult
-) -> None:
-    with pytest.raises(InvalidInput, match="row 1: its verdict contradicts its evaluators"):
+def test_folder__a_row_of_fresh_samples_alone_is_refused(tmp_path: Path) -> None:
+    row = replace(PASSED, samples=tuple(replace(each, role="fresh") for each in PASSED.samples))
+    with pytest.raises(InvalidInput, match="row 1: all its samples are of a confirmation"):
         read_folder(written(tmp_path, RunResults(RUN, (row,), (PASSED,))))
 
 

@@ -51,7 +51,7 @@ def find_suspects(
         if before := on_base.get(result.eval_id):
             now, then = without_fresh(result), without_fresh(as_head_scores(before))
             kept = find_fall(now, then)
-            change, _ = _change(now, then, before.rescored is not None, ())
+            change, _ = _change(now, then, before.by_head is not None, ())
             if kept and change is ChangeKind.REGRESSED:
                 found.append(Suspect(path, now, then, kept))
     return found
@@ -59,7 +59,7 @@ def find_suspects(
 
 def as_head_scores(base: TestResult) -> TestResult:
     """A result of base as head's evaluators score it."""
-    return base.rescored or base
+    return base.by_head or base
 
 
 def compare_suite(
@@ -122,7 +122,7 @@ def _compare(
     if base is None:
         change, reason = _without_base(suite, head)
         return TestComparison(head.eval_id, change, head, None, reason=reason, by_base=by_base)
-    counted, is_rescored = as_head_scores(base), base.rescored is not None
+    counted, is_rescored = as_head_scores(base), base.by_head is not None
     files = suite.question_files
     question_files = files.get(head.eval_id) or files.get(OF_ALL_TESTS, ())
     change, reason = _change(head, counted, is_rescored, question_files)
@@ -156,7 +156,7 @@ def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
 
 
 def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | None:
-    by_base = head.rescored
+    by_base = head.by_base
     if by_base is None or by_base.verdict is None or head.verdict is None:
         return BaseScoring(by_base) if by_base else None
     is_lower = RANK[by_base.verdict] < RANK[head.verdict]

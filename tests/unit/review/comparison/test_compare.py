@@ -74,7 +74,7 @@ def test_change__a_removed_gate_is_listed() -> None:
     assert compared(results.result(verdict="pass"), base).gates_removed == ("safe",)
     other = results.result(verdict="pass", print=results.fingerprint(grading="other"))
     base = results.result(verdict="pass", gates=("safe",))
-    actual = compared(other, replace(base, rescored=results.result(verdict="pass")))
+    actual = compared(other, replace(base, by_head=results.result(verdict="pass")))
     assert (actual.change, actual.gates_removed) == (ChangeKind.UNCHANGED, ("safe",))
 
 
@@ -106,7 +106,7 @@ def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
     assert compared(head, base).change is ChangeKind.NOT_COMPARABLE
-    again = compared(head, replace(base, rescored=base))
+    again = compared(head, replace(base, by_head=base))
     assert (again.change, again.regraded) == (ChangeKind.REGRESSED, True)
     error = results.result(verdict=None, answer=None)
     assert compared(head, error).change is ChangeKind.BASE_ERROR
