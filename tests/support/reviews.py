@@ -1,13 +1,18 @@
 """Builders of reviews, for tests of the reports."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
+from agentevals_action.model.baseline import (
+    BaselineInfo,
+    BaselineOrigin,
+    BaseSuite,
+    IncompleteSource,
+)
 from agentevals_action.model.comparison import (
     NOTHING,
     Counts,
@@ -149,8 +154,9 @@ def compared(
     scored = by_base or {}
     head = tuple(replace(row, by_base=scored.get(row.eval_id)) for row in head)
     ids = tuple(row.eval_id for row in head)
-    given = {"origin": BaselineOrigin("rerun", BASE)} if base else {}
-    suite = RunSuite(Selection(path, ()), "support", ids, **(given | facts))
+    given: dict[str, Any] = {"origin": BaselineOrigin("rerun", BASE)} if base else {}
+    given |= {each.name: facts.pop(each.name) for each in fields(BaseSuite) if each.name in facts}
+    suite = RunSuite(Selection(path, ()), "support", ids, base=BaseSuite(**given), **facts)
     return compare.compare_suite(suite, head, base or (), evidence or {})
 
 
@@ -705,7 +711,7 @@ def waived_alone() -> Review:
     support = compared(head, base, evidence=found, origin=stored)
     return review(
         support,
-        replace(suite, run=replace(suite.run, origin=stored)),
+        replace(suite, run=replace(suite.run, base=BaseSuite(stored))),
         baseline=replace(BASELINE, source="branch"),
     )
 

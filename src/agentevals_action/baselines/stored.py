@@ -12,7 +12,9 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.baseline import (
     STORED,
+    BaselineInfo,
     BaselineOrigin,
+    BaseResults,
     BaseSuite,
     IncompleteSource,
     StoredRun,
@@ -48,13 +50,13 @@ class StoredSource:
     now: datetime
     days: float
 
-    async def find(self, suite: Suite) -> BaseSuite:
-        """The results of a suite of base. Raises Unavailable."""
+    async def find(self, suite: Suite) -> tuple[BaseSuite, tuple[TestResult, ...]]:
+        """The results of a suite of base, and where they are from. Raises Unavailable."""
         rows, run = await asyncio.to_thread(self._newest, suite)
         origin = origin_of(self.name, rows, run.commit)
         time = run.time or origin.time
         stale = _is_stale(time, self.now, self.days)
-        return BaseSuite(rows, replace(origin, time=time, stale=stale))
+        return BaseSuite(replace(origin, time=time, stale=stale)), rows
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
         """The newest run with all tests of a suite as base has them. Unavailable states why the
@@ -102,23 +104,25 @@ class StoredSource:
 
 
 async def find_stored(
-    sources: Sequence[StoredSource], suites: Mapping[str, Suite]
-) -> tuple[Mapping[str, BaseSuite], Sequence[IncompleteSource]]:
+    sources: Sequence[StoredSource], suites: Mapping[str, Suite], info: BaselineInfo
+) -> BaseResults:
     """The results of each suite (of base, by its path on head) from the first source that has them,
-    else with the last reason as its problem; and the sources that lack a suite."""
-    found = dict.fromkeys(suites, BaseSuite())
-    incomplete = []
+    else with the last reason as its problem. The sources that lack a suite are those that
+    `baseline: auto` tried."""
+    found, rows = dict.fromkeys(suites, BaseSuite()), dict[str, tuple[TestResult, ...]]()
+    tried = []
     for source in sources:
         problems = {}
         for path in [path for path, known in found.items() if known.origin is None]:
             try:
-                found[path] = await source.find(suites[path])
+                found[path], rows[path] = await source.find(suites[path])
             except Unavailable as reason:
                 problems[path] = str(reason)
                 found[path] = BaseSuite(problem=f"{STORED[source.name]}: {reason}")
         if problems:
-            incomplete.append(IncompleteSource(source.name, _summary(problems)))
-    return found, incomplete
+            tried.append(IncompleteSource(source.name, _summary(problems)))
+    info = replace(info, tried=tuple(tried) if info.source == "auto" else ())
+    return BaseResults(info, found, rows)
 
 
 def origin_of(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:

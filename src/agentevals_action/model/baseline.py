@@ -62,11 +62,10 @@ class BaselineOrigin:
 
 @dataclass(frozen=True)
 class BaseSuite:
-    """The results of a suite on base, and where they are from. Without results there is nothing to
-    compare with (base has no such suite: `is_new`, or it has the error `broken`), or there is a
-    `problem`. The tests in `same_service` (their ids) have none: head asks the same service."""
+    """Where the results of a suite on base are from: their `origin`. There are none if base has no
+    such suite (`is_new`), if it has an error there (`broken`), or because of a `problem`. The tests
+    in `same_service` (their ids) have none: head asks the same service."""
 
-    rows: tuple[TestResult, ...] = ()
     origin: BaselineOrigin | None = None
     is_new: bool = False
     broken: Diagnostic | None = None
@@ -76,7 +75,8 @@ class BaseSuite:
 
 @dataclass(frozen=True)
 class BaseResults:
-    """Base's results by the suite's path on head."""
+    """What is known of base's suites, and their results; both by the suite's path on head."""
 
     info: BaselineInfo
     suites: Mapping[str, BaseSuite] = field(default_factory=dict)
+    rows: Mapping[str, tuple[TestResult, ...]] = field(default_factory=dict)

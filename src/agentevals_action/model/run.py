@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
+from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Acceptance, Quarantines
@@ -79,21 +79,15 @@ OF_ALL_TESTS = ""
 @dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
-    shards run; of the suite of a `runner` (by its name), those that it reported. `origin` is where
-    base's results are from; there are none if the suite `is_new`, if it is `broken` on base (by
-    this error), or because of a `problem`; the tests in `same_service` have none because head asks
-    the same service. `question_files` are the changed files that are part of the question of a
+    shards run; of the suite of a `runner` (by its name), those that it reported. `base` is what is
+    known of it on base. `question_files` are the changed files that are part of the question of a
     test, by its id; of a runner's suite by the id `OF_ALL_TESTS`."""
 
     selection: Selection
     name: str
     tests: tuple[str, ...]
     runner: str = ""
-    problem: str = ""
-    is_new: bool = False
-    broken: Diagnostic | None = None
-    same_service: tuple[str, ...] = ()
-    origin: BaselineOrigin | None = None
+    base: BaseSuite = BaseSuite()  # noqa: RUF009  # frozen
     edits: tuple[Edit, ...] = ()
     question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -177,7 +177,7 @@ def _entries(view: ReportView) -> Iterator[Text]:
         errors = list(view.review.decision.reasons)
     for error in errors:
         yield Text.assemble(("error ", "red"), printable(error, _LINE))
-    for problem in dict.fromkeys(suite.run.problem for suite in view.review.suites):
+    for problem in dict.fromkeys(suite.run.base.problem for suite in view.review.suites):
         if "\n" in problem:
             yield Text.assemble(("base ", "yellow"), printable(problem, _LINE))
     for group in GROUPS:

@@ -131,12 +131,12 @@ class SuiteEntry(_Entry):
     base_path: str | None = _at("run", "selection", "base_path")
     name: str = _at("run", "name")
     runner: str = _at("run", "runner")
-    problem: str = _at("run", "problem")
-    is_new: bool = _at("run", "is_new")
-    broken: _TextOrNull = _at("run", "broken")
+    problem: str = _at("run", "base", "problem")
+    is_new: bool = _at("run", "base", "is_new")
+    broken: _TextOrNull = _at("run", "base", "broken")
     head: SuiteSummary | None
     base: SuiteSummary | None
-    origin: BaselineOrigin | None = _at("run", "origin")
+    origin: BaselineOrigin | None = _at("run", "base", "origin")
     score: Difference | None
     cost_usd: Difference | None = _at("cost")
     duration_ms: Difference | None = _at("duration")

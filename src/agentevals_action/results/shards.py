@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.formatting import counted, distinct, joined, plural, shortened
+from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Policy, Run, RunSuite, Shard
 from agentevals_action.model.suite import Suite, Test
@@ -211,12 +212,12 @@ def _merged(runs: Sequence[Run], policy: Policy, problems: Sequence[str]) -> Run
 def _merged_suite(*parts: RunSuite) -> RunSuite:
     """A suite of which each shard ran a part: base's results are known if all have them. A shard
     without a test of the suite does not know that it is new or broken on base."""
-    return replace(
-        parts[0],
-        tests=distinct(part.tests for part in parts),
-        problem=next(filter(None, (part.problem for part in parts)), ""),
-        origin=next(filter(None, (part.origin for part in parts)), None),
-        is_new=any(part.is_new for part in parts),
-        broken=next(filter(None, (part.broken for part in parts)), None),
-        same_service=distinct(part.same_service for part in parts),
+    bases = [part.base for part in parts]
+    base = BaseSuite(
+        origin=next(filter(None, (base.origin for base in bases)), None),
+        is_new=any(base.is_new for base in bases),
+        broken=next(filter(None, (base.broken for base in bases)), None),
+        problem=next(filter(None, (base.problem for base in bases)), ""),
+        same_service=distinct(base.same_service for base in bases),
     )
+    return replace(parts[0], tests=distinct(part.tests for part in parts), base=base)

@@ -38,10 +38,8 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     suites, missing = _suites_on_base(inputs)
     names = {"auto": ["branch", *(["file"] if settings.baseline_file else [])], "rerun": []}
     sources = [await _open(inputs, source) for source in names.get(name, [name])]
-    found, incomplete = await find_stored(sources, suites)
-    if name == "auto":
-        info = replace(info, tried=tuple(incomplete))
-    return BaseResults(info, {**found, **missing})
+    found = await find_stored(sources, suites, info)
+    return replace(found, suites={**found.suites, **missing})
 
 
 def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, BaseSuite]]:

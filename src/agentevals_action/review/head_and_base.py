@@ -124,22 +124,24 @@ async def run_base(
             )
             for path in paths
         }
-    found = {path: task.result() for path, task in running.items()}
-    return _with_common_facts(replace(stored, suites={**stored.suites, **found}))
+    suites, rows = dict(stored.suites), dict(stored.rows)
+    for path, task in running.items():
+        suites[path], rows[path] = task.result()
+    return _with_common_facts(replace(stored, suites=suites, rows=rows))
 
 
 async def _run_suite_of_base(
     inputs: ReviewInputs, executors: Executors, path: str, commit: str | None, emit: Emit
-) -> BaseSuite:
+) -> tuple[BaseSuite, tuple[TestResult, ...]]:
     """Base's results of a suite, without the tests that ask the same service as head: these run for
     their conversation alone."""
     shared = same_service(inputs, path)
     results = await executors.of(inputs.part.base[path]).run(emit, shared)
     found = BaseSuite(same_service=tuple(sorted(shared)))
     if results.error:
-        return replace(found, problem=f"on base, {results.error.sentence}")
+        return replace(found, problem=f"on base, {results.error.sentence}"), ()
     origin = origin_of("rerun", results.rows, commit) if results.rows else None
-    return replace(found, rows=results.rows, origin=origin)
+    return replace(found, origin=origin), results.rows
 
 
 def same_service(inputs: ReviewInputs, path: str) -> frozenset[str]:
@@ -160,15 +162,10 @@ def same_service(inputs: ReviewInputs, path: str) -> frozenset[str]:
 def base_rows(base: BaseResults, executors: Executors, suites: Mapping[str, Suite]) -> Rows:
     """The results of base, of the tests of these suites."""
     found: dict[Key, TestResult] = {}
-    for path, of_suite in base.suites.items():
-        if of_suite.rows:
-            tests = executors.of(suites[path]).tests
-            names = None if tests is None else frozenset(tests)
-            found |= {
-                (path, row.eval_id): row
-                for row in of_suite.rows
-                if names is None or row.eval_id in names
-            }
+    for path, rows in base.rows.items():
+        tests = executors.of(suites[path]).tests
+        names = None if tests is None else frozenset(tests)
+        found |= {(path, row.eval_id): row for row in rows if names is None or row.eval_id in names}
     return found
 
 
@@ -179,16 +176,11 @@ def completed_facts(facts: Run, head: Rows, base: BaseResults, notices: Sequence
     unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
     suites = []
     for suite in facts.suites:
-        known = base.suites.get(suite.path, unknown)
         suites.append(
             replace(
                 suite,
                 tests=suite.tests or tuple(name for path, name in head if path == suite.path),
-                problem=known.problem,
-                is_new=known.is_new,
-                broken=known.broken,
-                same_service=known.same_service,
-                origin=known.origin,
+                base=base.suites.get(suite.path, unknown),
             )
         )
     return facts.model_copy(

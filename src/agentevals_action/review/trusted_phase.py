@@ -49,7 +49,10 @@ def claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
             "head_sha": job.head_sha,
             "base_sha": job.base.revision,
             "policy": policy,
-            "suites": tuple(replace(suite, origin=None) for suite in results.run.suites),
+            "suites": tuple(
+                replace(suite, base=replace(suite.base, origin=None))
+                for suite in results.run.suites
+            ),
             "baseline": _BASELINE,
             "acceptance": None,
             "notices": (),

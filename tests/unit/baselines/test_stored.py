@@ -17,8 +17,8 @@ from agentevals_action.baselines.stored import (
 )
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.baseline import (
+    BaselineInfo,
     BaselineOrigin,
-    BaseSuite,
     IncompleteSource,
     StoredRun,
 )
@@ -49,12 +49,12 @@ def source(*runs: StoredRun, name: str = "branch", problem: str = "") -> StoredS
     return StoredSource(name, "`data`", runs[::-1], problem, known, known, base_tree.NOW, 14.0)
 
 
-def found(suite: Suite, *runs: StoredRun) -> BaseSuite:
-    return asyncio.run(source(*runs).find(suite))
+def found(suite: Suite, *runs: StoredRun) -> tuple[TestResult, ...]:
+    return asyncio.run(source(*runs).find(suite))[1]
 
 
 def origin(suite: Suite, *runs: StoredRun) -> BaselineOrigin:
-    found_origin = found(suite, *runs).origin
+    found_origin = asyncio.run(source(*runs).find(suite))[0].origin
     assert found_origin
     return found_origin
 
@@ -72,7 +72,7 @@ def test_source__the_newest_run_that_fits_with_the_samples_of_the_others(suite: 
         run(6, of(suite, {"short": {"print": OTHER}})),
         run(7, of(suite)[:1]),
     )
-    greets, short = found(suite, *runs).rows
+    greets, short = found(suite, *runs)
     assert [sample.verdict for sample in short.samples] == ["fail", "pass"]
     assert len(greets.samples) == 4
     time = "2026-01-03T00:00:00.000+00:00"
@@ -81,7 +81,7 @@ def test_source__the_newest_run_that_fits_with_the_samples_of_the_others(suite: 
 
 def test_source__rows_follow_from_the_samples_and_the_suite(suite: Suite) -> None:
     forged = {"verdict": "fail", "failed": ("by-name",), "line": 99}
-    greets, _ = found(suite, run(1, of(suite, {"greets": forged}))).rows
+    greets, _ = found(suite, run(1, of(suite, {"greets": forged})))
     assert (greets.verdict, greets.gates_failed) == ("fail", ("by-name",))
     assert [gate.name for gate in greets.gates] == ["by-name"]
     assert (greets.line, greets.question, greets.timestamp) == (3, "Ada", "2026-01-01T00:00:00Z")
@@ -138,7 +138,7 @@ def test_source__samples_of_a_confirmation_do_not_count(suite: Suite) -> None:
     rows = of(suite)
     samples = (PASS, SampleResult(error=ErrorInfo(kind="target", message="down")), PASS)
     confirmed = replace(rows[0], samples=(*samples[:2], replace(PASS, role="fresh")))
-    (greets, _) = found(suite, run(1, (confirmed, rows[1]))).rows
+    (greets, _) = found(suite, run(1, (confirmed, rows[1])))
     assert greets.samples == (PASS,)
 
 
@@ -165,18 +165,18 @@ def test_source__one_answer_and_the_latest_samples_count(suite: Suite) -> None:
         return answered(suite, {"role": "assistant", "content": text}, **fields)
 
     runs = [run(number % 28 + 1, say(str(number))) for number in range(SAMPLES + 3)]
-    (row, _) = found(suite, *runs).rows
+    (row, _) = found(suite, *runs)
     assert len(row.samples) == SAMPLES
     assert [each.candidate_answer for each in row.samples if each.output_messages] == ["52"]
     cached = say("again", cached=True)
-    (row, _) = found(suite, run(1, say("fresh")), run(2, cached)).rows
+    (row, _) = found(suite, run(1, say("fresh")), run(2, cached))
     assert [each.candidate_answer for each in row.samples] == ["fresh"]
-    (row, _) = found(suite, run(1, cached), run(2, cached)).rows
+    (row, _) = found(suite, run(1, cached), run(2, cached))
     assert len(row.samples) == 1
 
 
 def test_source__an_answer_that_cannot_be_scored_again_is_none(suite: Suite) -> None:
-    (row, _) = found(suite, run(1, answered(suite, {"role": 3}))).rows
+    (row, _) = found(suite, run(1, answered(suite, {"role": 3})))
     assert (row.verdict, row.samples[0].output_messages) == ("pass", ())
 
 
@@ -184,7 +184,8 @@ def test_find_stored__the_first_source_that_has_a_suite(suite: Suite) -> None:
     suites = {path: suite.model_copy(update={"path": path}) for path in "abcd"}
     rows = {path: of(each) for path, each in suites.items()}
     sources = (source(run(1, rows["a"])), source(run(2, [*rows["a"], *rows["b"]]), name="file"))
-    taken, incomplete = asyncio.run(find_stored(sources, suites))
+    stored = asyncio.run(find_stored(sources, suites, BaselineInfo("auto", wanted=True)))
+    taken = stored.suites
     assert {path: each.origin and each.origin.source for path, each in taken.items()} == {
         "a": "branch",
         "b": "file",
@@ -193,13 +194,15 @@ def test_find_stored__the_first_source_that_has_a_suite(suite: Suite) -> None:
     }
     problem = "`data` has no results of it"
     assert taken["c"].problem == f"the baseline file: {problem}"
-    assert incomplete == [IncompleteSource(name, problem) for name in ("branch", "file")]
+    tried = tuple(IncompleteSource(name, problem) for name in ("branch", "file"))
+    assert (stored.info.tried, set(stored.rows)) == (tried, {"a", "b"})
 
 
 def test_find_stored__different_reasons_are_bounded(suite: Suite) -> None:
     suites = {path: suite.model_copy(update={"path": path}) for path in "abcd"}
     rows = [row for each in suites.values() for row in of(each)[: "abcd".index(each.path) % 2]]
-    _, (incomplete,) = asyncio.run(find_stored([source(run(1, rows))], suites))
+    info = BaselineInfo("auto", wanted=True)
+    (incomplete,) = asyncio.run(find_stored([source(run(1, rows))], suites, info)).info.tried
     assert incomplete.problem.startswith("`a`: `data` has no results of it; `b`: `data`: the ")
     assert incomplete.problem.endswith("; and 1 more suite")
 

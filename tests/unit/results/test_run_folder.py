@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
+from agentevals_action.model.baseline import (
+    BaselineInfo,
+    BaselineOrigin,
+    BaseSuite,
+    IncompleteSource,
+)
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
@@ -24,7 +29,7 @@ SUITE = RunSuite(
     Selection("evals/EVAL.yaml", ("changed: agent.py",), ("agent.py",), "old/EVAL.yaml"),
     "greeter",
     ("a", "b"),
-    origin=BaselineOrigin("rerun", "b" * 40, time="2026-01-01"),
+    base=BaseSuite(BaselineOrigin("rerun", "b" * 40, time="2026-01-01")),
     edits=(Edit(EditKind.GATE, "polite", "changed", AT, ("a",)),),
     question_files={"a": ("prompt.md",)},
 )

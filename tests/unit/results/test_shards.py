@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
@@ -181,27 +182,31 @@ def test_merge__without_a_shard_of_the_commit_is_invalid() -> None:
 
 def test_merge__what_one_shard_could_not_obtain_is_a_problem_of_the_suite() -> None:
     first, second = halves()
-    suites = tuple(replace(each, problem="no worktree") for each in first.run.suites)
+    suites = tuple(
+        replace(each, base=BaseSuite(problem="no worktree")) for each in first.run.suites
+    )
     broken = replace(first, run=first.run.model_copy(update={"suites": suites}))
     merged = shards.merge([broken, second], HEAD, ())
-    assert [each.problem for each in merged.run.suites] == ["no worktree"] * 2
+    assert [each.base.problem for each in merged.run.suites] == ["no worktree"] * 2
 
 
 def test_merge__a_suite_is_new_if_one_shard_knows_it() -> None:
     first, second = halves()
-    suites = tuple(replace(each, is_new=True) for each in second.run.suites)
+    suites = tuple(replace(each, base=BaseSuite(is_new=True)) for each in second.run.suites)
     new = replace(second, run=second.run.model_copy(update={"suites": suites}))
-    assert all(each.is_new for each in shards.merge([first, new], HEAD, ()).run.suites)
+    assert all(each.base.is_new for each in shards.merge([first, new], HEAD, ()).run.suites)
 
 
 def test_merge__tests_of_the_same_service_are_those_of_all_shards() -> None:
     parts = [
         replace(part, run=part.run.model_copy(update={"suites": suites}))
         for part, names in zip(halves(), (("a", "b"), ("c",)), strict=True)
-        for suites in [tuple(replace(each, same_service=names) for each in part.run.suites)]
+        for suites in [
+            tuple(replace(each, base=BaseSuite(same_service=names)) for each in part.run.suites)
+        ]
     ]
     merged = shards.merge(parts, HEAD, ())
-    assert {each.same_service for each in merged.run.suites} == {("a", "b", "c")}
+    assert {each.base.same_service for each in merged.run.suites} == {("a", "b", "c")}
 
 
 def test_exit_code__is_about_errors_not_about_failures() -> None:

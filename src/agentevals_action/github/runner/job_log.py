@@ -85,7 +85,8 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         for edit in view.edits
     ]
-    problems = dict.fromkeys(suite.run.problem for suite in review.suites)  # with their outputs
+    # With the outputs of their programs.
+    problems = dict.fromkeys(suite.run.base.problem for suite in review.suites)
     lines = (
         *shortened(edits, _EDITS),
         spending_sentence(view.spending),

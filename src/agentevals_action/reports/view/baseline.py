@@ -26,7 +26,7 @@ class BaselineText:
         self._review = review
         self._links = links
         self._origins = [
-            suite.run.origin for suite in review.suites if suite.base and suite.run.origin
+            suite.run.base.origin for suite in review.suites if suite.base and suite.run.base.origin
         ]
 
     def sentence(self) -> str:
@@ -44,7 +44,7 @@ class BaselineText:
             reason = base.reason or "there is nothing to compare with"
             return f"{prose(reason[0].upper() + reason[1:])}."
         when = f" of {date(base.commit_time)}" if base.commit_time else ""
-        if not self._origins and any(suite.run.same_service for suite in self._review.suites):
+        if not self._origins and any(suite.run.base.same_service for suite in self._review.suites):
             return f"**Not compared** with the base{named}{when}: {SAME_SERVICE}."
         subject = "Compared"
         if self._review.run.uncommitted:
@@ -59,18 +59,18 @@ class BaselineText:
         lines = []
         for suite in self._review.suites:
             facts, run = [], suite.run
-            if run.origin and suite.base and not self._common_origin():
-                facts.append(self._origin(run.origin))
+            if run.base.origin and suite.base and not self._common_origin():
+                facts.append(self._origin(run.base.origin))
             if run.base_path != run.path:
                 facts.append(f"on base {code(run.base_path)}")
-            if run.is_new:
+            if run.base.is_new:
                 facts.append("the suite is new")
-            elif run.broken:
-                broken = f"the suite is invalid on base ({run.broken})"
+            elif run.base.broken:
+                broken = f"the suite is invalid on base ({run.base.broken})"
                 facts.append(prose(f"{broken}, so its tests cannot be compared"))
-            elif run.problem not in ("", base.problem):
-                facts.append(prose(run.problem, 1_000))
-            if alike := len(run.same_service):
+            elif run.base.problem not in ("", base.problem):
+                facts.append(prose(run.base.problem, 1_000))
+            if alike := len(run.base.same_service):
                 words = counted(alike, "test", plural(alike, "is", "are"))
                 advice = "with `start`, the target starts one for each side"
                 facts.append(f"{words} not comparable: {SAME_SERVICE} ({advice})")

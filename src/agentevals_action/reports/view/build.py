@@ -53,7 +53,7 @@ def rank(suite: SuiteComparison) -> int:
     if any(map(needs_review, suite.tests)):
         return 0
     head = suite.head
-    is_fine = head and head.total and head.passed == head.total and not suite.run.problem
+    is_fine = head and head.total and head.passed == head.total and not suite.run.base.problem
     return FINE if is_fine else 1
 
 

@@ -168,7 +168,7 @@ class _Builder:
 
     def _failed_on_base(self) -> Iterator[Section]:
         """The output of the programs because of which there is no base."""
-        for problem in dict.fromkeys(suite.run.problem for suite in self._review.suites):
+        for problem in dict.fromkeys(suite.run.base.problem for suite in self._review.suites):
             if output := self._text.output(problem):
                 words = first_line(problem)
                 yield Section(prose(words[0].upper() + words[1:]), note=output)

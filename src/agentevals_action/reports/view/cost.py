@@ -98,7 +98,7 @@ def spent_by_review(review: Review) -> Spending:
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
         parts += [test.by_base.result for test in suite.tests if test.by_base]
-        if suite.base and suite.run.origin and suite.run.origin.source == "rerun":
+        if suite.base and suite.run.base.origin and suite.run.base.origin.source == "rerun":
             parts.append(suite.base)
         else:
             parts += [

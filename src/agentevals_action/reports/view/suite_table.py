@@ -67,7 +67,7 @@ def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | N
     return SuiteTable(
         rows=tuple(rows),
         left=f"… and {counted(left, 'more suite')}" if left > 0 else "",
-        has_base=any(suite.base or suite.run.problem for suite in suites),
+        has_base=any(suite.base or suite.run.base.problem for suite in suites),
         has_cost=any(agent_cost(side).usd is not None for side in sides),
     )
 
@@ -79,7 +79,7 @@ def _row(
     base: SuiteSummary | None,
 ) -> SuiteRow:
     """The row of one suite or of several, the worst first."""
-    has_base = base is not None or any(suite.run.problem for suite in suites)
+    has_base = base is not None or any(suite.run.base.problem for suite in suites)
     rates = (base.pass_rate if base else None, head.pass_rate if head else None)
     before, after = agent_cost(base) if has_base else None, agent_cost(head)
     costs = _difference(suites, lambda suite: suite.cost)

@@ -145,12 +145,12 @@ def _compare(
 
 
 def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
-    reason, change = first_line(suite.problem), ChangeKind.NEW
-    if suite.problem:
+    reason, change = first_line(suite.base.problem), ChangeKind.NEW
+    if suite.base.problem:
         change = ChangeKind.BASE_ERROR
-    if suite.broken:
-        reason, change = f"invalid on base ({suite.broken})", ChangeKind.NOT_COMPARABLE
-    if head.eval_id in suite.same_service:
+    if suite.base.broken:
+        reason, change = f"invalid on base ({suite.base.broken})", ChangeKind.NOT_COMPARABLE
+    if head.eval_id in suite.base.same_service:
         reason, change = SAME_SERVICE, ChangeKind.NOT_COMPARABLE
     return (change if head.verdict else ChangeKind.HEAD_ERROR), reason
 

@@ -153,8 +153,8 @@ def _unknown_base(
         yield f"the base could not be obtained: {first_line(baseline.problem)}"
         return
     for suite in needing:
-        if suite.run.problem:
-            problem = first_line(suite.run.problem)
+        if suite.run.base.problem:
+            problem = first_line(suite.run.base.problem)
             yield f"the base of `{suite.path}` could not be obtained: {problem}"
     tests = [test for suite in needing for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
@@ -163,7 +163,7 @@ def _unknown_base(
         cause = f": {cut_line(Counter(causes).most_common(1)[0][0], _CAUSE)}" if causes else ""
         yield f"no test could run on base{cause}"
         return
-    known_suites = [suite for suite in needing if not suite.run.problem]
+    known_suites = [suite for suite in needing if not suite.run.base.problem]
     if unknown := [test for suite in known_suites for test in suite.tests if _is_unknown(test)]:
         failed = all(test.head and test.head.verdict == "fail" for test in unknown)
         has = plural(len(unknown), "has", "have")

@@ -70,7 +70,7 @@ def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
         return False
     is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
     is_skipped = head.error is not None and head.error.kind == SKIPPED
-    is_incomparable = bool(suite.run.broken) and test.change is ChangeKind.NOT_COMPARABLE
+    is_incomparable = bool(suite.run.base.broken) and test.change is ChangeKind.NOT_COMPARABLE
     is_unknown = is_skipped or (is_incomparable and head.verdict in ("fail", "borderline"))
     return (is_worse or is_unknown) and not test.gates_lost and not test.quarantine
 

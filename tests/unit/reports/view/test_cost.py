@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.model.baseline import BaselineOrigin
+from agentevals_action.model.baseline import BaselineOrigin, BaseSuite
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.cost import (
@@ -117,5 +117,5 @@ def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None
     suite = reviews.compared(head, base, evidence=found, origin=BaselineOrigin("branch"))
     spent = spent_by_review(reviews.review(suite))
     assert spent.cost_usd == pytest.approx(1.25)
-    again = replace(suite, run=replace(suite.run, origin=BaselineOrigin("rerun")))
+    again = replace(suite, run=replace(suite.run, base=BaseSuite(BaselineOrigin("rerun"))))
     assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)
