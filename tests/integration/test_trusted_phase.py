@@ -195,7 +195,7 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
     (suite,) = json.loads(report["run.json"])["suites"]
     suite["selection"] |= {"path": f"{HOSTILE}/EVAL.yaml", "reasons": [HOSTILE]}
     error = {"location": {"path": HOSTILE, "line": 1}, "problem": HOSTILE}
-    suite |= {"name": HOSTILE, "broken": error, "problem": HOSTILE}
+    suite |= {"name": HOSTILE, "base": {"broken": error, "problem": HOSTILE}}
     problems = {"suites": [suite], "problems": [HOSTILE], "notices": [HOSTILE]}
     changed = changed_rows(with_answer(report, HOSTILE), change)
     trusted.leave(with_facts(changed, **problems))
@@ -211,10 +211,9 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
     assert "\n::error::x" not in done.log
 
 
-def passing(row: dict[str, Any]) -> None:
-    """A pass next to an evaluator that failed."""
+def without_main_samples(row: dict[str, Any]) -> None:
     for sample in row["samples"]:
-        sample["evaluatorResults"][0] |= {"score": 0.0, "passed": False}
+        sample["role"] = "fresh"
 
 
 def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
@@ -230,7 +229,7 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
         (replaced("results.jsonl", b"0" * (65 << 20)), "larger than 64 MiB"),
         (replaced("run.json", b"0" * (5 << 20)), "larger than 4 MiB"),
         (replaced("base.jsonl", b"{}\n" * 10_001), "more than 10,000 rows"),
-        (lambda report: zipped(changed_rows(report, passing)), "no results of a run"),
+        (lambda report: zipped(changed_rows(report, without_main_samples)), "no results of a run"),
         (replaced("results.jsonl", b"{}\n"), "no results of a run"),
         (replaced("results.jsonl", b"[" * 100_000), "no results of a run"),
         (replaced("results.jsonl", b""), "no results of a run"),

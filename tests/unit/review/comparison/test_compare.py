@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import (
     EvaluatorResult,
@@ -19,8 +20,8 @@ from tests.support import results
 from tests.support.compared import suite
 
 
-def compared(head: TestResult, base: TestResult | None, **fields: Any) -> TestComparison:
-    return suite((head, base), **fields).tests[0]
+def compared(head: TestResult, on_base: TestResult | None, **fields: Any) -> TestComparison:
+    return suite((head, on_base), **fields).tests[0]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,15 @@ def test_change__another_grading_is_compared_only_when_scored_again() -> None:
 
 def test_change__new_when_the_base_has_no_such_test() -> None:
     assert compared(results.result(), None).change is ChangeKind.NEW
-    unknown = compared(results.result(), None, problem="the worktree could not be made")
+    unknown = compared(
+        results.result(), None, base=BaseSuite(problem="the worktree could not be made")
+    )
     assert unknown.change is ChangeKind.BASE_ERROR
     assert unknown.reason == "the worktree could not be made"
 
 
 def test_change__not_comparable_when_both_sides_ask_the_same_service() -> None:
-    names = {"same_service": (results.result().eval_id,)}
+    names = {"base": BaseSuite(same_service=(results.result().eval_id,))}
     actual = compared(results.result(), None, **names)
     assert actual.change is ChangeKind.NOT_COMPARABLE
     assert actual.reason == "both sides would ask the same service"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.review import Outcome
 from tests.support import results
@@ -132,9 +132,9 @@ def test_decide__never_is_neutral_with_a_failure(worse: Pair) -> None:
 
 
 def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
-    unknown = suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml")
+    unknown = suite((PASSED, None), base=BaseSuite(problem="`prepare` failed"), path="b/EVAL.yaml")
     assert decide(suite((PASSED, PASSED)), unknown).reasons == ()
-    unknown = suite((FAILED, None), problem="`prepare` failed", path="b/EVAL.yaml")
+    unknown = suite((FAILED, None), base=BaseSuite(problem="`prepare` failed"), path="b/EVAL.yaml")
     assert decide(suite((PASSED, PASSED)), unknown).reasons == (
         "the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",
     )
@@ -152,7 +152,7 @@ def test_decide__a_test_that_both_sides_would_ask_the_same_service(
     verdict: Any, outcome: Outcome, reasons: tuple[str, ...]
 ) -> None:
     head = results.result(verdict=verdict)
-    decision = decide(suite((head, None), same_service=(head.eval_id,)))
+    decision = decide(suite((head, None), base=BaseSuite(same_service=(head.eval_id,))))
     assert (decision.outcome, decision.reasons) == (outcome, reasons)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.comparison import (
     NOTHING,
     Counts,
@@ -145,7 +146,11 @@ def test_acceptance__holds_where_base_is_invalid_or_a_required_test_skips_itself
     broken = Diagnostic(Location("evals/EVAL.yaml", 1), "bad")
     skipped = replace(results.result("a", None), error=ErrorInfo(kind=SKIPPED, message="later"))
     for actual in (
-        suite((results.result("a", "fail"), None), (results.result("b"), None), broken=broken),
+        suite(
+            (results.result("a", "fail"), None),
+            (results.result("b"), None),
+            base=BaseSuite(broken=broken),
+        ),
         suite((skipped, results.result("a", gates=("safe",))), pair("b", "pass")),
     ):
         assert decide(actual).outcome is Outcome.INCONCLUSIVE
