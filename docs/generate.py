@@ -225,7 +225,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 def main() -> None:
     """Rewrites the pages whose generated parts are old."""
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in (_ROOT / "ARCHITECTURE.md", *sorted(DOCS.rglob("*.md"))):
         page = path.read_text(encoding="utf-8")
         if (made := complete(page)) != page:
             path.write_text(made, encoding="utf-8")

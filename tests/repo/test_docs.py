@@ -161,7 +161,8 @@ def test_troubleshooting__quotes_the_messages_of_the_code() -> None:
 
 
 def test_contributing__names_files_that_exist() -> None:
-    named = re.findall(r"`([\w./]+(?:\.py|\.j2|/))`", PAGES["docs/contributing.md"])
+    pages = PAGES["ARCHITECTURE.md"] + PAGES["docs/contributing.md"]
+    named = re.findall(r"`([\w./]+(?:\.py|\.j2|/))`", pages)
     assert len(named) > 40
     inside = {name for name in named if any(SOURCE.rglob(name.rstrip("/")))}
     assert [name for name in named if name not in inside and not (ROOT / name).exists()] == []
