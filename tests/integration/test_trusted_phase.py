@@ -160,8 +160,8 @@ def with_facts(report: Report, **facts: Any) -> Report:
     ("facts", "conclusion"),
     [
         ({}, "action_required"),
-        ({"problems": ["no space"]}, "action_required"),
-        ({"refused": ["no suite"]}, "failure"),
+        ({"notes": [{"level": "problem", "fact": "no space"}]}, "action_required"),
+        ({"notes": [{"level": "refused", "fact": "no suite"}]}, "failure"),
     ],
 )
 def test_publish__claims_are_never_green(
@@ -196,7 +196,8 @@ def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None
     suite["selection"] |= {"path": f"{HOSTILE}/EVAL.yaml", "reasons": [HOSTILE]}
     error = {"location": {"path": HOSTILE, "line": 1}, "problem": HOSTILE}
     suite |= {"name": HOSTILE, "base": {"broken": error, "problem": HOSTILE}}
-    problems = {"suites": [suite], "problems": [HOSTILE], "notices": [HOSTILE]}
+    notes = [{"level": level, "fact": HOSTILE} for level in ("problem", "notice")]
+    problems = {"suites": [suite], "notes": notes}
     changed = changed_rows(with_answer(report, HOSTILE), change)
     trusted.leave(with_facts(changed, **problems))
     done = trusted.publish()

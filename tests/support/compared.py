@@ -6,7 +6,8 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import Evidence, SuiteComparison
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision
-from agentevals_action.model.run import Policy, Run, RunSuite, Selection
+from agentevals_action.model.run import Level, Note, Policy, Run, RunSuite, Selection
+from agentevals_action.model.run import notes as run_notes
 from agentevals_action.review.comparison import gate
 from agentevals_action.review.comparison.compare import compare_suite
 from tests.support import results
@@ -42,10 +43,28 @@ def suite(
     return compare_suite(facts, head, base, evidence or {})
 
 
+#: The names of tests for the levels of notes.
+_LEVELS = {
+    "refused": Level.REFUSED,
+    "invalid": Level.ERROR,
+    "problems": Level.PROBLEM,
+    "warnings": Level.WARNING,
+    "notices": Level.NOTICE,
+}
+
+
+def pop_notes(fields: dict[str, Any]) -> tuple[Note, ...]:
+    """The notes in the fields of a run, which may have a list for each level."""
+    return tuple(
+        note for name, level in _LEVELS.items() for note in run_notes(level, fields.pop(name, ()))
+    )
+
+
 def decide(
     *suites: SuiteComparison, fail_on: frozenset[str] = ON_PULL_REQUEST, **fields: Any
 ) -> Decision:
     """The decision; `fields` are those of `Run` or of `Policy`."""
-    of_run = {name: fields.pop(name) for name in Run.model_fields.keys() & fields.keys()}
+    of_run = {"notes": pop_notes(fields)}
+    of_run |= {name: fields.pop(name) for name in Run.model_fields.keys() & fields.keys()}
     run = Run(head_sha="", policy=Policy(fail_on, **fields), baseline=RERUN)
     return gate.decide(run.model_copy(update=of_run), suites)

@@ -40,6 +40,7 @@ from agentevals_action.review.comparison import compare, gate
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.runners.rows import error_row, result_of, rows_by_test
 from tests.support import results
+from tests.support.compared import pop_notes
 
 HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"
 LINKS = Links(
@@ -162,7 +163,7 @@ def compared(
 
 def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> Review:
     """A review whose decision is the gate's own."""
-    baseline, invalid = fields.pop("baseline", BASELINE), fields.pop("invalid", ())
+    baseline = fields.pop("baseline", BASELINE)
     selections = tuple(
         Selection(suite.path, (f"changed: {suite.path}",), (suite.path,)) for suite in suites
     )
@@ -174,7 +175,7 @@ def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> 
             RunSuite(selection, "support", ()) for selection in fields.pop("selections", selections)
         ),
         baseline=baseline,
-        invalid=invalid,
+        notes=pop_notes(fields),
         suites_in_repository=fields.pop("suites_in_repository", 3),
         duration_ms=fields.pop("duration_ms", 12_345.0),
         **fields,
@@ -184,7 +185,8 @@ def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> 
 
 def with_facts(review: Review, **fields: Any) -> Review:
     """The review of a run with other facts."""
-    return replace(review, run=review.run.model_copy(update=fields))
+    added = {"notes": (*review.run.notes, *pop_notes(fields))}
+    return replace(review, run=review.run.model_copy(update={**added, **fields}))
 
 
 def all_passed() -> Review:

@@ -1,7 +1,8 @@
 """A run without its rows: what ran, why, and what decides, as `run.json` has it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -107,18 +108,40 @@ class RunSuite:
         return self.selection.base_path or self.path
 
 
+class Level(StrEnum):
+    """What follows from a note: nothing ran (`refused`), or a suite that the change affects has an
+    `error`: the outcome is invalid. A `problem` is something that is missing: a pass becomes
+    inconclusive. Nothing follows from a `warning` or a `notice`."""
+
+    REFUSED = "refused"
+    ERROR = "error"
+    PROBLEM = "problem"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True)
+class Note:
+    """A fact about a run for its reader: a sentence about the run, or a diagnostic about a file."""
+
+    level: Level
+    fact: Diagnostic | str
+
+
+def notes(level: Level, facts: Iterable[Diagnostic | str]) -> tuple[Note, ...]:
+    """A note for each fact."""
+    return tuple(Note(level, fact) for fact in facts)
+
+
 class Run(BaseModel):
-    """A run of head and base, as `compare` needs it besides the rows.
+    """Everything about a run of head and base except its rows; the content of `run.json`.
 
     `head_sha` is the commit of the reports, `commit` the one that is checked out (a merge commit),
     `time` the start (ISO 8601, UTC). `inputs` is a digest of all inputs that decide what runs.
-    `rows` are the numbers of rows of head and base. `refused` are the reasons why nothing could
-    run: the outcome is invalid. `problems` are sentences about what is missing, which make a pass
-    inconclusive. `invalid` are errors of suites that the change affects, `warnings` errors of other
-    suites and warnings of all. `gone_suites` are paths of suites that only base has. `notices` are
-    sentences for the reader (a missing permission, ...). `uncommitted` are the paths that differed
-    from `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one
-    part of them), empty if all ran. `template` renders the comment, None is the packaged one.
+    `rows` are the numbers of rows of head and base. `gone_suites` are paths of suites that only
+    base has. `notes` are what its reader must know. `uncommitted` are the paths that differed from
+    `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one part
+    of them), empty if all ran. `template` renders the comment, None is the packaged one.
     `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
     model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid")
@@ -135,20 +158,32 @@ class Run(BaseModel):
     samples: int = 1
     suites: tuple[RunSuite, ...] = ()
     baseline: BaselineInfo = BaselineInfo("none", wanted=False)
-    invalid: tuple[Diagnostic, ...] = ()
-    warnings: tuple[Diagnostic, ...] = ()
     gone_suites: tuple[str, ...] = ()
     suites_in_repository: int = 0
     quarantines: Quarantines = Quarantines()
     acceptance: Acceptance | None = None
-    notices: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     duration_ms: float = 0.0
     uncommitted: tuple[str, ...] = ()
     test_globs: tuple[str, ...] = ()
     template: CommentTemplate | None = None
     claims: str = ""
+
+    def adding(self, level: Level, facts: Iterable[Diagnostic | str]) -> "Run":
+        """The run with more notes."""
+        return self.model_copy(update={"notes": (*self.notes, *notes(level, facts))})
+
+    def diagnostics(self, level: Level) -> tuple[Diagnostic, ...]:
+        """The facts of a level that are about a file."""
+        return tuple(
+            note.fact
+            for note in self.notes
+            if note.level is level and isinstance(note.fact, Diagnostic)
+        )
+
+    def sentences(self, level: Level) -> tuple[str, ...]:
+        """The facts of a level, as sentences."""
+        return tuple(str(note.fact) for note in self.notes if note.level is level)
 
     @property
     def head_label(self) -> str:

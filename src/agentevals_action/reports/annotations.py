@@ -10,6 +10,7 @@ from agentevals_action.model.github_limits import ANNOTATION_TITLE
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import ErrorInfo, TestResult
+from agentevals_action.model.run import Level
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.models import ListedTest, ReportView
 
@@ -41,7 +42,7 @@ class FailedGate:
 
 def invalid_suites(view: ReportView) -> Iterator[Annotation]:
     """An annotation for each error of a suite or of the configuration."""
-    return map(_invalid, view.review.run.invalid)
+    return map(_invalid, view.review.run.diagnostics(Level.ERROR))
 
 
 def _invalid(diagnostic: Diagnostic) -> Annotation:

@@ -14,6 +14,7 @@ from agentevals_action.formatting import counted, each_once
 from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
+from agentevals_action.model.run import Level
 from agentevals_action.reports.terminal import (
     Styled,
     fitting_lines,
@@ -164,7 +165,7 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
 
 
 def _notices(view: ReportView) -> Iterator[Text]:
-    remarks = {"notice": view.notices, "warning": map(str, view.review.run.warnings)}
+    remarks = {"notice": view.notices, "warning": view.review.run.sentences(Level.WARNING)}
     for kind, sentences in remarks.items():
         for sentence in each_once(sentences):
             yield Text.assemble((f"{kind}: ", "yellow"), printable(sentence, _LINE))
@@ -172,7 +173,7 @@ def _notices(view: ReportView) -> Iterator[Text]:
 
 def _entries(view: ReportView) -> Iterator[Text]:
     """What needs attention, the most important first; an error that several tests share once."""
-    errors = [str(diagnostic) for diagnostic in view.review.run.invalid]
+    errors = [*view.review.run.sentences(Level.ERROR)]
     if view.review.decision.outcome is Outcome.INVALID and not errors:
         errors = list(view.review.decision.reasons)
     for error in errors:

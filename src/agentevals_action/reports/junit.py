@@ -11,6 +11,7 @@ from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import cut
 from agentevals_action.model.comparison import SuiteComparison, TestComparison
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.run import Level
 from agentevals_action.reports.view.groups import needs_review
 from agentevals_action.reports.view.models import ReportView
 
@@ -25,7 +26,7 @@ def junit(view: ReportView) -> str:
     root = Element("testsuites", name="agentevals")
     for suite in view.review.suites:
         root.append(_suite(suite))
-    for diagnostic in view.review.run.invalid:
+    for diagnostic in view.review.run.diagnostics(Level.ERROR):
         path = visible(diagnostic.location.path)
         invalid = SubElement(root, "testsuite", name=path, tests="1", failures="0", errors="1")
         case = SubElement(invalid, "testcase", name="suite", classname=path)

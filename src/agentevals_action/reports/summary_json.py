@@ -24,7 +24,7 @@ from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
 from agentevals_action.model.comparison import ChangeKind, Difference, Evidence, TestComparison
 from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.review import Outcome
-from agentevals_action.model.run import Selection
+from agentevals_action.model.run import Level, Selection
 from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.models import ListedTest, ReportView
 
@@ -179,8 +179,12 @@ class Summary(_Entry):
     groups: Annotated[Mapping[str, int], BeforeValidator(_sizes)]
     suites: tuple[SuiteEntry, ...] = _at("review", "suites")
     selections: tuple[Selection, ...] = _at("review", "run", "selections")
-    errors: tuple[DiagnosticEntry, ...] = _at("review", "run", "invalid")
-    warnings: tuple[DiagnosticEntry, ...] = _at("review", "run", "warnings")
+    errors: Annotated[
+        tuple[DiagnosticEntry, ...], BeforeValidator(lambda run: run.diagnostics(Level.ERROR))
+    ] = _at("review", "run")
+    warnings: Annotated[
+        tuple[DiagnosticEntry, ...], BeforeValidator(lambda run: run.diagnostics(Level.WARNING))
+    ] = _at("review", "run")
     spent: Spending = _at("spending")
     notices: tuple[str, ...]
 

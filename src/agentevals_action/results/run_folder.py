@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.run import Policy, Run
+from agentevals_action.model.run import Level, Policy, Run, notes
 from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode, encode_row, parse_results
 
@@ -46,13 +46,9 @@ class RunResults:
         for row in {HEAD_RESULTS: self.head, BASE_RESULTS: self.base}.get(name, ()):
             yield encode_row(row) + b"\n"
 
-    def adding(self, notices: Iterable[str] = (), problems: Iterable[str] = ()) -> "RunResults":
-        """With more sentences."""
-        update = {
-            "notices": (*self.run.notices, *notices),
-            "problems": (*self.run.problems, *problems),
-        }
-        return replace(self, run=self.run.model_copy(update=update))
+    def adding(self, level: Level, facts: Iterable[str]) -> "RunResults":
+        """The results with more notes about the run."""
+        return replace(self, run=self.run.adding(level, facts))
 
     def as_claims(self) -> "RunResults":
         """As results of the first phase, also those that cannot be used: never green.
@@ -60,17 +56,19 @@ class RunResults:
         Attack: without an artifact, `on-inconclusive: pass` makes the check run green."""
         policy = replace(self.run.policy, on_inconclusive="fail", asks_person=True)
         run = self.run.model_copy(update={"policy": policy, "claims": _CLAIMS})
-        return replace(self, run=run).adding(problems=["nobody has verified the results"])
+        return replace(self, run=run).adding(Level.PROBLEM, ["nobody has verified the results"])
 
 
 def not_run(head_sha: str, reasons: Iterable[str]) -> RunResults:
     """The results of a job with invalid inputs."""
-    return RunResults(Run(head_sha=head_sha, policy=Policy(frozenset()), refused=tuple(reasons)))
+    return RunResults(
+        Run(head_sha=head_sha, policy=Policy(frozenset()), notes=notes(Level.REFUSED, reasons))
+    )
 
 
 def not_completed(head_sha: str, reasons: Iterable[str], policy: Policy) -> RunResults:
     """The results of a job that could not be completed."""
-    return RunResults(Run(head_sha=head_sha, policy=policy, problems=tuple(reasons)))
+    return RunResults(Run(head_sha=head_sha, policy=policy, notes=notes(Level.PROBLEM, reasons)))
 
 
 def read_folder(folder: Path) -> RunResults:

@@ -10,7 +10,7 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.formatting import counted, distinct, joined, plural, shortened
 from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Policy, Run, RunSuite, Shard
+from agentevals_action.model.run import Level, Policy, Run, RunSuite, Shard, notes
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.run_folder import RUN, RunResults, read_folder
 from agentevals_action.settings import Settings
@@ -90,7 +90,11 @@ def errors(results: RunResults) -> Sequence[str]:
     """Why a shard does not end with 0: errors of suites, what the run lacks, errors of tests."""
     run, rows = results.run, results.head
     of_tests = [f"{row.eval_path}: {row.eval_id}: {row.error.message}" for row in rows if row.error]
-    return [*map(str, run.invalid), *run.problems, *shortened(of_tests, _ERRORS)]
+    return [
+        *run.sentences(Level.ERROR),
+        *run.sentences(Level.PROBLEM),
+        *shortened(of_tests, _ERRORS),
+    ]
 
 
 def describe(results: RunResults) -> str:
@@ -103,9 +107,11 @@ def describe(results: RunResults) -> str:
 def exit_code(results: RunResults) -> ExitCode:
     """Inconclusive if a test ended in an error, so that "re-run failed jobs" runs this shard again.
     Whether tests fail is for the merge to decide."""
-    if results.run.invalid:
+    if results.run.diagnostics(Level.ERROR):
         return ExitCode.INVALID
-    is_complete = all(row.verdict for row in results.head) and not results.run.problems
+    is_complete = all(row.verdict for row in results.head) and not results.run.sentences(
+        Level.PROBLEM
+    )
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
 
 
@@ -199,10 +205,7 @@ def _merged(runs: Sequence[Run], policy: Policy, problems: Sequence[str]) -> Run
             "policy": policy,
             "suites": tuple(map(_merged_suite, *(run.suites for run in runs))),
             "baseline": replace(runs[0].baseline, problem=problem),
-            "invalid": distinct(run.invalid for run in runs),
-            "warnings": distinct(run.warnings for run in runs),
-            "notices": distinct(run.notices for run in runs),
-            "problems": distinct([*(run.problems for run in runs), problems]),
+            "notes": distinct([*(run.notes for run in runs), notes(Level.PROBLEM, problems)]),
             "uncommitted": distinct(run.uncommitted for run in runs),
             "duration_ms": max(run.duration_ms for run in runs),
         }

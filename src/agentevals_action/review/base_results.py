@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from agentevals_action.baselines.stored import StoredSource, find_stored
 from agentevals_action.errors import GitError
 from agentevals_action.model.baseline import BaselineInfo, BaseResults, BaseSuite, StoredRun
+from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.review.inputs import ReviewInputs
@@ -22,7 +23,7 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     name = settings.baseline
     wanted = name != "none" and bool(base.sha or base.problem)
     reason = "`baseline: none` compares with nothing" if name == "none" else base.reason
-    if base.errors and set(base.errors) <= set(map(str, inputs.facts.invalid)):
+    if base.errors and set(base.errors) <= set(inputs.facts.sentences(Level.ERROR)):
         wanted, reason = False, "the base has the same errors"
     info = BaselineInfo(
         name,

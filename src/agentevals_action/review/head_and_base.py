@@ -13,7 +13,7 @@ from agentevals_action.execution.executor import Emit, Event, SuiteExecutor, Sui
 from agentevals_action.model.baseline import BaseResults, BaseSuite
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import SKIPPED, ErrorInfo, Key, TestResult
-from agentevals_action.model.run import Run
+from agentevals_action.model.run import Level, Run, notes
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
@@ -187,7 +187,7 @@ def completed_facts(facts: Run, head: Rows, base: BaseResults, notices: Sequence
         update={
             "suites": tuple(suites),
             "baseline": base.info,
-            "notices": (*facts.notices, *notices),
+            "notes": (*facts.notes, *notes(Level.NOTICE, notices)),
             "duration_ms": duration.total_seconds() * 1000,
         }
     )

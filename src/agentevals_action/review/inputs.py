@@ -19,7 +19,7 @@ from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.path_patterns import rule_for
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Run, RunSuite
+from agentevals_action.model.run import Level, Run, RunSuite, notes
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import base_tree
@@ -194,6 +194,25 @@ async def _read_inputs(
     if not (run and run.paths):
         known = [suite.path for suite in suites]
         unfound = await asyncio.to_thread(overlooked, head.checkout, settings, known)
+    errors = (
+        *head.errors,
+        *distinct_errors(selected.broken),
+        *plan.missing,
+        *quarantines.errors,
+    )
+    warnings = (
+        *head.warnings,
+        *distinct_errors(selected.unaffected),
+        *(warning for suite in plan.head.values() for warning in suite.warnings),
+        *quarantines.warnings,
+        *waivers.not_on_base(quarantines),
+    )
+    notices = (
+        *_notices_about_change(request, head, base, change, plan.head.values()),
+        *template_notices,
+        *([unfound] if unfound else []),
+        *_notices_about_disk(request, plan, uncommitted, head.checkout),
+    )
     facts = Run(
         head_sha=job.head_sha,
         base_sha=base.sha,
@@ -204,29 +223,15 @@ async def _read_inputs(
         policy=request.policy,
         samples=settings.samples,
         suites=await asyncio.to_thread(_run_suites, plan, edits, change, fingerprints),
-        invalid=(
-            *head.errors,
-            *distinct_errors(selected.broken),
-            *plan.missing,
-            *quarantines.errors,
-        ),
-        warnings=(
-            *head.warnings,
-            *distinct_errors(selected.unaffected),
-            *(warning for suite in plan.head.values() for warning in suite.warnings),
-            *quarantines.warnings,
-            *waivers.not_on_base(quarantines),
+        notes=(
+            *notes(Level.ERROR, errors),
+            *notes(Level.WARNING, warnings),
+            *notes(Level.NOTICE, notices),
         ),
         gone_suites=() if head.errors else selected.gone,  # else it is not known
         suites_in_repository=len(suites),
         quarantines=quarantines,
         acceptance=acceptance,
-        notices=(
-            *_notices_about_change(request, head, base, change, plan.head.values()),
-            *template_notices,
-            *([unfound] if unfound else []),
-            *_notices_about_disk(request, plan, uncommitted, head.checkout),
-        ),
         uncommitted=uncommitted,
         test_globs=run.globs if run else (),
         template=template,

@@ -10,6 +10,7 @@ import asyncio
 from agentevals_action.errors import InvalidInput, unwrapped
 from agentevals_action.github.base import Host
 from agentevals_action.model.report import Published
+from agentevals_action.model.run import Level
 from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.reports.registry import write_reports
@@ -74,7 +75,7 @@ def report(
     view = build_view(compare(results), links)
     written = write_reports(view, workspace.report)
     if written.problems:
-        view = build_view(compare(results.adding(problems=written.problems)), links)
+        view = build_view(compare(results.adding(Level.PROBLEM, written.problems)), links)
         written = write_reports(view, workspace.report)
     return view, written.contents[PAGE]
 

@@ -9,7 +9,7 @@ from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome
-from agentevals_action.model.run import Run
+from agentevals_action.model.run import Level, Run
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.view.models import ReportView
@@ -79,7 +79,7 @@ def outputs_of_run(run: Run, report_dir: str) -> Mapping[str, str]:
 
 
 def _with_notices(view: ReportView, host: Host) -> ReportView:
-    return replace(view, notices=(*view.review.run.notices, *host.notices))
+    return replace(view, notices=(*view.review.run.sentences(Level.NOTICE), *host.notices))
 
 
 def _count(view: ReportView, change: ChangeKind) -> int:

@@ -10,7 +10,7 @@ from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.result import Fingerprint, Key, TestResult
-from agentevals_action.model.run import Policy
+from agentevals_action.model.run import Level, Policy
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.reports.registry import REPORTS
 from agentevals_action.results.run_folder import HEAD_RESULTS, RUN_FILES, RunResults
@@ -102,7 +102,7 @@ class ReviewWorkspace:
             try:
                 write_file(self.report / name, results.content(name))
             except OutputError as error:
-                results = results.adding(problems=[error.sentence])
+                results = results.adding(Level.PROBLEM, [error.sentence])
         return results
 
     def merge_shards(self, head_sha: str, policy: Policy | None = None) -> RunResults:

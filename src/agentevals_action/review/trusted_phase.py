@@ -10,7 +10,7 @@ from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import FirstPhase, read_completed
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.run import Policy
+from agentevals_action.model.run import Level, Policy
 from agentevals_action.results.run_folder import RunResults, read_archive
 from agentevals_action.settings import Settings
 
@@ -55,7 +55,7 @@ def claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
             ),
             "baseline": _BASELINE,
             "acceptance": None,
-            "notices": (),
+            "notes": tuple(note for note in results.run.notes if note.level is not Level.NOTICE),
             "template": None,
         }
     )

@@ -92,7 +92,7 @@ def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
     text = reviews.comment(five, NOWHERE)
     shown = [line for line in text.splitlines() if line.startswith("> ")][2:]
     assert shown == ["> b (3 times)", "> a", "> c", "> d", "> e"]
-    seven = reviews.with_facts(five, notices=(*five.run.notices, "f", "`g` <b>"))
+    seven = reviews.with_facts(five, notices=("f", "`g` <b>"))
     text = reviews.comment(seven, NOWHERE)
     assert "<details><summary>2 more notices</summary>\n\n- f\n- `g` &#60;b&#62;\n" in text
 

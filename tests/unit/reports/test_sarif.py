@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft4Validator, FormatChecker
 
 from agentevals_action.model.review import Review
+from agentevals_action.model.run import Level
 from agentevals_action.reports.sarif import sarif
 from agentevals_action.reports.view.build import build_view
 from tests.conftest import Golden
@@ -40,7 +41,7 @@ def test_sarif__is_valid_and_has_the_failures(name: str) -> None:
     )
     found = [result["ruleId"] for result in _results(review)]
     assert found.count("required-gate") == gates
-    assert found.count("invalid-suite") == len(review.run.invalid)
+    assert found.count("invalid-suite") == len(review.run.diagnostics(Level.ERROR))
 
 
 def test_schema__refuses_what_is_not_sarif() -> None:

@@ -19,7 +19,16 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection, Shard
+from agentevals_action.model.run import (
+    CommentTemplate,
+    Level,
+    Note,
+    Policy,
+    Run,
+    RunSuite,
+    Selection,
+    Shard,
+)
 from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RUN_FILES, RunResults, read_folder
 from tests.support import results
@@ -41,7 +50,7 @@ RUN = Run(
     policy=Policy(frozenset({"gates"}), 0.5, asks_person=True),
     suites=(SUITE,),
     baseline=BaselineInfo("auto", wanted=True, tried=(IncompleteSource("branch", "none"),)),
-    invalid=(Diagnostic(AT, "wrong", "fix it"),),
+    notes=(Note(Level.ERROR, Diagnostic(AT, "wrong", "fix it")), Note(Level.NOTICE, "cut")),
     quarantines=Quarantines(
         (Quarantine(tests=("a",), owner="ada", reason="flaky", expires=date(2026, 3, 1)),), ()
     ),

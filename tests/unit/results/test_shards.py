@@ -13,7 +13,7 @@ from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome
-from agentevals_action.model.run import Policy, Run, RunSuite, Selection, Shard
+from agentevals_action.model.run import Level, Policy, Run, RunSuite, Selection, Shard
 from agentevals_action.model.suite import Test
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results import shards
@@ -155,8 +155,8 @@ def test_merge__another_run_does_not_count(facts: dict[str, object], reason: str
     first, second = halves()
     other = replace(first, run=first.run.model_copy(update=facts))
     found = shards.merge([other, second], HEAD, ())
-    assert reason in found.run.problems[0]
-    assert found.run.problems[-1] == "shard 1 of 2 has no results"
+    assert reason in found.run.sentences(Level.PROBLEM)[0]
+    assert found.run.sentences(Level.PROBLEM)[-1] == "shard 1 of 2 has no results"
     assert found.head == second.head
 
 
@@ -164,9 +164,9 @@ def test_merge__its_own_policy_decides_and_must_be_that_of_the_shards() -> None:
     own = Policy(frozenset({"failures"}), min_pass_rate=0.5)
     found = shards.merge(halves(), HEAD, (), own).run
     assert found.policy == own
-    (problem,) = found.problems
+    (problem,) = found.sentences(Level.PROBLEM)
     assert "another value of `fail-on` and `min-pass-rate` than this job" in problem
-    assert not shards.merge(halves(), HEAD, (), WHOLE.run.policy).run.problems
+    assert not shards.merge(halves(), HEAD, (), WHOLE.run.policy).run.sentences(Level.PROBLEM)
 
 
 def test_merge__the_newest_folder_of_a_shard_counts() -> None:
@@ -213,5 +213,5 @@ def test_exit_code__is_about_errors_not_about_failures() -> None:
     failed, broken = row("e", "t", "fail"), results.result("t", None)
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (failed,))) is ExitCode.PASSED
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (broken,))) is ExitCode.INCONCLUSIVE
-    refused = run(Shard(1, 2), problems=("no space",))
+    refused = run(Shard(1, 2)).adding(Level.PROBLEM, ["no space"])
     assert shards.exit_code(RunResults(refused)) is ExitCode.INCONCLUSIVE

@@ -29,6 +29,7 @@ from agentevals_action.github import events
 from agentevals_action.github.base import Host
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import Fingerprint, Key, TestResult
+from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.summary_json import review_summary
@@ -117,8 +118,10 @@ async def command(
         shown = tuple(suite for suite in results.run.suites if suite.path in paths_of_rows)
         results = replace(results, run=results.run.model_copy(update={"suites": shown}))
     view, _ = await asyncio.to_thread(pipeline.report, results, workspace)
-    print_warnings(results.run.warnings)
-    console.print_sentences((f"notice: {notice}" for notice in view.review.run.notices), sys.stderr)
+    print_warnings(results.run.diagnostics(Level.WARNING))
+    console.print_sentences(
+        (f"notice: {notice}" for notice in view.review.run.sentences(Level.NOTICE)), sys.stderr
+    )
     if as_json:
         print(review_summary(view), end="")
     else:

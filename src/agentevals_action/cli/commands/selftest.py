@@ -16,6 +16,7 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import UNKNOWN, counted, joined
+from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.results.run_folder import HEAD_RESULTS
@@ -65,15 +66,17 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)
     results = await pipeline.run(await local_request(workspace, repository, run))
     facts = results.run
-    output.print_warnings((*facts.warnings, *facts.problems))
-    console.print_sentences(facts.notices, sys.stderr)
+    output.print_warnings((*facts.sentences(Level.WARNING), *facts.sentences(Level.PROBLEM)))
+    console.print_sentences(facts.sentences(Level.NOTICE), sys.stderr)
     print(f"samples: {path}", file=sys.stderr)
     found = sorted(
         map(selftest.measure, results.head),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
     _print(found, counts["all"] - counts["run"])
-    is_incomplete = bool(facts.problems) or any(test.flake_rate is None for test in found)
+    is_incomplete = bool(facts.sentences(Level.PROBLEM)) or any(
+        test.flake_rate is None for test in found
+    )
     return ExitCode.INCONCLUSIVE if is_incomplete else ExitCode.PASSED
 
 

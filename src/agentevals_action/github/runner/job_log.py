@@ -13,6 +13,7 @@ from agentevals_action.github.runner import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
+from agentevals_action.model.run import Level
 from agentevals_action.reports import console
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
@@ -73,14 +74,14 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         for test in tests.get(suite.path, ()):
             print(safe_log_line(console.describe_test(view, test).plain))
         print(commands.command("endgroup"))
-    for diagnostic in review.run.invalid:
+    for diagnostic in review.run.diagnostics(Level.ERROR):
         print(safe_log_line(f"error: {diagnostic}"))
-    for diagnostic in review.run.warnings:
+    for diagnostic in review.run.diagnostics(Level.WARNING):
         print(safe_log_line(f"warning: {diagnostic}"))
     if published.check_url is None:
         for line in commands.annotations(published.annotations):
             print(line)
-    _write_notices((*notices, *review.run.notices))
+    _write_notices((*notices, *review.run.sentences(Level.NOTICE)))
     edits = [
         f"{describe_edit(edit)} at `{edit.location.path}:{edit.location.line}`"
         for edit in view.edits

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.review import Review
+from agentevals_action.model.run import Level
 from agentevals_action.reports.view import cost
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.links import Links
@@ -44,7 +45,7 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
             for group in GROUPS
         },
         spending=cost.spent_by_review(review),
-        notices=review.run.notices,
+        notices=review.run.sentences(Level.NOTICE),
     )
 
 

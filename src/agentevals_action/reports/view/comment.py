@@ -13,6 +13,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.result import ErrorInfo
 from agentevals_action.model.review import Outcome
+from agentevals_action.model.run import Level
 from agentevals_action.reports.view import sentences
 from agentevals_action.reports.view.baseline import (
     NOISE_NOTE,
@@ -97,6 +98,7 @@ class _Builder:
         sentence = prose(sentences.sentence(view), 1_000)
         notices = [prose(notice, 500) for notice in each_once(view.notices)]
         folded = self._list(counted(len(notices[_NOTICES:]), "more notice"), notices[_NOTICES:])
+        invalid = review.run.diagnostics(Level.ERROR)
         spent = spending_sentence(view.spending)  # a result names the source of its cost
         return Comment(
             marker=MARKER,
@@ -105,9 +107,7 @@ class _Builder:
             verdict=" ".join(filter(None, (review.run.claims, outcome, sentence))),
             report=self._report(),
             reasons=self._reasons(),
-            errors=self._diagnostics(
-                review.run.invalid, "error", _invalid_files(review.run.invalid)
-            ),
+            errors=self._diagnostics(invalid, "error", _invalid_files(invalid)),
             suites=self._suites(),
             tests=(*self._failed_on_base(), *self._groups("open")),
             changes=tuple(filter(None, (*self._groups("listed"), self._removed(), self._edited()))),
@@ -227,7 +227,9 @@ class _Builder:
             f"{code(selection.path)}: {prose(', '.join(selection.reasons[:5]), 300)}"
             for selection in selections
         ]
-        warnings = self._diagnostics(self._review.run.warnings, "warning", "about suites")
+        warnings = self._diagnostics(
+            self._review.run.diagnostics(Level.WARNING), "warning", "about suites"
+        )
         return (
             self._list("Origin of the baseline", self._base.lines()),
             self._list(f"Why {suites} ran", why),

@@ -17,7 +17,7 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
-from agentevals_action.model.run import Policy, Run
+from agentevals_action.model.run import Level, Policy, Run
 from agentevals_action.review.comparison import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
@@ -35,7 +35,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     they are listed as waived."""
     policy, counting = run.policy, waivers.without_quarantined(suites)
     tests = [test for suite in counting for test in suite.tests]
-    errors = [*run.refused, *_invalid(run.invalid)]
+    errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
@@ -43,7 +43,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
         for suite in counting
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
-    unknown += [*_unproven(policy, others), *run.problems]
+    unknown += [*_unproven(policy, others), *run.sentences(Level.PROBLEM)]
     if run.suites and not suites:
         unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)

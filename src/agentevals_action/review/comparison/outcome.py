@@ -8,7 +8,7 @@ from agentevals_action.github.events import run_command
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
 from agentevals_action.model.result import ErrorInfo, Key, TestResult
 from agentevals_action.model.review import Review
-from agentevals_action.model.run import Run, RunSuite
+from agentevals_action.model.run import Level, Run, RunSuite
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.comparison import gate, waivers
 from agentevals_action.review.comparison.compare import (
@@ -107,10 +107,10 @@ def _certain(suspect: Suspect) -> Evidence:
 
 
 def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
-    acceptance, notices = run.acceptance, run.notices
+    acceptance, notices = run.acceptance, list[str]()
     if acceptance and acceptance.problem:
         if waivers.needs_acceptance(compared):
-            notices = (*notices, acceptance.problem)
+            notices.append(acceptance.problem)
         acceptance = None
     suites = waivers.apply(compared, run.quarantines, acceptance)
     # Of two files, one may have another suite.
@@ -119,5 +119,5 @@ def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
         who = "a person with write access who has read the change can"
         if run.claims:
             who = f"the results are claims of a run that the pull request controls: {who}"
-        notices = (*notices, f"{who} comment `{run_command(run.head_sha)}` for a run with keys")
-    return Review(run.model_copy(update={"notices": notices}), decision, suites)
+        notices.append(f"{who} comment `{run_command(run.head_sha)}` for a run with keys")
+    return Review(run.adding(Level.NOTICE, notices), decision, suites)
