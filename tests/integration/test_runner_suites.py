@@ -1,7 +1,6 @@
 """A pull request is gated by suites that a runner of others runs, end to end."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -351,27 +350,6 @@ def test_runner__a_replay_says_that_it_runs(tmp_path: Path) -> None:
 
 #: Policies: the files of base, the change, the inputs, the exit code, words of the comment.
 POLICIES: dict[str, tuple[Files, Files, dict[str, str], int, str]] = {
-    "quarantine": (
-        files(
-            rules(
-                entry(required=True),
-                quarantine=[
-                    {"tests": "greets", "owner": "ada", "reason": "slow", "expires": TOMORROW}
-                ],
-            )
-        ),
-        RUDE,
-        {},
-        0,
-        "1 test in quarantine",
-    ),
-    "min-pass-rate": (
-        files(RUDE),
-        agent("Yo, {}."),
-        {"min-pass-rate": "0.6"},
-        1,
-        "`min-pass-rate`",
-    ),
     "max-cost-usd": (
         files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
         agent("Good day to {}.", rows={"names": {"traceSummary": {"costUsd": 2.0}}}),
@@ -391,18 +369,6 @@ def test_runner__policies_hold_for_its_suites(tmp_path: Path, name: str) -> None
         assert words in gate.comments()[0], gate.comments()[0]
 
 
-@pytest.mark.slow
-def test_runner__an_accepted_regression_is_green(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), RUDE) as gate:
-        assert gate.finish().code == 1
-        gate.announced.labels = {"agentevals:accept"}
-        event = payloads.pull_request_event(gate.pull.head, gate.pull.main, action="labeled")
-        event |= {"label": {"name": "agentevals:accept"}, "sender": payloads.user("ada")}
-        done = gate.finish("pull_request", event)
-        assert done.code == 0, done.log
-        assert "1 regression accepted by `ada`" in done.summary
-
-
 @pytest.mark.parametrize("command", [{}, WITH_SAMPLES], ids=["one each", "all at once"])
 def test_runner__takes_so_many_samples(tmp_path: Path, command: dict[str, Any]) -> None:
     with opened(tmp_path, files(rules(entry(**command))), agent("Good day, dear {}.")) as gate:
@@ -411,25 +377,6 @@ def test_runner__takes_so_many_samples(tmp_path: Path, command: dict[str, Any]) 
         for side in ("head", "base"):
             assert [call["samples"] for call in gate.calls(side)] == ([3] if command else [1, 1, 1])
             assert [len(row["samples"]) for row in gate.rows(side).values()] == [3, 3]
-
-
-@pytest.mark.slow
-def test_runner__shards_have_whole_suites_and_their_merge_is_the_review(tmp_path: Path) -> None:
-    """The suites of two runners on two machines, one of which has a regression."""
-    base = files({MORE: TESTS, **rules(entry(), THEIRS)})
-    with opened(tmp_path, base, agent(rows={"greets": {"verdict": "fail"}})) as gate:
-        parts = []
-        for shard in ("1/2", "2/2"):
-            done = gate.finish(inputs={"shard": shard})
-            assert done.code == 0, done.log
-            parts.append((gate.report, {call["suite"] for call in gate.calls()}))
-        assert sorted(suites for _, suites in parts) in ([{MORE}, {SUITE}], [{SUITE}, {MORE}])
-        job = gate.job(inputs={"mode": "merge"})
-        for number, (report, _) in enumerate(parts, 1):
-            shutil.copytree(report, job.workspace / f"agentevals-report/shards/{number}-1")
-        merged = job.finish()
-        assert merged.code == 1, merged.log
-        assert [suite["changes"]["regressed"] for suite in gate.summary["suites"]] == [1, 1]
 
 
 def test_runner__stored_results_spare_base(tmp_path: Path) -> None:
@@ -454,19 +401,6 @@ def test_runner__stored_results_of_another_suite_are_not_used(tmp_path: Path) ->
         assert done.code == 0, done.log
         assert (len(gate.calls("head")), len(gate.calls("base"))) == (1, 1)
         assert gate.rows("base")["greets"]["question"] == "Eve"
-
-
-@pytest.mark.slow
-def test_runner__a_baseline_file_spares_base(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), RUDE) as gate:
-        assert gate.pushed().code == 0
-        rows = (gate.report / "results.jsonl").read_text()
-    with opened(tmp_path / "file", files({"base.jsonl": rows}), RUDE) as gate:
-        inputs = {"baseline": "file", "baseline-file": "base.jsonl"}
-        done = gate.finish(inputs=inputs)
-        assert done.code == 1, done.log
-        assert gate.changes() == {"greets": "regressed"}
-        assert gate.summary["baseline"]["source"] == "file"
 
 
 @pytest.mark.slow
