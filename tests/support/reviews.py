@@ -84,6 +84,28 @@ def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
     )
 
 
+def said(of: TestResult, *calls: tuple[str, dict[str, Any]]) -> TestResult:
+    """The result of an agent that called tools before it answered."""
+    messages: tuple[dict[str, Any], ...] = (
+        *(
+            {"role": "assistant", "content": "", "tool_calls": [{"tool": tool, "input": arguments}]}
+            for tool, arguments in calls
+        ),
+        {"role": "assistant", "content": of.candidate_answer},
+    )
+    samples = tuple(
+        replace(
+            sample,
+            output_messages=messages,
+            trace_summary=replace(
+                sample.trace_summary or TraceSummary(), tool_call_count=len(calls)
+            ),
+        )
+        for sample in of.samples
+    )
+    return replace(of, samples=samples)
+
+
 _BUILDER = results.SPENT | {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 

@@ -151,6 +151,11 @@ class SampleResult:
     error: ErrorInfo | None = None
 
 
+def shown_sample(samples: Sequence[SampleResult], verdict: Verdict | None) -> SampleResult:
+    """The sample that a verdict is shown by: the first that has it, else the first."""
+    return next((sample for sample in samples if sample.verdict == verdict), samples[0])
+
+
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class TestResult:
     """One line of a results file: one test over all its samples.
@@ -159,7 +164,7 @@ class TestResult:
     file, a JSONL row). `question` is the last message of the user; `input_messages` are all
     messages, with their contents as text and the names of files and images, if there are several.
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the
-    sample that the verdict is shown by: the first whose verdict is the test's, else the first.
+    sample that the verdict is shown by.
     `spent` is the sum over the samples. Those of a confirmation count for this test, not for the
     suite's mean; `unconfirmed` states why some of them are missing. If the change edits what scores
     them, a result of base has the result of the same answers `by_head`'s evaluators, one of head

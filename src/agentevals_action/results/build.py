@@ -15,6 +15,7 @@ from agentevals_action.model.result import (
     SampleResult,
     TestResult,
 )
+    shown_sample,
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.trace import text_of
 from agentevals_action.model.usage import Spending, total_spending
@@ -131,7 +132,7 @@ def _totals(
     score, verdict, gates = scoring.combine_samples(samples)
     if decided is not None and score is not None:
         verdict, gates = scoring.verdict_of(score, decided), tuple(decided)
-    shown = next((sample for sample in samples if sample.verdict == verdict), samples[0])
+    shown = shown_sample(samples, verdict)
     order = {name: index for index, name in enumerate(declared)}
     return {
         "score": score,

@@ -64,6 +64,21 @@ def test_errors__of_tests_with_a_verdict_are_not_theirs() -> None:
     assert "### 2 tests got worse and could not be confirmed" in text
 
 
+def test_comment__equal_answers_of_agents_that_acted_otherwise_have_the_calls() -> None:
+    answered = [reviews.result("a", verdict, answer="Done.") for verdict in ("fail", "pass")]
+    look = ("look", {"id": 7})
+    mail = ("send_email", {"to": "all@example.com", "text": "```\n@ada <!-- x"})
+    head, base = reviews.said(answered[0], look, mail), reviews.said(answered[1], look)
+    text = reviews.comment(reviews.review(reviews.compared((head,), (base,))), NOWHERE)
+    folded = text.partition("<summary>Question, answers and tool calls that differ</summary>")[2]
+    assert "**Both answers are equal** (base pass, 1.00; head fail, 0.20)" in folded
+    assert "Base's tool calls" not in folded
+    assert (
+        "**Head's tool calls that differ** (1 of 2)\n\n~~~text\n"
+        'send_email {"text": "```\\n@ada <!\u200b-- x", "to": "all@example.com"}\n~~~\n'
+    ) in folded
+
+
 def test_check__as_people_read_it(golden: Golden) -> None:
     title, summary = reviews.check(reviews.regression_and_gate(), reviews.UPLOADED, 12)
     assert title == "Failed: 2 tests regressed (1 of them failed a required gate)."
@@ -162,7 +177,11 @@ def test_comment__always_fits(word: str) -> None:
         "answer": word * 50,
         "question": word * 50,
     }
-    head = tuple(reviews.result(f"{number}{word}", "fail", **fields) for number in range(12))
+    called = [(f"{number}{word}", {word: word}) for number in range(60)]
+    head = tuple(
+        reviews.said(reviews.result(f"{number}{word}", "fail", **fields), *called)
+        for number in range(12)
+    )
     head += tuple(reviews.result(f"e{number}{word}", None, error=word) for number in range(12))
     base = tuple(reviews.result(row.eval_id, answer=word) for row in head)
     diagnostics = (Diagnostic(Location(word, 1, 1), word, word),) * 40

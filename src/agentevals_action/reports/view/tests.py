@@ -1,9 +1,11 @@
 """Tests as Markdown: in a line, or in detail with question, answers and misses."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agentevals_action.escaping import code, fenced, inline, prose
+from agentevals_action.escaping import code, fenced, inline, plain, prose
 from agentevals_action.formatting import (
     counted,
     delta,
@@ -15,13 +17,15 @@ from agentevals_action.formatting import (
     shortened,
 )
 from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.result import ErrorInfo, TestResult
+from agentevals_action.model.result import ErrorInfo, TestResult, shown_sample
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.models import ListedTest, Tests
+from agentevals_action.results.trace_summary import stored_work
 
 _GATES = 5  # of a test
 _MISSES = 5  # of a test in detail
+_CALLS = 5  # tool calls that fit into the characters of an answer, however long they are
 _NAMES = 5  # of tests with the same error
 _KIND = 60  # characters of a kind of error, which may come from another tool
 #: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
@@ -56,7 +60,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Entry:
-    """One test in detail; what is unknown is empty. `output` is that of a program that failed."""
+    """One test in detail; what is unknown is empty. `output` is that of a program that failed,
+    `calls` are the tool calls that differ."""
 
     test: str
     verdicts: str
@@ -65,6 +70,7 @@ class Entry:
     output: str
     question: str
     answers: tuple[Answer, ...]
+    calls: tuple[Answer, ...]
 
 
 class TestText:
@@ -103,6 +109,7 @@ class TestText:
             output=self.output(test.head.error.message if test.head and test.head.error else ""),
             question=question and _block(question, limits.answer),
             answers=_answers(test.base, test.head, limits.answer) if question or has_answer else (),
+            calls=_calls(test.base, test.head, limits.answer),
         )
 
     def of_error(self, error: ErrorInfo, tests: Tests) -> str:
@@ -224,6 +231,40 @@ def _answer(side: TestResult, start: int, limit: int) -> str:
     if len(text) <= limit or start + 2 * _BEFORE <= limit:
         return _block(text, limit)
     return _block(f"… ({start:,} equal characters)\n{text[start:]}", limit)
+
+
+def _calls(base: TestResult | None, head: TestResult | None, limit: int) -> tuple[Answer, ...]:
+    """The tool calls that one side alone made; all of both if only their order differs."""
+    old, new = _made_calls(base), _made_calls(head)
+    if old is None or new is None or old == new:
+        return ()
+    is_reordered = Counter(old) == Counter(new)
+    found = []
+    for whose, own, other in (("Base's", old, new), ("Head's", new, old)):
+        only = own if is_reordered else list((Counter(own) - Counter(other)).elements())
+        number = f"{len(only):,} of {len(own):,}"
+        if only:
+            lines = "\n".join(plain(call, limit // _CALLS) for call in only)
+            words = "the same in another order" if is_reordered else number
+            found.append(Answer(f"{whose} tool calls that differ", words, _block(lines, limit)))
+    return tuple(found)
+
+
+def _made_calls(side: TestResult | None) -> list[str] | None:
+    """The calls of the sample that is shown, as `tool {"argument": 1}`; None if unknown."""
+    sample = shown_sample(side.samples, side.verdict) if side and side.samples else None
+    if not sample or not sample.output_messages:  # the row of an earlier run has no answers
+        return None
+    try:
+        calls = stored_work(sample).trace.made_calls
+    except ValueError:  # the row of a shard that another program wrote
+        return None
+    if calls is None:
+        return None
+    return [
+        f"{call.name} {json.dumps(call.arguments or {}, ensure_ascii=False, sort_keys=True)}"
+        for call in calls
+    ]
 
 
 def _block(text: str, limit: int) -> str:

@@ -1,6 +1,7 @@
 """One test as Markdown: its facts, and the answers of both sides."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,66 @@ def entry_of(suite: SuiteComparison) -> Entry:
 def answers(base: str, head: str) -> tuple[Answer, ...]:
     sides = (reviews.result("a", "fail", answer=head),), (reviews.result("a", answer=base),)
     return entry_of(reviews.compared(*sides)).answers
+
+
+Call = tuple[str, dict[str, Any]]
+LOOK: Call = ("look", {"a": 1, "b": 2})
+MAIL: Call = ("mail", {})
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "shown"),
+    [
+        ([LOOK, MAIL], [("look", {"b": 2, "a": 1}), MAIL], []),
+        ([LOOK], [LOOK, MAIL], [("Head's", "1 of 2", "mail {}")]),
+        ([LOOK, MAIL], [MAIL], [("Base's", "1 of 2", 'look {"a": 1, "b": 2}')]),
+        ([], [LOOK, LOOK], [("Head's", "2 of 2", "\n".join(['look {"a": 1, "b": 2}'] * 2))]),
+        (
+            [LOOK],
+            [("look", {"a": 1, "b": 3})],
+            [
+                ("Base's", "1 of 1", 'look {"a": 1, "b": 2}'),
+                ("Head's", "1 of 1", 'look {"a": 1, "b": 3}'),
+            ],
+        ),
+        (
+            [("one", {}), MAIL],
+            [MAIL, ("one", {})],
+            [
+                ("Base's", "the same in another order", "one {}\nmail {}"),
+                ("Head's", "the same in another order", "mail {}\none {}"),
+            ],
+        ),
+        (
+            [],
+            [("write", {"text": "x" * 500}), MAIL],
+            [("Head's", "2 of 2", f'write {{"text": "{"x" * 63}…\nmail {{}}')],
+        ),
+    ],
+)
+def test_calls__those_that_differ_are_listed_whatever_the_answers(
+    base: list[Call], head: list[Call], shown: list[tuple[str, str, str]]
+) -> None:
+    sides = (
+        reviews.said(reviews.result("a", "fail"), *head),
+        reviews.said(reviews.result("a"), *base),
+    )
+    calls = entry_of(reviews.compared((sides[0],), (sides[1],))).calls
+    assert calls == tuple(
+        Answer(f"{whose} tool calls that differ", number, f"```text\n{text}\n```")
+        for whose, number, text in shown
+    )
+
+
+def test_calls__what_an_agent_does_not_show_is_not_compared() -> None:
+    head = reviews.said(reviews.result("a", "fail"), MAIL)
+    silent = reviews.result("a")  # its trace does not know its calls
+    stored = replace(head, samples=tuple(replace(s, output_messages=()) for s in head.samples))
+    damaged = replace(
+        head, samples=tuple(replace(s, output_messages=({"tool_calls": 5},)) for s in head.samples)
+    )
+    for base in (silent, stored, damaged):
+        assert entry_of(reviews.compared((head,), (base,))).calls == ()
 
 
 def words(name: str, number: int) -> str:
