@@ -83,15 +83,19 @@ def without_messages(sample: SampleResult) -> SampleResult:
 
 
 def _reduced(result: TestResult, keep: int | None) -> TestResult:
-    """A result without its answers and the reasons of its evaluators; `keep` is the index of the
-    sample whose answer stays."""
+    """A result without its answers, its pictures and the reasons of its evaluators; `keep` is the
+    index of the sample whose answer stays."""
     samples = tuple(
         replace(sample, evaluator_results=tuple(map(_without_reasons, sample.evaluator_results)))
         if index == keep
         else replace(without_messages(sample), evaluator_results=())
         for index, sample in enumerate(result.samples)
     )
-    return replace(result, candidate_answer="", evaluator_results=(), samples=samples)
+    asked = result.input_messages
+    asked = asked if all(isinstance(message.get("content"), str) for message in asked) else ()
+    return replace(
+        result, candidate_answer="", evaluator_results=(), samples=samples, input_messages=asked
+    )
 
 
 def _without_reasons(result: EvaluatorResult) -> EvaluatorResult:

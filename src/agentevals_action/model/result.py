@@ -162,7 +162,8 @@ class TestResult:
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported
     file, a JSONL row). `question` is the last message of the user; `input_messages` are all
-    messages, with their contents as text and the names of files and images, if there are several.
+    messages, with their contents as text and the names of files, if there are several or a picture;
+    the content of a message with a picture is its blocks, pictures as `data:` URIs.
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the
     sample that the verdict is shown by.
     `spent` is the sum over the samples. Those of a confirmation count for this test, not for the

@@ -1,12 +1,13 @@
 """The results of samples and tests, built from scored attempts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import Message, wire_message, wire_messages
+from agentevals_action.model.messages import Block, Message, wire_message, wire_messages
+from agentevals_action.model.pictures import picture
 from agentevals_action.model.result import (
     ErrorInfo,
     EvaluatorResult,
@@ -14,13 +15,16 @@ from agentevals_action.model.result import (
     GateRecord,
     SampleResult,
     TestResult,
-)
     shown_sample,
+)
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.trace import text_of
 from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results import scoring
 from agentevals_action.results.trace_summary import Work, summary_of
+
+#: Characters of the pictures that a row keeps, together.
+PICTURES = 500_000
 
 
 def sample_result(work: Work, results: Sequence[EvaluatorResult], spent: Spending) -> SampleResult:
@@ -65,7 +69,7 @@ def test_result(
         path=test.location.path,
         line=test.location.line,
         question=_question(test),
-        input_messages=_input_messages(test),
+        input_messages=tuple(_input_messages(test)),
         gates=tuple(
             GateRecord(name=gate.name, path=gate.location.path, line=gate.location.line)
             for gate in test.gates
@@ -149,11 +153,33 @@ def _totals(
     }
 
 
-def _input_messages(test: Test) -> tuple[dict[str, Any], ...]:
-    """All messages of a test, if there are several."""
-    if len(test.input) < 2:
-        return ()
-    return tuple({**wire_message(message), "content": _text(message)} for message in test.input)
+def _input_messages(test: Test) -> Iterator[dict[str, Any]]:
+    """All messages of a test, if there are several or a picture."""
+    seen = [any(block.type == "image" for block in message.blocks) for message in test.input]
+    if len(test.input) < 2 and not any(seen):
+        return
+    left = PICTURES
+    for message, has_picture in zip(test.input, seen, strict=True):
+        wire = wire_message(message)
+        for part, block in zip(wire["content"], message.blocks, strict=True) if has_picture else ():
+            if block.type == "image":
+                part["value"] = _picture(block, left)
+                left -= len(part["value"])
+        yield wire if has_picture else {**wire, "content": _text(message)}
+
+
+def _picture(block: Block, limit: int) -> str:
+    """A picture as a `data:` URI of at most `limit` characters, else its name."""
+    try:
+        uri = picture(block).uri
+    except ValueError:
+        uri = ""
+    name = block.value if block.path else "a picture"
+    return (
+        uri
+        if 0 < len(uri) <= limit
+        else f"{name} (not shown: too large, or no PNG, JPEG, GIF or WebP)"
+    )
 
 
 def _question(test: Test) -> str:

@@ -85,6 +85,13 @@ def test_row__an_answer_that_is_too_large_or_too_deep_is_left_out() -> None:
     assert answers(stored(replace(sample("deep"), output_messages=calls))) == [""]
 
 
+def test_row__has_the_messages_of_a_question_unless_they_have_pictures() -> None:
+    system = {"role": "system", "content": "Be brief."}
+    picture = {"role": "user", "content": [{"type": "image", "value": "data:image/png;base64,AA"}]}
+    assert stored(sample("a"), input_messages=(system,)).input_messages == (system,)
+    assert stored(sample("a"), input_messages=(system, picture)).input_messages == ()
+
+
 def test_obsolete__files_without_one_of_the_last_runs_of_a_suite() -> None:
     found = files(["rare", "often"], *(["often"] for _ in range(RUNS)))
     names = sorted(found.contents)

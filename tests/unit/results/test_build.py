@@ -1,5 +1,6 @@
 """Results of tests, and those that are extended by the fresh samples of a confirmation."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,37 @@ tests:
     result = test_result(suite, test, (PASS,), 1.0, PRINT)
     named = ["What is this?", "[image: photos/cat.png]", "[image]", "[file: policy.md]"]
     assert result.question.splitlines() == named
+    (message,) = result.input_messages
+    assert [part["value"] for part in message["content"]] == [
+        "What is this?",
+        "photos/cat.png (not shown: too large, or no PNG, JPEG, GIF or WebP)",
+        "data:image/png;base64,iVBORw0KGgo=",
+        "policy.md",
+    ]
+
+
+def test_test_result__keeps_the_pictures_of_a_question_that_fit(tmp_path: Path) -> None:
+    text = """\
+name: support
+input: [{role: user, content: [{type: image, value: first.png}]}]
+tests:
+  - id: seen
+    input: [{role: user, content: [{type: image, value: big.png}, {type: image, value: a.gif}]}]
+    assert: [{type: contains, value: a}]
+"""
+    data = {
+        "first.png": b"\x89PNG\r\n\x1a\n" + bytes(3 * 90_000),
+        "big.png": b"\x89PNG\r\n\x1a\n" + bytes(3 * 60_000),
+        "a.gif": b"GIF89a",
+    }
+    for name, content in data.items():
+        (tmp_path / name).write_bytes(content)
+    suite = suites.load_valid(suites.write(tmp_path, {"EVAL.yaml": text}))
+    result = test_result(suite, suite.tests[0], (PASS,), 1.0, PRINT)
+    shown = [part["value"] for message in result.input_messages for part in message["content"]]
+    assert shown[0] == f"data:image/png;base64,{b64encode(data['first.png']).decode()}"
+    assert shown[1].startswith("big.png (not shown: too large")
+    assert shown[2] == f"data:image/gif;base64,{b64encode(data['a.gif']).decode()}"
 
 
 def test_test_result__keeps_all_messages_of_a_test_that_has_several(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from itertools import zip_longest
 from typing import Any
 
 from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.pictures import Picture
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import decoded, members
 from agentevals_action.targets.formats import base, requests
 from agentevals_action.targets.formats.base import Item
 from agentevals_action.targets.formats.blocks import read_call
-from agentevals_action.targets.formats.requests import Picture
 
 #: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
 #: it in a history that the model did not produce.

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentevals_action.model.messages import Message
+from agentevals_action.model.pictures import Picture
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base, requests, role_messages
-from agentevals_action.targets.formats.requests import Picture
 
 
 def to_wire(messages: Sequence[Message]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.messages import Message, Role
+from agentevals_action.model.pictures import Picture
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.formats import base, requests, role_messages
@@ -20,7 +21,6 @@ from agentevals_action.targets.formats.blocks import (
     read_call,
     read_result,
 )
-from agentevals_action.targets.formats.requests import Picture
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 _COMPLETED = (None, "completed", "incomplete")

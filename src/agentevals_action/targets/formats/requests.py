@@ -1,19 +1,17 @@
 """The common parts of all requests to models: linked tool calls, turns of two sides, texts and
 pictures."""
 
-import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
-from agentevals_action.model.messages import Block, Message, Role, ToolCall, image_type
+from agentevals_action.model.messages import Message, Role, ToolCall
+from agentevals_action.model.pictures import Picture, picture
 from agentevals_action.targets.message_texts import content_text
 
 Side = Literal["user", "assistant"]
-#: Maximum size of a picture in bytes; vendors refuse larger ones.
-SIZE_LIMIT = 20 * 1024 * 1024
 
 
 def link_calls(messages: Sequence[Message]) -> list[Message]:
@@ -91,19 +89,6 @@ def encode_arguments(call: ToolCall) -> str:
     return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture to send: `media_type` as `image/png`, `data` in base64 on one line."""
-
-    media_type: str
-    data: str
-
-    @property
-    def uri(self) -> str:
-        """The picture as a `data:` URI."""
-        return f"data:{self.media_type};base64,{self.data}"
-
-
 def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
     """The texts and pictures of a message without empty texts; ValueError if one cannot be sent."""
     for block in message.blocks:
@@ -128,21 +113,3 @@ def text_or_parts(
     if any(isinstance(part, Picture) for part in found):
         return [convert(part) for part in found]
     return content_text(message)
-
-
-def picture(block: Block) -> Picture:
-    """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
-    that is not that of the bytes, so the bytes decide, not the `data:` URI."""
-    name, data = f"the picture {block.value}", block.data
-    if block.path is None:
-        name = "an image block's picture"
-        encoded = "".join(str(block.value).split()).rpartition(",")[2]  # base64 is often wrapped
-        try:
-            data = base64.b64decode(encoded, validate=True)
-        except ValueError as error:
-            raise ValueError(f"{name} is neither a file nor base64 ({error})") from None
-    if len(data) > SIZE_LIMIT:
-        raise ValueError(f"{name} is over 20 MB")
-    if (found := image_type(data)) is None:
-        raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
-    return Picture(found, base64.b64encode(data).decode())

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.messages import Block, Message, ToolCall, read_message
+from agentevals_action.model.pictures import SIZE_LIMIT, Picture, picture
 from agentevals_action.targets.formats import anthropic, gemini, openai_chat, openai_responses
-from agentevals_action.targets.formats.requests import SIZE_LIMIT, Picture, link_calls, picture
+from agentevals_action.targets.formats.requests import link_calls
 from tests.support.cases import file_block
 
 DATA = json.loads(Path("tests/data/formats/requests.json").read_text(encoding="utf-8"))
