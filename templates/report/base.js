@@ -2,7 +2,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// --- elements; a text never becomes markup
+// --- elements; a text never becomes markup, but for the HTML that `markdown_html.py` makes of answers
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);

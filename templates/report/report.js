@@ -130,12 +130,12 @@ function buildList() {
   listing.status = element("p", { role: "status", class: "muted small" });
   listing.more = element("button", { id: "more", onclick: () => { listing.room += 5 * PAGE; fillRows(readState()); } });
   document.getElementById("list").append(
-    element("div", { class: "controls" },
+    element("details", { class: "filters", open: matchMedia("(min-width: 44rem)").matches }, element("summary", {}, "Filters"), element("div", { class: "controls" },
       filters.map(([key, label]) => [key, label, options(key)]).filter(([key, , entries]) => entries.length > 1 || (key === "group" && entries.length)).map(([key, label, entries]) => choice(key, label, entries, "all")),
       choice("sort", "Order", [["drop", "largest drop"], ["cost", "highest cost"], ["time", "longest time"]].filter(([key]) => key === "drop" || COLUMNS.some(([column]) => column === key)), "review first"),
       element("label", {}, "Search", search),
       element("button", { onclick: () => { location.hash = "#tests"; } }, "Reset"),
-      element("button", { onclick: () => help.showModal(), "aria-haspopup": "dialog" }, "Keys")),
+      element("button", { onclick: () => help.showModal(), "aria-haspopup": "dialog" }, "Keys"))),
     listing.status,
     element("table", { class: "list" },
       element("thead", {}, element("tr", {}, (data.hasBase ? ["Change", "Test", "Verdict"] : ["Verdict", "Test"]).map((word) => element("th", { scope: "col" }, word)), COLUMNS.map(([key]) => element("th", { scope: "col", class: "number" }, key[0].toUpperCase() + key.slice(1))))),
@@ -238,6 +238,7 @@ addEventListener("keydown", (event) => {
   } else if (event.key === "/") {
     event.preventDefault();
     if (state.test) location.hash = hashOf(state);
+    controls.text.closest("details").open = true;
     setTimeout(() => controls.text.focus());
   } else if (event.key === "?") {
     help.showModal();

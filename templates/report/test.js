@@ -7,6 +7,8 @@ const CUT = /\n… \([\d,]+ more characters: see results\.jsonl\)$/;
 
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 const block = (text, label = null) => element("pre", { tabindex: "0", "aria-label": label }, text);
+const REASONS = 5; // above the answers
+const REASON = 300; // characters
 
 function sides(details, make) {
   const found = SIDES.filter((side) => details[side]);
@@ -47,10 +49,49 @@ function answerOf(sample) {
   return sample?.candidateAnswer ?? (last && typeof last.content === "string" ? last.content : "");
 }
 
+/** Data as indented JSON with sorted keys; null for other texts, and for numbers that would be rounded. */
+function indentedJson(text) {
+  try {
+    const value = JSON.parse(text, (key, item) => {
+      if (typeof item === "number" && Math.abs(item) > Number.MAX_SAFE_INTEGER) throw new RangeError(key);
+      return item && typeof item === "object" && !Array.isArray(item) ? Object.fromEntries(Object.entries(item).sort(([first], [second]) => (first < second ? -1 : 1))) : item;
+    });
+    return value && typeof value === "object" ? JSON.stringify(value, null, 2) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The answers of both sides as they are compared: data indented, unless only its form differs. */
+function comparedTexts(texts) {
+  const data = texts.map((text) => text && indentedJson(text));
+  return data.includes(null) || (data[0] === data[1] && texts[0] !== texts[1]) ? texts : data;
+}
+
+/** Why a sample is no success: what its evaluators missed, or its error. */
+function reasons(details, sample) {
+  const failed = (sample?.evaluatorResults ?? []).filter((result) => result.error || result.passed === false);
+  const texts = failed.flatMap((result) => (result.misses?.length ? result.misses : [result.error ? `${failure(result.error)}: ${result.error.message}` : result.reasoning || scoreOf(result)]).map((text) => `${result.name}: ${text}`));
+  const error = sample ? sample.error : details.head?.error;
+  if (error && !texts.length) texts.push(`${failure(error)}: ${error.message}`);
+  const rest = texts.splice(REASONS);
+  const shown = texts.map((text) => element("li", { class: "bad" }, text.length > REASON ? `${text.slice(0, REASON)}…` : text));
+  return rest.length ? [shown, element("li", {}, `… and ${rest.length} more, below`)] : shown;
+}
+
+/** An answer in Markdown, as a person reads it. */
+function rendered(sample) {
+  if (!sample?.html || indentedJson(answerOf(sample))) return null;
+  const made = element("div", { class: "rendered", tabindex: "0", role: "group", "aria-label": "answer as rendered Markdown" });
+  made.innerHTML = sample.html;
+  return element("details", {}, element("summary", {}, "Rendered Markdown"), made);
+}
+
 function answers(test, chosen) {
   const { details } = test;
   const texts = { base: answerOf(chosen.base), head: answerOf(chosen.head) };
-  const [base, head] = SIDES.map((side) => texts[side].replace(CUT, ""));
+  const [base, head] = comparedTexts(SIDES.map((side) => texts[side].replace(CUT, "")));
+  const shown = { base: [base, texts.base.match(CUT)?.[0]], head: [head, texts.head.match(CUT)?.[0]] };
   const errors = SIDES.map((side) => chosen[side]?.error ?? details[side]?.error);
   if (!details.question && !details.baseQuestion && !base && !head && !errors.some(Boolean)) return []; // a runner that reports verdicts alone
   const scored = (side) => {
@@ -60,14 +101,14 @@ function answers(test, chosen) {
   };
   if (head && base === head && !errors.some(Boolean)) {
     const equal = CUT.test(texts.head) ? "Both answers are equal in the part that is shown" : "Both answers are equal";
-    return [element("h3", {}, details.differsLater ? "The answers differ after the part that is shown" : equal, `: base ${scored("base")}; head ${scored("head")}`), block(texts.head, "answer of both sides")];
+    return [element("h3", {}, details.differsLater ? "The answers differ after the part that is shown" : equal, `: base ${scored("base")}; head ${scored("head")}`), block(shown.head, "answer of both sides"), rendered(chosen.head)];
   }
   const runs = base && head ? alignTexts(base, head) : null;
   return [sides(details, (side) => {
     const error = errors[SIDES.indexOf(side)];
-    const text = runs ? [markedText(runs, side), texts[side].match(CUT)?.[0]] : texts[side];
+    const text = runs ? [markedText(runs, side), shown[side][1]] : shown[side];
     return [element("h3", {}, `${NAMES[side]}: ${scored(side)}`),
-      texts[side] ? block(text, `answer of ${side}`) : error ? null : element("p", { class: "muted" }, "(no answer)"),
+      texts[side] ? [block(text, `answer of ${side}`), rendered(chosen[side])] : error ? null : element("p", { class: "muted" }, "(no answer)"),
       error ? errorNodes(error) : null];
   })];
 }
@@ -82,14 +123,15 @@ function conversation(test, chosen) {
     return element("details", { class: "turn", open: isThis || !isSteady, "aria-current": isThis },
       element("summary", {}, `${turnWords(turn)}: ${turn.id} `, changeWord(turn), ` ${verdicts(turn)}`),
       isThis ? null : element("p", {}, element("a", { href: hashOf(readState(), turn) }, "Evaluators and trace of this turn")),
-      turn.details ? turnNodes(turn, isThis ? chosen : chosenSamples(turn)) : element("p", { class: "muted" }, NO_DETAILS));
+      turn.details ? turnNodes(turn, isThis ? chosen : chosenSamples(turn), isThis) : element("p", { class: "muted" }, NO_DETAILS));
   }));
 }
 
-function turnNodes(turn, chosen) {
+function turnNodes(turn, chosen, isThis) {
   const { question, head, base } = turn.details;
   const input = head?.input ?? base?.input ?? [];
-  return [block(question ?? "", "question"),
+  return [isThis ? null : element("ul", { class: "facts" }, reasons(turn.details, chosen.head)),
+    block(question ?? "", "question"),
     input.length ? element("details", {}, element("summary", {}, `The ${plural(input.length, "message")} that the agent got`), questions(turn.details)) : null,
     answers(turn, chosen)];
 }
@@ -177,7 +219,10 @@ function callNode(call, side, match) {
 
 function content(message) {
   if (typeof message.content === "string") return message.content ? [block(message.content)] : [];
-  return (message.content ?? []).map((part) => block(part.type === "text" ? asText(part.value) : `[${part.type}] ${asText(part.value)}`));
+  return (message.content ?? []).map((part) => {
+    if (part.type === "image" && typeof part.value === "number") return element("img", { src: data.pictures[part.value], alt: "picture of the question" });
+    return block(part.type === "text" ? asText(part.value) : `[${part.type}] ${asText(part.value)}`);
+  });
 }
 
 function messageNode(message, side = "", matches = new Map()) {
@@ -303,7 +348,7 @@ function showTest(state) {
   const chosen = chosenSamples(test, state);
   const asked = test.turn ? conversation(test, chosen) : [...section(details.head?.input || details.base?.input ? "Messages" : "Question", questions(details)), ...section("Answers", answers(test, chosen))];
   article.replaceChildren(...top,
-    element("ul", { class: "facts" }, (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
+    element("ul", { class: "facts" }, reasons(details, chosen.head), (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
     ...asked, ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, state, chosen), ...figures(details, chosen), ...origin(test, details));
   differenceButtons();
 }

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 _ROWS = "#list tbody tr"
 _IDS = "#list tbody a"
+#: A picture of one dot.
+_GIF = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 def _written(folder: Path, review: Review) -> Path:
@@ -42,19 +44,6 @@ def _answered(id: str, verdict: str, answer: str, amount: float, **fields: Any) 
         for sample in made.samples
     )
     return replace(made, samples=samples, evaluator_results=checks)
-
-
-def _said(of: TestResult, *calls: tuple[str, dict[str, Any]]) -> TestResult:
-    """The result of an agent that called tools before it answered."""
-    messages: tuple[dict[str, Any], ...] = (
-        *(
-            {"role": "assistant", "content": "", "tool_calls": [{"tool": tool, "input": arguments}]}
-            for tool, arguments in calls
-        ),
-        {"role": "assistant", "content": of.candidate_answer},
-    )
-    samples = tuple(replace(sample, output_messages=messages) for sample in of.samples)
-    return replace(of, samples=samples)
 
 
 def _of_one(head: TestResult, base: TestResult | None = None) -> Review:
@@ -110,7 +99,7 @@ def test_list__filters_are_in_the_address_and_come_from_it(browser: Window, tmp_
 
 def test_overview__counts_of_groups_lead_to_their_tests(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, _review()))
-    assert browser.texts(".changes a") == ["1\nfailed a required gate", "1\nimproved"]
+    assert browser.texts(".changes a") == ["1 failed a required gate", "1 improved"]
     browser.run("document.querySelector('.changes li:nth-child(2) a').click()")
     browser.expect(_IDS, ["tone"])
     assert browser.hash == "#group=improved"
@@ -341,19 +330,171 @@ def test_evaluators__of_an_agent_that_failed_did_not_run(browser: Window, tmp_pa
     assert browser.texts("#test pre.error") == [text]
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_reasons__stand_above_the_answers(chromium: Chromium, tmp_path: Path, width: int) -> None:
+    misses = tuple(f"names fact {number}" for number in range(7))
+    safe = EvaluatorResult(
+        name="safe", type="llm_judge", score=0.0, passed=False, reasoning="It swears. " * 100
+    )
+    facts = EvaluatorResult(name="facts", type="json", score=0.1, passed=False, misses=misses)
+    polite = EvaluatorResult(name="polite", type="contains", score=1.0, passed=True)
+    swears = f"safe: {safe.reasoning}"
+    talks = {"conversation_id": "talk"}
+    head = (
+        _evaluated(reviews.result("a", "fail", answer="No."), safe, polite, facts),
+        reviews.result("b", None, error="no route to host\nat line 3"),
+        _evaluated(reviews.result("first", "fail", **talks), facts),
+        reviews.result("second", **talks),
+    )
+    base = tuple(reviews.result(row.eval_id, conversation_id=row.conversation_id) for row in head)
+    page = _written(tmp_path, reviews.review(reviews.compared(head, base)))
+    with opened(chromium, width=width) as window:
+        for id, shown in (
+            ("a", [f"{swears[:300]}…", *(f"facts: {miss}" for miss in misses[:4])]),
+            ("b", ["the agent failed: no route to host at line 3"]),
+            ("second", [f"facts: {miss}" for miss in misses[:5]]),  # of the turn before
+        ):
+            window.open(page, f"#test/evals%2Fsupport%2FEVAL.yaml/{id}")
+            window.expect("#test h1", [id])
+            assert window.texts("#test li.bad") == shown
+            places = "document.querySelector(selector).getBoundingClientRect().top"
+            tops = [window.run(f"selector => {places}", selector) for selector in ("li.bad", "pre")]
+            assert tops[0] < tops[1]
+        assert "… and 2 more, below" in window.texts("#test li")
+
+
+def _answers_of(browser: Window, folder: Path, base: str, head: str) -> list[str]:
+    """What a reader sees of both answers, and after each side what is marked."""
+    review = _of_one(reviews.result("a", "fail", answer=head), reviews.result("a", answer=base))
+    _opened_test(browser, folder, review, "a")
+    return [
+        text
+        for side in ("base", "head")
+        for selector in ("> pre", "> pre mark")
+        for text in browser.texts(f"#test .side.{side} {selector}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "shown"),
+    [
+        pytest.param(
+            '{"b": {"y": [1, 2], "x": "ü"}, "a": "Thursday"}',
+            '{"a":"Friday","b":{"x":"\\u00fc","y":[1,2]}}',
+            [
+                '{\n  "a": "Thursday",\n  "b": {\n    "x": "ü",\n    "y": [\n      1,\n      2\n    ]\n  }\n}',
+                "Thursday",
+                '{\n  "a": "Friday",\n  "b": {\n    "x": "ü",\n    "y": [\n      1,\n      2\n    ]\n  }\n}',
+                "Friday",
+            ],
+            id="keys-are-sorted",
+        ),
+        pytest.param(
+            '{"a": 1.0}', '{"a": 1}', ['{"a": 1.0}', ".0", '{"a": 1}'], id="only-the-form-differs"
+        ),
+        pytest.param(
+            '{"id": 12345678901234567}',
+            '{"id": 12345678901234568}',
+            [
+                '{"id": 12345678901234567}',
+                "12345678901234567",
+                '{"id": 12345678901234568}',
+                "12345678901234568",
+            ],
+            id="numbers-that-a-browser-rounds",
+        ),
+        pytest.param("[1]", "No.", ["[1]", "[1]", "No.", "No."], id="one-side-is-text"),
+    ],
+)
+def test_answers__of_json_are_indented_and_compared_by_their_structure(
+    browser: Window, tmp_path: Path, base: str, head: str, shown: list[str]
+) -> None:
+    assert _answers_of(browser, tmp_path, base, head) == shown
+
+
+_MARKUP = """\
+# Refunds
+
+Take **5 days**: [policy](https://evil.example/x) [run](javascript:alert(1))
+
+1. print
+2. send
+
+| Item | Price |
+|:--|--:|
+| Shoes | 90 |
+
+![pixel](https://evil.example/i.png) <img src=x onerror=alert(1)> <https://evil.example>
+
+```js" onclick="alert(1)
+alert(1)
+```
+"""
+
+
+def test_answers__markdown_is_rendered_without_links_pictures_and_scripts(
+    browser: Window, tmp_path: Path
+) -> None:
+    answers = (
+        reviews.result("a", "fail", answer=_MARKUP),
+        reviews.result("a", answer="Only text."),
+    )
+    _opened_test(browser, tmp_path, _of_one(*answers), "a")
+    assert len(browser.page.query_selector_all("#test .rendered")) == 1
+    browser.page.locator("#test summary", has_text="Rendered Markdown").click()
+    for selector, texts in {
+        "h4": ["Refunds"],
+        "strong": ["5 days"],
+        "li": ["print", "send"],
+        "th": ["Item", "Price"],
+        "pre": ["alert(1)"],
+        "a, img, script, [onclick], [onerror], [style], [class]": [],
+    }.items():
+        assert browser.texts(f"#test .rendered :is({selector})") == texts
+    assert "<img src=x onerror=alert(1)>" in browser.texts("#test .rendered")[0]
+    assert set(browser.requests) <= {(tmp_path / "report.html").as_uri(), "data:,"}
+    assert browser.messages == []
+
+
+def _asked(of: TestResult, *pictures: str) -> TestResult:
+    """The result of a question with pictures."""
+    parts = [{"type": "image", "value": value} for value in pictures]
+    content = [{"type": "text", "value": "What is it?"}, *parts]
+    return replace(of, input_messages=({"role": "user", "content": content},))
+
+
+def test_question__its_pictures_are_shown_and_nothing_is_loaded(
+    browser: Window, tmp_path: Path
+) -> None:
+    forged = ("https://evil.example/i.png", "data:image/svg+xml;base64,PHN2Zy8+", "photo.png (…)")
+    head = _asked(reviews.result("a", "fail"), _GIF, *forged)
+    _opened_test(browser, tmp_path, _of_one(head, _asked(reviews.result("a"), _GIF)), "a")
+    sizes = "[...document.querySelectorAll('#test img')].map(shown => shown.naturalWidth)"
+    browser.wait("[...document.querySelectorAll('#test img')].every(shown => shown.complete)")
+    assert browser.run(sizes) == [1, 1]  # of head, and of base, whose message is another one
+    shown = browser.texts("#test .message pre")[:4]
+    assert shown == ["What is it?", *(f"[image] {value}" for value in forged)]
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    assert browser.messages == []
+
+
 def _evaluated(of: TestResult, *found: EvaluatorResult) -> TestResult:
     samples = tuple(replace(sample, evaluator_results=found) for sample in of.samples)
     return replace(of, samples=samples, evaluator_results=found)
 
 
-def test_overview__the_tests_of_many_suites_come_first(browser: Window, tmp_path: Path) -> None:
-    test = (reviews.result("a"),)
-    suites = [reviews.compared(test, test, path=f"evals/{number}/EVAL.yaml") for number in range(4)]
-    browser.open(_written(tmp_path, reviews.review(*suites[:3])))
-    assert browser.texts("#overview h2")[:2] == ["Suites", "Tests"]
-    browser.open(_written(tmp_path, reviews.review(*suites)))
-    browser.page.reload()
-    assert browser.texts("#overview h2")[:2] == ["Tests", "Suites"]
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["regression-and-gate", "edited", "conversations", "believable"])
+def test_overview__tests_are_on_the_first_screen(
+    chromium: Chromium, tmp_path: Path, name: str, width: int
+) -> None:
+    page = _written(tmp_path, reviews.REVIEWS[name]())
+    with opened(chromium, width=width) as window:
+        window.open(page)
+        assert window.texts("#overview h2")[:2] == ["Tests", "Suites"]
+        assert window.run(f"document.querySelector('{_IDS}').getBoundingClientRect().bottom") < 840
+        window.press("/")
+        window.wait("document.activeElement.type === 'search'")
 
 
 def test_plot__marks_are_links_to_their_tests(browser: Window, tmp_path: Path) -> None:
@@ -389,8 +530,8 @@ def test_trace__calls_are_lines_and_only_those_that_differ_are_open(
     calls = [("Read", {"path": f"src/{number}.py", "limit": 200}) for number in range(60)]
     edited = [*calls[:30], ("Read", {"path": "src/30.py", "limit": 500}), *calls[31:]]
     edited.insert(5, ("Bash", {"command": "git push --force", "why": "it is long " * 100}))
-    head = _said(reviews.result("a", "fail"), *edited)
-    _opened_test(browser, tmp_path, _of_one(head, _said(reviews.result("a"), *calls)), "a")
+    head = reviews.said(reviews.result("a", "fail"), *edited)
+    _opened_test(browser, tmp_path, _of_one(head, reviews.said(reviews.result("a"), *calls)), "a")
     assert browser.texts("#test .call[open] > summary") == [
         "Read src/30.py, 200",
         "Read src/30.py, 500",
@@ -457,7 +598,7 @@ def test_long_words__do_not_widen_the_page(chromium: Chromium, tmp_path: Path) -
     )
     fields = {"question": word, "answer": word, "misses": (word,), "conversation_id": word}
     head = reviews.result("a" + word, "fail", gates=(word,), failed=(word,), **fields)
-    head = _evaluated(_said(head, ("T" * 400, {word: word})), safe)
+    head = _evaluated(reviews.said(head, ("T" * 400, {word: word})), safe)
     error = reviews.result("b", None, error=word, conversation_id=word)
     path = f"evals/{word[:200]}/EVAL.yaml"
     suite = reviews.compared((head, error), (reviews.result("a" + word),), path=path)
@@ -546,10 +687,18 @@ def test_accessibility__axe_finds_nothing(
         for word in ("Thanks!", "Bye!")
     ]
     talk = _written(talks, reviews.review(reviews.compared(tuple(turns[0]), tuple(turns[1]))))
+    marked = _asked(reviews.result("marked", "fail", answer=_MARKUP), _GIF)
+    (marks := tmp_path / "marks").mkdir()
     with opened(chromium, width=width, scheme=scheme) as window:
-        for file, test in ((page, ""), (page, "refund"), (talk, "turn-1")):
+        for file, test in (
+            (page, ""),
+            (page, "refund"),
+            (talk, "turn-1"),
+            (_written(marks, _of_one(marked)), "marked"),
+        ):
             window.open(file, test and f"#test/evals%2Fsupport%2FEVAL.yaml/{test}")
             window.wait(f"(document.querySelector('#test h1')?.innerText ?? '') === '{test}'")
+            window.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
             assert window.violations() == []
             assert window.run("document.documentElement.scrollWidth") <= width
 

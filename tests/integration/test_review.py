@@ -2,6 +2,7 @@
 line."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,41 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     }
     assert any("Good day" in hit for hit in hits)
     assert not any('"day"' in hit for hit in hits)
+
+
+def test_review__pictures_are_on_the_page_and_tool_calls_that_differ_in_the_comment(
+    tmp_path: Path,
+) -> None:
+    suite = """\
+name: seen
+tests:
+  - id: seen
+    input: [{role: user, content: [{type: text, value: What is it?}, {type: image, value: it.gif}]}]
+    assert: [{type: tool_trajectory, mode: exact, expected: [{tool: look}], required: true}]
+"""
+    answer = {"role": "assistant", "content": "Done.", "tool_calls": [{"tool": "look"}]}
+    mail = {"tool": "send_email", "input": {"to": "all@example.com"}}
+    picture = b"GIF89a"
+    files: dict[str, str | bytes | Path | None] = {
+        **FILES,
+        "evals/EVAL.yaml": suite,
+        "evals/it.gif": picture,
+        "agent.sh": f"echo '{json.dumps({'messages': [answer]})}'\n",
+    }
+    repository = Repository.create(tmp_path / "repository", files)
+    repository.git("checkout", "--quiet", "-b", "change")
+    answer = {**answer, "tool_calls": [{"tool": "look"}, mail]}
+    repository.commit("mail", agent(f"echo '{json.dumps({'messages': [answer]})}'\n"))
+    done = review(repository)
+    assert done.code == 1, done.err
+    assert "**Both answers are equal**" in done.out
+    assert (
+        "**Head's tool calls that differ** (1 of 2)\n\n"
+        '```text\nsend_email {"to": "all@example.com"}\n```'
+    ) in done.out
+    page = (repository.path / "agentevals-report" / "report.html").read_text(encoding="utf-8")
+    uri = f"data:image/gif;base64,{b64encode(picture).decode()}"
+    assert f'"pictures":["{uri}"]' in page.replace('": ', '":')
 
 
 def test_review__a_removed_gate_test_and_suite_are_shown(repository: Repository) -> None:

@@ -50,14 +50,17 @@ def _digest(text: str) -> str:
 
 def json_in_html(value: Any) -> str:
     """JSON in which no text can end the element of HTML that it stands in. Hidden characters are
-    visible, long texts are cut, and numbers that JSON does not have are missing."""
+    visible, long texts are cut, and numbers that JSON does not have are missing; HTML stays as it
+    is."""
     text = json.dumps(_shown_value(value), ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _shown_value(value: Any) -> Any:
+    if isinstance(value, Markup):
+        return value
     if isinstance(value, str):
-        return _cut(visible(value))
+        return shown_text(value)
     if isinstance(value, Mapping):
         return {visible(str(key)): _shown_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -67,6 +70,8 @@ def _shown_value(value: Any) -> Any:
     return value
 
 
-def _cut(text: str) -> str:
+def shown_text(text: str) -> str:
+    """The first characters of a text with hidden ones visible, and how many are left out."""
+    text = visible(text)
     left = len(text) - TEXT
     return f"{text[:TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text

@@ -3,6 +3,8 @@
 Every test has a row; tests that changed or failed also have their details, and the others as far
 as the limits allow."""
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +17,23 @@ from agentevals_action.escaping import plain
 from agentevals_action.formatting import ERROR_KINDS, error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.reports.html.layout import TEXT, json_in_html
+from agentevals_action.reports.html.layout import TEXT, json_in_html, shown_text
+from agentevals_action.reports.html.markdown_html import markdown_blocks
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change
 
-#: Rows in the page, the most tests with complete details, and the characters of all details.
+#: Rows in the page, the most tests with complete details, and the characters of all details and of
+#: all pictures.
 MAX_ROWS = 20_000
 MAX_COMPLETE = 1_000
 MAX_DETAILS = 4_000_000
+MAX_PICTURES = 4_000_000
 #: Characters of a text in a row.
 TEXT_IN_ROW = 200
 
+#: The pictures that the page shows.
+_PICTURE = re.compile("data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*")
 _RESULT = TypeAdapter(TestResult)
 #: Changes that nobody has to look at.
 _QUIET = frozenset({ChangeKind.UNCHANGED, ChangeKind.NEW, ChangeKind.STILL_FAILING})
@@ -59,13 +66,14 @@ def page_data(view: ReportView) -> PageData:
             groups[test.suite, test.comparison.id].append(number)
     is_small = len(view.tests) <= MAX_COMPLETE
     messages: dict[str, int] = {}  # of all inputs, each once: tests share system prompts
+    pictures: dict[str, int] = {}
     rows, left_over = [], MAX_DETAILS
     for test in listed:
         of_test = groups[test.suite, test.comparison.id]
         row = json_in_html({**_row(test, suites, evaluators), "groups": of_test})
         if left_over > 0 and (is_small or not _is_quiet(test)):
             known = len(messages)
-            details = json_in_html(_details(test, messages))
+            details = json_in_html(_details(test, messages, pictures))
             added = islice(reversed(messages), len(messages) - known)
             left_over -= len(details) + sum(map(len, added))
             if left_over >= 0:
@@ -84,7 +92,8 @@ def page_data(view: ReportView) -> PageData:
             },
         }
     )
-    text = f'{names[:-1]},"messages":[{",".join(messages)}],"tests":[{",".join(rows)}]}}'
+    text = f'{names[:-1]},"messages":[{",".join(messages)}],"tests":[{",".join(rows)}]'
+    text += f',"pictures":{json.dumps(list(pictures))}}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
     return PageData(text, listed, max(total, len(ordered)) - len(listed))
 
@@ -179,8 +188,11 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def _details(listed: ListedTest, messages: dict[str, int]) -> dict[str, Any]:
-    """The details of a test; `messages` gets those of its input with their numbers."""
+def _details(
+    listed: ListedTest, messages: dict[str, int], pictures: dict[str, int]
+) -> dict[str, Any]:
+    """The details of a test; `messages` and `pictures` get those of its input with their
+    numbers."""
     test = listed.comparison
     head, base = test.head, test.base
     question = listed.result.question if listed.result else ""
@@ -192,8 +204,8 @@ def _details(listed: ListedTest, messages: dict[str, int]) -> dict[str, Any]:
         "gatesRemoved": list(test.gates_removed),
         "same": _same(base, head),
         "differsLater": _differs_later(base, head),
-        "base": _side(base, messages),
-        "head": _side(head, messages),
+        "base": _side(base, messages, pictures),
+        "head": _side(head, messages, pictures),
     }
     return {key: value for key, value in details.items() if value}
 
@@ -214,7 +226,9 @@ def _differs_later(base: TestResult | None, head: TestResult | None) -> bool:
     return old != new and old[:TEXT] == new[:TEXT] and min(len(old), len(new)) >= TEXT
 
 
-def _side(result: TestResult | None, messages: dict[str, int]) -> dict[str, Any] | None:
+def _side(
+    result: TestResult | None, messages: dict[str, int], pictures: dict[str, int]
+) -> dict[str, Any] | None:
     if result is None:
         return None
     side: dict[str, Any] = _RESULT.dump_python(
@@ -226,10 +240,15 @@ def _side(result: TestResult | None, messages: dict[str, int]) -> dict[str, Any]
         exclude=_NOT_SHOWN,
     )
     if result.input_messages:
-        inputs = map(json_in_html, result.input_messages)
+        inputs = (
+            json_in_html(_with_pictures(message, pictures)) for message in result.input_messages
+        )
         side["input"] = [messages.setdefault(text, len(messages)) for text in inputs]
     for sample in side.get("samples", ()):
         shown = sample.get("outputMessages", ())
+        answer = shown_text(sample.get("candidateAnswer", ""))
+        if html := markdown_blocks(answer, 2 * TEXT):
+            sample["html"] = html
         for call in (call for message in shown for call in message.get("tool_calls", ())):
             if "tool" in call:  # the other fields are a second wire form
                 call.pop("type", None)
@@ -238,3 +257,20 @@ def _side(result: TestResult | None, messages: dict[str, int]) -> dict[str, Any]
         if shown and shown[-1].get("content") == sample.get("candidateAnswer"):
             del sample["candidateAnswer"]
     return side
+
+
+def _with_pictures(message: Mapping[str, Any], pictures: dict[str, int]) -> Mapping[str, Any]:
+    """A message of an input, whose pictures are their numbers in `pictures`."""
+    content = message.get("content")
+    if not isinstance(content, list | tuple):
+        return message
+    return {**message, "content": [_numbered(part, pictures) for part in content]}
+
+
+def _numbered(part: Any, pictures: dict[str, int]) -> Any:
+    uri = str(part.get("value")) if isinstance(part, Mapping) else ""
+    if not _PICTURE.fullmatch(uri):
+        return part
+    if uri in pictures or sum(map(len, (uri, *pictures))) <= MAX_PICTURES:
+        return {"type": "image", "value": pictures.setdefault(uri, len(pictures))}
+    return {"type": "image", "value": "not shown: the page has too many pictures"}

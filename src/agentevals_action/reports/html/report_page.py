@@ -22,7 +22,6 @@ from agentevals_action.reports.view.tests import Limits, verdicts
 PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
 _LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, text=500)
-_FEW_SUITES = 3  # whose table stands above the tests
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
 
@@ -40,7 +39,6 @@ def report_page(view: ReportView) -> str:
         "dots": dots,
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,
-        "suites_first": len(view.review.suites) <= _FEW_SUITES,
         "groups": [
             {"number": len(tests), "label": group.label, "key": group.key}
             for group in GROUPS

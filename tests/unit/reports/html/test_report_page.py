@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html import page_data
-from agentevals_action.reports.html.markdown_html import markdown_line
+from agentevals_action.reports.html.markdown_html import markdown_blocks, markdown_line
 from agentevals_action.reports.html.report_page import report_page
 from agentevals_action.reports.view.build import build_view
 from tests.conftest import Golden
@@ -172,6 +173,53 @@ def test_markdown__makes_only_the_tags_of_text(text: str) -> None:
     for tag, attributes in HtmlPage(str(markdown_line(text))).elements:
         assert tag in _TAGS_OF_TEXT
         assert set(attributes) <= {"href", "title"}
+
+
+_TAGS_OF_BLOCKS = {"p", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em"}
+_TAGS_OF_BLOCKS |= {"strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *"\n\n  #*_`~|-:>[]()!<&\"'\\=1.a",
+                "<a href=x>",
+                "](javascript:a)",
+                "```",
+                "&#60;",
+                "http://a.b",
+            ]
+        )
+    ).map("".join)
+)
+def test_markdown__of_an_answer_makes_only_elements_without_attributes(text: str) -> None:
+    for tag, attributes in HtmlPage(str(markdown_blocks(text, 10_000))).elements:
+        assert tag in _TAGS_OF_BLOCKS
+        assert attributes.keys() <= ({"start"} if tag == "ol" else set())
+
+
+def test_markdown__of_an_answer_without_markup_or_of_too_much_is_empty() -> None:
+    assert markdown_blocks("Two\nlines.\n\nAnd a < b & c.", 1_000) == ""
+    assert markdown_blocks("**x**", 1_000) == "<p><strong>x</strong></p>\n"
+    assert markdown_blocks("**x**", 10) == ""
+
+
+def test_pictures__are_in_the_page_once_and_as_many_as_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uris = [f"data:image/png;base64,{letter * 400}" for letter in "AB"]
+    monkeypatch.setattr(page_data, "MAX_PICTURES", 500)
+
+    def asked(id: str, uri: str) -> TestResult:
+        message = {"role": "user", "content": [{"type": "image", "value": uri}]}
+        return replace(reviews.result(id, "fail"), input_messages=(message,))
+
+    tests = (asked("a", uris[0]), asked("b", uris[0]), asked("c", uris[1]))
+    data = _data(_page(reviews.review(reviews.compared(tests, tests)))[1])
+    assert data["pictures"] == uris[:1]
+    shown = [message["content"][0]["value"] for message in data["messages"]]
+    assert shown == [0, "not shown: the page has too many pictures"]
 
 
 def test_markdown__keeps_the_tags_of_the_escapers_and_no_other() -> None:
