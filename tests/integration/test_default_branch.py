@@ -5,6 +5,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh],
 GOOD = 'echo "$(pwd)" >> "$CALLS"; read name; echo "Good day, $name."\n'
 BASE: Files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS, "agent.sh": GOOD}
 RUDE = GOOD.replace("Good day", "Hey")
+#: An agent whose words are those of a vendor's model, which changes without a commit.
+VENDOR: Files = {**BASE, "agent.sh": GOOD.replace("Good day", '$(cat "$CALLS.words")')}
 
 
 class Workflow(Gate):
@@ -50,6 +53,11 @@ class Workflow(Gate):
         pull = pull_request(folder / "origin", base, change, meanwhile)
         super().__init__(folder, server, pull, {"env": "CALLS", "watch": "agent.sh"})
         self.calls = folder / "calls"
+        self.answer("Good day")
+
+    def answer(self, words: str) -> None:
+        """What the vendor's model says from now on."""
+        self.calls.with_name("calls.words").write_text(words)
 
     def finish(self, name: str, event: Mapping[str, Any], sha: str, **inputs: str) -> Finished:
         """A run whose calls of the agent are noted."""
@@ -66,6 +74,10 @@ class Workflow(Gate):
         """A review of the pull request."""
         event = payloads.pull_request_event(self.pull.head, self.pull.main)
         return self.finish("pull_request", event, self.pull.merge, **inputs)
+
+    def scheduled(self, **inputs: str) -> Finished:
+        """A scheduled run of main."""
+        return self.finish("schedule", payloads.schedule_event(), self.pull.main, **inputs)
 
     def stored(self) -> list[str]:
         """The names of the files of runs on the data branch."""
@@ -173,7 +185,7 @@ def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
     assert flow.pushed(samples="3").code == 0
-    assert flow.finish("schedule", payloads.schedule_event(), flow.pull.main, samples="3").code == 0
+    assert flow.scheduled(samples="3").code == 0
     done = flow.reviewed()
     assert done.code == 1, done.log
     assert done.outputs["regressions"] == "1"
@@ -255,6 +267,110 @@ def test_review__a_committed_results_file_spares_base(
     assert flow.called() == (2, 0)
     words = "`base.jsonl` on base is not a results file: line 3" if is_damaged else "baseline file"
     assert words in done.summary
+
+
+# A schedule, whose base is the stored results
+
+
+@pytest.mark.parametrize(("fail_on", "code"), {"regressions": 1, "never": 0, "": 1}.items())
+def test_schedule__a_model_that_changed_without_a_commit_is_a_regression(
+    tmp_path: Path, server: GitHubServer, fail_on: str, code: int
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD}, base=VENDOR)
+    first = flow.scheduled(samples="3")
+    assert (first.code, first.outputs["regressions"]) == (0, "0"), first.log
+    assert "Nothing is stored yet of this commit or an older one." in first.summary
+    assert flow.scheduled().code == 0
+    flow.answer("Hey")
+    done = flow.scheduled(fail_on=fail_on)
+    assert (done.code, done.outputs["regressions"]) == (code, "1"), done.log
+    commit = flow.pull.main[:7]
+    assert f"Compared with the base: stored results of [`{commit}`]" in done.summary
+    assert "at least 4 samples per test" in done.summary
+    assert len(flow.stored()) == 3
+    head, base = flow.called()
+    assert (2 < head <= 8, base) == (True, 0)  # fresh samples of head alone
+
+
+def test_schedule__an_earlier_attempt_is_not_its_own_base(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD}, base=VENDOR)
+    attempts = []
+    for number in (1, 2):
+        event, env = payloads.schedule_event(), {"CALLS": str(flow.calls)}
+        job = flow.job("schedule", event, flow.pull.main, env=env, attempt=number)
+        job.run = 1001
+        attempts.append(job.finish())
+    assert [done.code for done in attempts] == [0, 0], attempts[1].log
+    assert "Nothing is stored yet" in attempts[1].summary
+    assert "Nothing is stored yet" not in flow.scheduled().summary
+
+
+@pytest.mark.parametrize(
+    ("time", "is_used"), [("2026-01-01", True), ("2026-01-03", False)], ids=["older", "newer"]
+)
+def test_dispatch__results_of_newer_commits_do_not_count(
+    tmp_path: Path, server: GitHubServer, time: str, is_used: bool
+) -> None:
+    """The commits are of 2026-01-02."""
+    flow = Workflow(tmp_path, server, VENDOR, base=BASE)
+    assert flow.pushed(samples="3").code == 0
+    origin = flow.pull.origin
+    origin.git("checkout", "--quiet", BRANCH)
+    (name,) = flow.stored()
+    moment = datetime.fromisoformat(f"{time}T00:00:00+00:00")
+    origin.git("mv", name, file_name(moment, flow.pull.main, 1))
+    origin.commit("another time")
+    origin.git("checkout", "--quiet", "main")
+    flow.answer("Hey")
+    event = payloads.workflow_dispatch_event("refs/heads/feature")
+    env = {"CALLS": str(flow.calls), "GITHUB_REF": event["ref"]}
+    inputs = {"fail-on": "regressions"}
+    done = flow.job("workflow_dispatch", event, flow.pull.head, inputs=inputs, env=env).finish()
+    assert (done.code, done.outputs["regressions"]) == ((1, "1") if is_used else (0, "0")), done.log
+    assert len(flow.stored()) == 1
+
+
+def test_dispatch__of_the_default_branch_stores_its_results(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
+    event = payloads.workflow_dispatch_event("refs/heads/main")
+    assert flow.finish("workflow_dispatch", event, flow.pull.main).code == 0
+    assert len(flow.stored()) == 1
+
+
+def test_schedule__stored_results_that_cannot_be_read_are_no_pass(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD}, base={**BASE, "agent.sh": RUDE})
+    done = flow.scheduled(fail_on="regressions", baseline_branch="main")
+    assert done.code == 3, done.log
+    assert "The base could not be obtained" in done.summary
+
+
+@pytest.mark.parametrize(
+    ("baseline", "words"),
+    {
+        "none": "compares with nothing",
+        "rerun": "has no base here",
+        "file": "1 test regressed",
+    }.items(),
+)
+def test_schedule__by_the_input_baseline(
+    tmp_path: Path, server: GitHubServer, baseline: str, words: str
+) -> None:
+    first = Workflow(tmp_path / "first", server, {"docs.md": "x"})
+    assert first.pushed(samples="3").code == 0
+    report = tmp_path / "first" / str(first.runs) / "workspace" / "agentevals-report"
+    rows = (report / "results.jsonl").read_text()
+    base = {**BASE, "agent.sh": RUDE, "base.jsonl": rows}
+    flow = Workflow(tmp_path / "second", server, {"docs.md": "x"}, base=base)
+    done = flow.scheduled(fail_on="never", baseline=baseline, baseline_file="base.jsonl")
+    assert done.code == 0, done.log
+    assert words in done.summary
+    assert flow.called()[1] == 0
 
 
 # The branch itself

@@ -404,6 +404,21 @@ def test_runner__stored_results_of_another_suite_are_not_used(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_runner__a_schedule_is_compared_with_the_results_of_an_older_agent(tmp_path: Path) -> None:
+    """Base has no tree: head alone is sampled again."""
+    with opened(tmp_path, files(), {}) as gate:
+        assert gate.pushed().code == 0
+        rows = (gate.report / "results.jsonl").read_text()
+    with opened(tmp_path / "later", files(RUDE, {"base.jsonl": rows}), {}) as gate:
+        inputs = {"baseline": "file", "baseline-file": "base.jsonl", "fail-on": "regressions"}
+        event = payloads.schedule_event()
+        done = gate.finish("schedule", event, gate.pull.main, inputs=inputs)
+        assert done.code == 1, done.log
+        assert gate.changes() == {"greets": "regressed"}
+        assert [call["chosen"] for call in gate.calls()] == [None, *[["greets"]] * 6]
+
+
+@pytest.mark.slow
 def test_runner__results_of_some_tests_are_no_baseline(tmp_path: Path) -> None:
     """The other tests would look new, and none of them could regress."""
     row = {"evalId": "names", "fingerprint": None}  # as `run --test` writes it

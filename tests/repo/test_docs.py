@@ -347,7 +347,7 @@ def test_workflows__are_valid_and_zizmor_finds_only_tags_and_versions(tmp_path: 
         path = tmp_path / name
         path.write_text(block)
         paths.append(str(path))
-    assert len(paths) == 6
+    assert len(paths) == 7
     schema = ("check-jsonschema", "--builtin-schema", "vendor.github-workflows")
     checked = subprocess.run([*schema, *paths], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout

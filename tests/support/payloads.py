@@ -77,6 +77,11 @@ def schedule_event() -> dict[str, Any]:
     return {"schedule": "0 4 * * *", "repository": repository()}
 
 
+def workflow_dispatch_event(ref: str) -> dict[str, Any]:
+    """`workflow_dispatch` on a branch."""
+    return {"inputs": None, "ref": ref, "repository": repository(), "sender": user()}
+
+
 def issue_comment_event(
     body: str,
     login: str = "ada",

@@ -25,7 +25,7 @@ ANSWER_BYTES = 64 * 1024
 #: Bytes of the rows of a file, at most, and those above which rows get no answer.
 _FILE_BYTES = 256 * 1024 * 1024
 _BYTES_WITH_ANSWERS = _FILE_BYTES // 2
-_NAME = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{9}})Z-([0-9a-f]{{40}}|[0-9a-f]{{64}})-\d+\.jsonl\.gz")
+_NAME = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{9}})Z-([0-9a-f]{{40}}|[0-9a-f]{{64}})-(\d+)\.jsonl\.gz")
 _TIME = "%Y%m%dT%H%M%S%f"
 
 
@@ -147,7 +147,8 @@ def read_run(name: str, content: bytes, suites: Collection[str] | None = None) -
         keys = [b'"evalPath":' + to_json(suite) for suite in suites]
         lines = rows.split(b"\n")
         rows = b"\n".join(line for line in lines if any(key in line for key in keys))
-    return StoredRun(parse_results(rows), found[2], time.isoformat(timespec="milliseconds"))
+    moment = time.isoformat(timespec="milliseconds")
+    return StoredRun(parse_results(rows), found[2], moment, found[3])
 
 
 def _unpacked(content: bytes) -> bytes:

@@ -28,6 +28,8 @@ from agentevals_action.results.trace_summary import stored_work
 SAMPLES = 50
 #: Suites whose reasons are listed one by one.
 _SHOWN = 3
+#: The fingerprint of a result that has none, which no result has.
+_UNKNOWN = Fingerprint(question="", grading="", agent="")
 
 
 class Unavailable(Exception):
@@ -39,13 +41,14 @@ class StoredSource:
     """The results in `runs`, newest first, which are `at` a branch or file (as messages show it);
     `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
     result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
-    compare it with head by. Results are stale `days` before `now`."""
+    compare it with head by. Without `stored`, the newest results count, with the fingerprints that
+    they have: the agent may be an older one. Results are stale `days` before `now`."""
 
     name: str
     at: str
     runs: Sequence[StoredRun]
     problem: str
-    stored: Fingerprints
+    stored: Fingerprints | None
     compared: Fingerprints
     now: datetime
     days: float
@@ -68,9 +71,9 @@ class StoredSource:
         reason = ""
         for run in self.runs:
             rows = _rows_of(run, suite)
-            if not rows:
+            expected = self._expected(suite, rows) if rows else {}
+            if not expected:
                 continue
-            expected = self.stored.describe(suite).expected(rows)
             try:
                 _require_all(rows, expected)
                 return self._results(suite, rows, expected), run
@@ -79,6 +82,14 @@ class StoredSource:
                 reason = reason or f"{self.at}: {of_run}{unavailable}"
         known = "; ".join(filter(None, [self.problem, reason]))
         raise Unavailable(known or f"{self.at} has no results of it")
+
+    def _expected(self, suite: Suite, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
+        """The fingerprints by id that the stored results of the tests must have."""
+        expected = (self.stored or self.compared).describe(suite).expected(rows)
+        if self.stored:
+            return expected
+        kept = (row for row in rows if row.eval_id in expected)
+        return {row.eval_id: row.fingerprint or _UNKNOWN for row in kept}
 
     def _results(
         self, suite: Suite, rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]
@@ -94,10 +105,12 @@ class StoredSource:
         described, results, errored = self.compared.describe(suite), [], []
         for name in expected:
             samples = _latest(history[name], _sound_samples(by_id[name]))
-            if samples:
-                results.append(_shown(described.with_samples(by_id[name], samples)))
-            else:
+            if not samples:
                 errored.append(name)
+                continue
+            result = described.with_samples(by_id[name], samples)
+            fingerprint = result.fingerprint if self.stored else expected[name]
+            results.append(_shown(replace(result, fingerprint=fingerprint)))
         if errored:
             raise Unavailable(f"{_names(errored)} ended in an error there")
         return tuple(results)

@@ -73,9 +73,10 @@ class BaseRule:
 
     `pull`: the first parent of a merge commit, else the merge base with `revision` (the tip of the
     base branch). `commit`: `revision` itself. `fork-point`: the merge base of HEAD and `revision`.
-    `none`: there is nothing to compare with, for this `reason`."""
+    `stored`: no commit, but the stored results of the same questions. `none`: there is nothing to
+    compare with, for this `reason`."""
 
-    kind: Literal["pull", "commit", "fork-point", "none"]
+    kind: Literal["pull", "commit", "fork-point", "stored", "none"]
     revision: str | None = None
     reason: str = ""
 
@@ -87,8 +88,8 @@ class Job:
     `head_sha` is the commit of the reports, and of the check run if the job `has_check`; `heads`
     are the commits that the workspace's HEAD may be, apart from a merge commit of the pull request.
     `without_secrets` is the reason why the job has no secrets, else empty. `is_default_branch`
-    marks a push to the default branch, or a schedule, which runs there: later pull requests are
-    compared with its results. `merge_sha` is GitHub's merge commit of a run that a maintainer
+    marks a run of the default branch, as a schedule is: later runs are compared with its results.
+    `merge_sha` is GitHub's merge commit of a run that a maintainer
     requests, on which the workspace is put; None for other runs."""
 
     event: str
@@ -132,12 +133,19 @@ class _MergeGroup(Payload):
     base_sha: Sha = Field(validation_alias=AliasPath("merge_group", "base_sha"))
 
 
-class _Push(Payload):
-    before: Sha
-    after: Sha
+class _OfBranch(Payload):
     default_branch: str | None = Field(
         default=None, validation_alias=AliasPath("repository", "default_branch")
     )
+
+    def is_default(self, ref: str) -> bool:
+        """Whether a ref is that of the default branch."""
+        return ref == f"refs/heads/{self.default_branch}"
+
+
+class _Push(_OfBranch):
+    before: Sha
+    after: Sha
 
 
 def read_payload(model: type[P], event: str, payload: Mapping[str, Any]) -> P:
@@ -164,16 +172,20 @@ def job_for(event: Event, settings: Settings) -> Job:
         return replace(job, heads=tuple(dict.fromkeys((payload.head_sha, event.sha))))
     if event.name == "push" and event.payload.get("deleted") is not True:
         return _push(event, settings)
+    base = BaseRule("none", reason=f"the event `{event.name}` has no base to compare with")
+    is_default = event.name == "schedule"
+    if event.name == "workflow_dispatch":
+        is_default = read_payload(_OfBranch, event.name, event.payload).is_default(event.ref)
     return Job(
         event=event.name,
         select="all",
         head_sha=event.sha,
         heads=(event.sha,),
-        base=BaseRule("none", reason=f"the event `{event.name}` has no base to compare with"),
+        base=BaseRule("stored") if event.name in _BY_TIME_OR_HAND else base,
         fail_on=settings.fail_on or _ELSEWHERE,
         has_check=event.name in _BY_TIME_OR_HAND,
         without_secrets=_without_secrets(event),
-        is_default_branch=event.name == "schedule",
+        is_default_branch=is_default,
     )
 
 
@@ -294,7 +306,7 @@ def _push(event: Event, settings: Settings) -> Job:
         select="all" if is_new else settings.select,
         heads=tuple(dict.fromkeys((after, event.sha))),
         fail_on=settings.fail_on or _ELSEWHERE,
-        is_default_branch=event.ref == f"refs/heads/{payload.default_branch}",
+        is_default_branch=payload.is_default(event.ref),
     )
 
 

@@ -14,12 +14,13 @@ SAME_SERVICE = "both sides would ask the same service"
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The results of an earlier run; its `commit` (SHA) and `time` (UTC, ISO 8601) are unknown for
-    a committed file."""
+    """The results of an earlier run; its `commit` (SHA), `time` (UTC, ISO 8601) and `run_id`
+    (GitHub's) are unknown for a committed file."""
 
     results: tuple[TestResult, ...]
     commit: str | None = None
     time: str | None = None
+    run_id: str | None = None
 
 
 @dataclass(frozen=True)

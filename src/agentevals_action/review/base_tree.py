@@ -39,7 +39,8 @@ class Base:
     there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
     are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
     `watch` the rules in it, `covered` the files of all its suites, also of those of other jobs; a
-    `file_error` of its `.agentevals.yaml` can hide suites of runners."""
+    `file_error` of its `.agentevals.yaml` can hide suites of runners. If base is stored results
+    alone, it has head's suites and rules, and neither a `sha` nor a tree."""
 
     sha: str | None = None
     time: str | None = None

@@ -77,8 +77,10 @@ async def confirm(
         others = tasks.create_task(
             sample_failures(alone, settings.confirm, sampler.head, sampler.settle)
         )
+        # Stored results alone are of another day: samples of today would hide the difference.
+        sample_base = sampler.base if inputs.base.sha else None
         fresh = await sample_suspects(
-            suspects, plan, priors, sampler.head, sampler.base, sampler.settle
+            suspects, plan, priors, sampler.head, sample_base, sampler.settle
         )
     undecided = {
         suspect.key: fresh[suspect.key].head
@@ -195,19 +197,19 @@ async def sample_suspects(
     plan: ConfirmationPlan,
     priors: Priors,
     sample_head: TakeSamples,
-    sample_base: TakeSamples,
+    sample_base: TakeSamples | None,
     on_settled: Callable[[], None] = lambda: None,
 ) -> Mapping[Key, FreshSamples]:
     """The fresh samples of each suspect, as many as the plan needs. Those of base are scored by
-    head's evaluators; AttemptError if base cannot run. `on_settled` is called when a suspect has
-    all its samples."""
+    head's evaluators; AttemptError if base cannot run, None in place of the function if it has no
+    tree. `on_settled` is called when a suspect has all its samples."""
 
     async def sample_suspect(suspect: Suspect) -> FreshSamples:
-        fresh, base_open = FreshSamples(), True
+        fresh, base_open = FreshSamples(), sample_base is not None
         while not fresh.problem:
             kept, known = weigh(suspect, fresh, base_open)
             step = next_step(plan, priors(suspect.suite, kept.verdict), known)
-            if step is Step.SAMPLE_BASE:
+            if step is Step.SAMPLE_BASE and sample_base:
                 fresh, base_open = await _add_base(suspect, fresh, sample_base), False
             elif step is Step.SAMPLE_HEAD:
                 wanted = plan.horizon

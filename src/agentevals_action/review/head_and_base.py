@@ -111,7 +111,8 @@ async def run_base(
         for path, suite in stored.suites.items()
         if not (suite.origin or suite.is_new or suite.broken)
     ]
-    if not paths or inputs.request.settings.baseline not in ("auto", "rerun"):
+    can_run = inputs.base.sha and inputs.request.settings.baseline in ("auto", "rerun")
+    if not paths or not can_run:
         return _with_common_facts(stored)
 
     def emit(event: Event) -> None:

@@ -151,6 +151,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         if request.repository and job.head_sha:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
+            if job.base.kind == "stored":
+                base = Base(suites=tuple(suites), watch=settings.watch_rules)
             warnings = found.warnings
             errors = found.errors
             head = Head(commit, checkout, configuration, suites, errors, warnings, covered)

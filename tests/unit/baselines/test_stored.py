@@ -43,14 +43,18 @@ def of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None) -> 
     return list(base_tree.results_of(suite, changes))
 
 
-def source(*runs: StoredRun, name: str = "branch", problem: str = "") -> StoredSource:
-    """A source with these runs, the newest of which is the last."""
-    known = Fingerprints()
-    return StoredSource(name, "`data`", runs[::-1], problem, known, known, base_tree.NOW, 14.0)
+def source(
+    *runs: StoredRun, name: str = "branch", problem: str = "", is_newest: bool = False
+) -> StoredSource:
+    """A source with these runs, the newest of which is the last; of a base without a tree, the
+    newest results count."""
+    known, time = Fingerprints(), base_tree.NOW
+    stored = None if is_newest else known
+    return StoredSource(name, "`data`", runs[::-1], problem, stored, known, time, 14.0)
 
 
-def found(suite: Suite, *runs: StoredRun) -> tuple[TestResult, ...]:
-    return asyncio.run(source(*runs).find(suite))[1]
+def found(suite: Suite, *runs: StoredRun, is_newest: bool = False) -> tuple[TestResult, ...]:
+    return asyncio.run(source(*runs, is_newest=is_newest).find(suite))[1]
 
 
 def origin(suite: Suite, *runs: StoredRun) -> BaselineOrigin:
@@ -85,6 +89,28 @@ def test_source__rows_follow_from_the_samples_and_the_suite(suite: Suite) -> Non
     assert (greets.verdict, greets.gates_failed) == ("fail", ("by-name",))
     assert [gate.name for gate in greets.gates] == ["by-name"]
     assert (greets.line, greets.question, greets.timestamp) == (3, "Ada", "2026-01-01T00:00:00Z")
+
+
+def test_source__without_a_tree_the_newest_results_count(suite: Suite) -> None:
+    older = replace(base_tree.fingerprints(suite)["greets"], agent="0" * 64)
+    gone = results.result("gone", path=suite.path)
+    runs = (
+        run(1, of(suite)),
+        run(2, of(suite, {"greets": {"print": older}})),
+        run(3, [*of(suite, {"greets": {"print": older, "verdict": "fail"}})[:1], gone]),
+        run(4, [gone]),
+        run(5, [replace(row, fingerprint=None) for row in of(suite)]),
+    )
+    known, (greets,) = asyncio.run(source(*runs, is_newest=True).find(suite))  # `short` is new
+    assert ([sample.verdict for sample in greets.samples], greets.fingerprint) == (
+        ["pass", "fail"],
+        older,
+    )
+    assert known.origin
+    assert known.origin.commit == f"{3:040x}"
+    edited = {"short": {"print": OTHER}}
+    (_, short) = found(suite, run(1, of(suite, edited)), is_newest=True)
+    assert short.fingerprint == OTHER  # as another question it is not compared
 
 
 def test_source__an_old_run_is_stale(suite: Suite) -> None:

@@ -79,13 +79,13 @@ JOBS = {
         ("all", NONE, None, None, (TIP,), ELSEWHERE),
     ),
     **{
-        name: (asked(name, {}, TIP), ("all", NONE, None, check, (TIP,), ELSEWHERE))
-        for name, check in {
-            "schedule": TIP,
-            "workflow_dispatch": TIP,
-            "workflow_run": None,
-            "issue_comment": None,
-        }.items()
+        name: (asked(name, {}, TIP), ("all", base, None, check, (TIP,), ELSEWHERE))
+        for name, base, check in (
+            ("schedule", "stored", TIP),
+            ("workflow_dispatch", "stored", TIP),
+            ("workflow_run", NONE, None),
+            ("issue_comment", NONE, None),
+        )
     },
     "local": (
         local_job(HEAD, "main", Settings()),
@@ -107,6 +107,20 @@ def test_job__of_an_event(name: str) -> None:
         job.fail_on,
     ) == expected
     assert job.without_secrets == ""
+
+
+def test_default_branch__its_results_are_stored() -> None:
+    payload = {"repository": {"default_branch": "main"}, "before": BEFORE, "after": HEAD}
+    for name, ref, expected in (
+        ("push", "refs/heads/main", True),
+        ("push", "refs/heads/feature", False),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/feature", False),
+        ("workflow_dispatch", "refs/tags/main", False),
+        ("schedule", "refs/heads/main", True),
+        ("repository_dispatch", "refs/heads/main", False),
+    ):
+        assert asked(name, payload, HEAD, ref=ref).is_default_branch is expected
 
 
 def test_pull_request__is_that_of_the_payload() -> None:

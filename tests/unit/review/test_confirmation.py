@@ -128,6 +128,17 @@ def test_confirm__few_samples_of_base_are_repeated_only_where_that_matters() -> 
     assert len(agent.settled) == 2
 
 
+def test_confirm__base_without_a_tree_is_not_sampled() -> None:
+    """Its stored results decide alone, or leave it undecided."""
+    for passes, finding, trials in ((1, Finding.UNDECIDED, 6), (4, Finding.REGRESSED, 5)):
+        agent, broken = Agent({"a": 0.0}), suspect("a", [PASS] * passes)
+        priors, plan = priors_of({SUITE: [broken.base]}), ConfirmationPlan(6, 0.02)
+        fresh = asyncio.run(sample_suspects([broken], plan, priors, agent.head, None))
+        evidence = assess(broken, fresh[broken.key], plan, priors)
+        assert (evidence.finding, evidence.head) == (finding, Counts(0, trials))
+        assert agent.count("base") == 0
+
+
 def test_confirm__a_base_as_flaky_as_head_is_no_regression() -> None:
     """A quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked."""
     blocked = 0
