@@ -1,6 +1,9 @@
 """The help of the command line, and arguments that it refuses."""
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +76,7 @@ def test_no_command__shows_the_help_and_is_exit_code_2(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ("nope", "No such command 'nope'"),
+        ("runn", "No such command 'runn'. Did you mean 'run'?"),
         ("validate --samples 2", "No such option '--samples'"),
         ("list extra", "there is no file or folder extra"),
         ("review", "Missing option '--base'"),
@@ -86,6 +90,50 @@ def test_arguments__that_are_invalid_are_reported_with_exit_code_2(
 
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize("arguments", ["runn --json", "run --json --tset x", "run nope --json"])
+def test_arguments__that_are_invalid_are_a_document_with_json(
+    tmp_path: Path, arguments: str
+) -> None:
+    done = command.run(tmp_path, *arguments.split())
+
+    assert done.code == 2
+    (error,) = json.loads(done.out)["errors"]
+    assert error["problem"] in done.err
+    assert error["advice"]
+
+
+#: What is typed, and what a shell proposes.
+COMPLETIONS = {
+    "va": ["validate"],
+    "run ": ["evals/EVAL.yaml", "more/EVAL.yaml"],
+    "validate m": ["more/EVAL.yaml"],
+    "run --test ": ["one", "other"],
+    "run more/EVAL.yaml --test o": ["other"],
+    "run nope --test o": [],
+    "explain on": ["one"],
+}
+
+
+@pytest.mark.parametrize("typed", COMPLETIONS)
+def test_completion__knows_suites_and_tests(tmp_path: Path, typed: str) -> None:
+    for path, name in {"evals": "one", "more": "other", "danger": "$(touch x)"}.items():
+        file = tmp_path / path / ("$(x).eval.yaml" if path == "danger" else "EVAL.yaml")
+        file.parent.mkdir()
+        file.write_text(f"name: greeter\ntests: [{{id: {name}, input: a, criteria: b}}]\n")
+    shell = {"COMP_WORDS": f"agentevals-action {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("agentevals-action")],
+        cwd=tmp_path,
+        env=command.environment({"_AGENTEVALS_ACTION_COMPLETE": "bash_complete", **shell}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    proposed = [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+    assert proposed == COMPLETIONS[typed]
+    assert done.stderr == ""
 
 
 def run_into(

@@ -80,6 +80,11 @@ def test_watch__a_change_cannot_uncover_its_own_files(
     assert notice in json.dumps(found, ensure_ascii=False)
 
 
+def test_watch__without_a_base_nothing_is_edited(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "watch: [src/**, '!src/agent.py']\n")
+    assert "edits `watch`" not in command.run(repository.path, "run").err
+
+
 def test_suites__a_change_cannot_hide_one_of_base(tmp_path: Path) -> None:
     repository = repository_with(tmp_path, "suites: ['**/*.yaml', '!.agent*/**', '!config/**']\n")
     repository.write({".agentevals.yaml": "suites: evals/*.yaml\n"})

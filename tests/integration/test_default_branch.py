@@ -373,6 +373,18 @@ def test_schedule__by_the_input_baseline(
     assert flow.called()[1] == 0
 
 
+def test_job__that_cannot_run_leaves_no_results_of_an_earlier_step(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    """A merge of shards, or an upload, would take them for those of this step."""
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD})
+    job = flow.job("schedule", payloads.schedule_event(), flow.pull.main)
+    results = job.workspace / "agentevals-report/results.jsonl"
+    assert (job.finish().code, results.is_file()) == (0, True)
+    job.inputs = {**job.inputs, "suites": "nope/**"}
+    assert (job.finish().code, results.exists()) == (2, False)
+
+
 # The branch itself
 
 

@@ -136,15 +136,21 @@ def test_no_suite__the_error_names_what_may_be_meant(
             "name, or name it in `suites`",
         ),
         (
-            {"more/EVAL.yaml": SUITE, ".gitignore": "/more/\n"},
+            {"more/EVAL.yaml": SUITE, ".gitignore": "/more/\n/agentevals-report/\n"},
             "notice: not all suites run: git ignores `more/EVAL.yaml`: correct `.gitignore`",
         ),
         (
             {"agentevals.yaml": "watch: src/**\n"},
             "warning: agentevals.yaml:1:1: this file is not read; call it `.agentevals.yaml`",
         ),
-        ({"build/lib/EVAL.yaml": SUITE, ".gitignore": "/build/\n"}, ""),
-        ({"venv/lib/site-packages/x/EVAL.yaml": SUITE, ".gitignore": "/venv/\n"}, ""),
+        ({"build/lib/EVAL.yaml": SUITE, ".gitignore": "/build/\n/agentevals-report/\n"}, ""),
+        (
+            {
+                "venv/lib/site-packages/x/EVAL.yaml": SUITE,
+                ".gitignore": "/venv/\n/agentevals-report/\n",
+            },
+            "",
+        ),
         ({"chart/unit.yaml": "suite: x\ntests: [{it: renders, asserts: []}]\n"}, ""),
         ({"second.yaml": SUITE, ".agentevals.yaml": "suites: '!second.yaml'\n"}, ""),
     ],

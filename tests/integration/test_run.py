@@ -94,6 +94,43 @@ def test_run__faults_stop_everything_before_anything_runs(folder: Path) -> None:
     assert not (folder / "agentevals-report/results.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("run nope", "run more", "run --suites nope/**", "run --test nope", "run --tset one"),
+        *("run --target nope", "run --samples many", "runn", "review --base nope"),
+        "review --base HEAD --suites nope/**",
+    ],
+)
+def test_report__of_the_last_run_survives_a_typo(folder: Path, typed: str) -> None:
+    (folder / "more").mkdir()
+    repository = Repository(folder)
+    repository.git("init", "--quiet", "--initial-branch=main")
+    repository.commit("first")
+    assert command.run(folder, "run").code == 0
+    report = folder / "agentevals-report"
+    before = {file.name: file.read_bytes() for file in report.iterdir()}
+    assert "report.html" in before
+    assert command.run(folder, *typed.split()).code == 2
+    assert {file.name: file.read_bytes() for file in report.iterdir()} == before
+
+
+@pytest.mark.parametrize(("ignored", "is_noticed"), [("", True), ("/agentevals-report/\n", False)])
+def test_notice__git_does_not_ignore_the_report_folder(
+    folder: Path, ignored: str, is_noticed: bool
+) -> None:
+    (folder / ".gitignore").write_text(ignored)
+    notice = "git does not ignore the report folder: `echo /agentevals-report/ >> .gitignore`"
+    assert notice not in command.run(folder, "run").err  # no repository
+    repository = Repository(folder)
+    repository.git("init", "--quiet", "--initial-branch=main")
+    repository.commit("first")
+    (folder / "EVAL.yaml").write_text(suite("one"))
+    for arguments in (["run"], ["review", "--base", "HEAD"]):
+        done = command.run(folder, *arguments)
+        assert (done.out + done.err).count(notice) == is_noticed
+
+
 def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) -> None:
     name = "a-very-long-name-" * 12
     (folder / "EVAL.yaml").write_text(suite(f"broken-{name}"))

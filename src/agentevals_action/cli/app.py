@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import cast
@@ -41,6 +42,15 @@ class _App(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # Click's signature
         return list(_COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            name = error.command_name
+            raise click.NoSuchCommand(name, possibilities=_COMMANDS, ctx=ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
@@ -96,6 +106,7 @@ def _run_app() -> int:
             result = run(result)
         return result or ExitCode.PASSED
     except click.ClickException as error:
+        _print_document([{"problem": error.format_message(), "advice": "see `--help`"}])
         error.show()
         return error.exit_code
     finally:
@@ -104,15 +115,19 @@ def _run_app() -> int:
 
 def _report(error: AgentEvalsError) -> int:
     """Prints an error, with `--json` also as the document; gives the exit code."""
-    if "--json" in sys.argv:
-        own = {"problem": str(error), "advice": error.hint}
-        document = {"errors": [*({"problem": line} for line in error.errors), own]}
-        redacted = redact_record(document, Redactor.from_environ(os.environ))
-        with suppress(OSError):  # full or closed: the exit code is that of the error
-            print(json.dumps(redacted, indent=2))
+    own = {"problem": str(error), "advice": error.hint}
+    _print_document([*({"problem": line} for line in error.errors), own])
     for line in filter(None, (*error.errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code
+
+
+def _print_document(errors: Sequence[Mapping[str, str]]) -> None:
+    """With `--json`, prints errors as the document."""
+    if "--json" in sys.argv:
+        document = redact_record({"errors": errors}, Redactor.from_environ(os.environ))
+        with suppress(OSError):  # full or closed: the exit code is that of the error
+            print(json.dumps(document, indent=2))
 
 
 def _report_bug() -> int:

@@ -30,12 +30,6 @@ RUN_INPUTS = (
     "working-directory",
 )
 
-paths_argument = click.argument(
-    "paths",
-    nargs=-1,
-    type=Path,
-    help="Suites, or folders that contain suites. Default: all suites of the repository.",
-)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of lines."
 )

@@ -21,6 +21,7 @@ from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Level, Run, RunSuite, notes
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review import base_tree
 from agentevals_action.review.base_tree import Base
@@ -120,8 +121,6 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     await check_cache(settings, workspace.folder, workspace.environ)
-    with suppress(OutputError):  # reported when the results are written
-        await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(run))
     found = await asyncio.to_thread(
         find_all,
         checkout,
@@ -152,11 +151,15 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
             commit = await base_tree.check_head(request.repository, job)
         async with base_tree.open_base(request, given, commit) as base:
             if job.base.kind == "stored":
-                base = Base(suites=tuple(suites), watch=settings.watch_rules)
+                base = Base(suites=tuple(suites))
             warnings = found.warnings
             errors = found.errors
             head = Head(commit, checkout, configuration, suites, errors, warnings, covered)
-            yield await _read_inputs(request, head, base, variables, started)
+            inputs = await _read_inputs(request, head, base, variables, started)
+            # Not before: an input that is wrong removes no earlier report.
+            with suppress(OutputError):  # reported when the results are written
+                await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(run))
+            yield inputs
 
 
 async def _read_inputs(
@@ -214,6 +217,7 @@ async def _read_inputs(
         *template_notices,
         *([unfound] if unfound else []),
         *_notices_about_disk(request, plan, uncommitted, head.checkout),
+        *await _notices_about_report(request),
     )
     facts = Run(
         head_sha=job.head_sha,
@@ -350,7 +354,7 @@ def _notices_about_change(
             [
                 describe_uncovered(change, suites, settings.samples),
                 replies,
-                describe_removed(rules, base.watch),
+                describe_removed(rules, base.watch) if base.root else "",
             ],
         ),
         *useless_rules(rules, (*changed, *(checkout.files or ())), known),
@@ -375,3 +379,12 @@ def _notices_about_disk(
         f"{list_paths(paths)} {plural(len(paths), 'differs', 'differ')} from the commit: "
         "the review is of what was on disk when this step started",
     )
+
+
+async def _notices_about_report(request: ReviewRequest) -> Sequence[str]:
+    """In a local run, that git would add the files of the report, which contain answers."""
+    repository, folder = request.repository, request.settings.report_dir
+    file = request.workspace.report / HEAD_RESULTS
+    if request.job.event != "local" or not repository or await repository.ignores(file):
+        return ()
+    return (f"git does not ignore the report folder: `echo /{folder}/ >> .gitignore`",)

@@ -3,11 +3,11 @@ report of what an untrusted run claims."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 from agentevals_action.baselines.data_branch import DataBranch
-from agentevals_action.errors import AgentEvalsError, ExitCode, ResourceError
+from agentevals_action.errors import AgentEvalsError, ExitCode, OutputError, ResourceError
 from agentevals_action.github.events import Job
 from agentevals_action.github.first_phase import FirstPhase
 from agentevals_action.github.host import GitHubHost
@@ -101,6 +101,9 @@ async def run(step: JobStep) -> RunResults:
     if job.merge_sha:
         await check_out(repository, job.merge_sha, workspace)
     async with _isolation(step, repository) as users:
+        with suppress(OutputError):  # reported when the results are written
+            # Of an earlier step: this one may have inputs that cannot be used.
+            await asyncio.to_thread(workspace.make_report_folder)
         return await pipeline.run(
             ReviewRequest(job, workspace, repository, step.host, step.data_branch, users)
         )

@@ -11,7 +11,8 @@ import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
+from agentevals_action.cli.options import READ_INPUTS, input_options
+from agentevals_action.cli.suite_arguments import complete_tests, paths_argument
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.messages import wire_messages
@@ -56,6 +57,7 @@ _REPEATED = {"location", "files", "home"}
 @click.argument(
     "test",
     metavar="TEST",
+    shell_complete=complete_tests,
     help="The id of a test, the path of a suite of a runner, or a glob over either.",
 )
 @paths_argument

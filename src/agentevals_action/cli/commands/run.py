@@ -17,9 +17,9 @@ from agentevals_action.cli.options import (
     as_environment,
     input_options,
     json_option,
-    paths_argument,
 )
 from agentevals_action.cli.output import print_shard, print_warnings
+from agentevals_action.cli.suite_arguments import complete_tests, paths_argument
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import with_earlier_turns
@@ -55,6 +55,7 @@ from agentevals_action.system.git import GitRepository
     "tests",
     multiple=True,
     metavar="ID-GLOB",
+    shell_complete=complete_tests,
     help="Run only tests whose id matches this glob; may be repeated.",
 )
 @click.option(
