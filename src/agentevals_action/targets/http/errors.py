@@ -16,11 +16,17 @@ from agentevals_action.model.validation.json_values import amount_in, decoded
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Codes of an account that cannot pay. A vendor may send them with 429, but no repetition helps.
-#: https://platform.openai.com/docs/guides/error-codes and
-#: https://platform.claude.com/docs/en/api/errors
+#: https://platform.openai.com/docs/guides/error-codes,
+#: https://platform.claude.com/docs/en/api/errors and, of a virtual key,
+#: https://docs.litellm.ai/docs/proxy/users
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "budget_exceeded",
         "billing_hard_limit_reached",
         "billing_not_active",
         "billing_error",

@@ -79,6 +79,8 @@ def test_refusal__the_wait_until_a_date() -> None:
         (404, error("no such model"), "mend the model"),
         (400, error("gone", code="model_gone"), "mend the model"),
         (429, error("over your quota", code="insufficient_quota"), "no credit"),
+        (429, error("spent", code="project_spend_limit_exceeded"), "its limit is reached"),
+        (429, error("spent", type="budget_exceeded", code="429"), "its limit is reached"),
         (400, error("bad key", details=[{"reason": "API_KEY_INVALID"}]), "mend the key"),
     ],
 )
