@@ -166,6 +166,19 @@ def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
     assert test["byBaseEvaluators"]["verdict"] == "fail"
 
 
+def test_review__a_test_that_fails_all_the_same_does_not_pass_by_edits(
+    repository: Repository,
+) -> None:
+    """Accident: a test that fails on both sides was listed as one that passes."""
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("impolite", IMPOLITE)
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("no gate", edited("check.py], required: true", "check.py]"))
+    out, _ = review(repository)
+    assert "1 fail; none regressed; 1 required gate of the base was removed." in out
+    assert "only with the changed evaluators" not in out
+
+
 def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     reply = '{"score": 0.1, "misses": ["is rude"]}'
     judge = f"provider: mock, responses: [{{pattern: '(?s).*', response: '{reply}'}}]"

@@ -110,7 +110,8 @@ class Evidence:
 @dataclass(frozen=True)
 class BaseScoring:
     """Head's answers as base's evaluators score them: `result` is an error if they could not be
-    scored. `is_worse`: the verdict is lower than by head's evaluators, or a gate fails.
+    scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict or
+    fail a gate.
     `failed_on_base` are those of its failed gates that failed on base too."""
 
     result: TestResult

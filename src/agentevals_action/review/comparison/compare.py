@@ -163,7 +163,7 @@ def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | No
     failed = base.gates_failed if base else ()
     return BaseScoring(
         by_base,
-        is_worse=not head.gates_failed and (is_lower or bool(by_base.gates_failed)),
+        is_worse=head.verdict != "fail" and (is_lower or bool(by_base.gates_failed)),
         failed_on_base=tuple(gate for gate in by_base.gates_failed if gate in failed),
     )
 
