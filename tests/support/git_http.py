@@ -27,8 +27,11 @@ def served(repository: Repository) -> Iterator[str]:
 
 
 @contextmanager
-def served_as_github(repository: Repository, folder: Path, full_name: str) -> Iterator[str]:
-    """The URL of a server that has the repository at `/<full_name>.git`; `folder` is a new one."""
+def served_as_github(
+    repository: Repository, folder: Path, full_name: str, certificate: Path | None = None
+) -> Iterator[str]:
+    """The URL of a server that has the repository at `/<full_name>.git`; `folder` is a new one.
+    With a folder for its `certificate`, it is a server of HTTPS."""
     link = folder / f"{full_name}.git"
     link.parent.mkdir(parents=True)
     link.symlink_to(repository.path / ".git")
@@ -69,5 +72,8 @@ def served_as_github(repository: Repository, folder: Path, full_name: str) -> It
 
         do_POST = do_GET
 
-    with LoopbackServer(Handler) as server:
+    server = LoopbackServer(Handler)
+    if certificate:
+        server.encrypt(certificate)
+    with server:
         yield server.url

@@ -148,6 +148,7 @@ class GitHubApi:
             user_agent=f"agentevals-action/{__version__}",
             timeout=LAST_SECONDS if is_last else REQUEST_SECONDS,
             per_page=limits.PAGE,
+            verify=runner.authorities or True,
             retry=BoundedRetry(self._waiting, total=len(self._pauses)),
             # A run writes about five times: a second between all of them would delay every job.
             seconds_between_requests=None,

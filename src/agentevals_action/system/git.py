@@ -365,6 +365,8 @@ class GitRepository:
         if not network:  # in a partial clone git would fetch; before 2.44 the first has no effect
             environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
         config = [*_CONFIG, *(self._authorization() if network and self.token else ())]
+        if authorities := environment.get("SSL_CERT_FILE"):  # Debian's git does not read it
+            config.append(("http.sslCAInfo", authorities))
         environment["GIT_CONFIG_COUNT"] = str(len(config))
         for number, (key, value) in enumerate(config):
             environment[f"GIT_CONFIG_KEY_{number}"] = key

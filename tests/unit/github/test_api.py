@@ -2,17 +2,25 @@
 which never doubles what must not happen twice. The writers have no test of this of their own."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from github.IssueComment import IssueComment
 
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from tests.support import github_jobs
 from tests.support.github_jobs import BASE, HEAD
 from tests.support.github_server import GitHubServer
 from tests.support.stand_in import InjectedFailure
 
+RUNNER = {
+    "GITHUB_EVENT_NAME": "pull_request",
+    "GITHUB_REPOSITORY": "acme/agent",
+    "GITHUB_SHA": HEAD,
+    "GITHUB_WORKSPACE": "/github/workspace",
+}
 POST = "POST .*/comments$"
 VIEWER = "query { viewer { login databaseId } }"
 
@@ -49,6 +57,24 @@ def test_creation__is_repeated_only_if_it_had_no_effect(
     assert create(github_jobs.api(server, waits.append)).id == server.comments[0].id
     assert (len(server.comments), len(server.routes(POST))) == (1, requests)
     assert [round(wait) for wait in waits] == [1, 2][: max(times, 1)]
+
+
+def head_of_pull(environ: Mapping[str, str]) -> str:
+    runner = RunnerEnvironment.from_environ({**RUNNER, **environ})
+    with api_errors():
+        pull = GitHubApi(runner, "ghs_stand_in", is_last=True).repository.get_pull(7)
+        return pull.head.sha
+
+
+def test_api__of_a_server_whose_authority_is_in_ssl_cert_file(tmp_path: Path) -> None:
+    server = GitHubServer()
+    authorities = server.encrypt(tmp_path)
+    server.add_pull(7, HEAD, BASE)
+    with server:
+        environ = {"GITHUB_API_URL": server.url}
+        assert head_of_pull({**environ, "SSL_CERT_FILE": str(authorities)}) == HEAD
+        with pytest.raises(ApiError, match="no valid reply"):
+            head_of_pull(environ)
 
 
 def test_creation__is_not_repeated_if_nobody_can_look(server: GitHubServer) -> None:

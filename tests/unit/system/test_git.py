@@ -13,6 +13,7 @@ import pytest
 
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.system.git import ChangedFile, GitRepository
+from tests.support.git_http import served_as_github
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import Repository, pull_request
 from tests.support.waiting import Waiting
@@ -289,6 +290,18 @@ def test_token__only_calls_that_may_fetch_get_it(tmp_path: Path) -> None:
         *(f"{name} token" for name in ("fetch", "connection", "diff", "cat-file", "worktree")),
         *(f"{name} none" for name in ("rev-parse", "ls-files", "status")),
     }
+
+
+def test_origin__whose_authority_is_in_ssl_cert_file(made: Repository, tmp_path: Path) -> None:
+    clone = Repository.create(tmp_path / "clone")
+    with served_as_github(made, tmp_path / "server", "acme/agent", tmp_path) as url:
+        clone.git("remote", "add", "origin", f"{url}/acme/agent.git")
+        with pytest.raises(GitError, match="certificate"):
+            opened(clone).fetch(made.head())
+        known = {**os.environ, "SSL_CERT_FILE": str(tmp_path / "certificate.pem")}
+        repository = opened(clone, environ=known)
+        repository.fetch(made.head())
+        assert repository.has(made.head())
 
 
 def test_partial_clone__what_is_missing_is_fetched_before_it_is_read(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _EVENT_HINT = "the runner writes it and names it in GITHUB_EVENT_PATH"
 
 
 class RunnerEnvironment(BaseModel):
-    """The variables that the runner sets. URLs have no slash at their end."""
+    """The variables that the runner or the step sets. URLs have no slash at their end."""
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
 
@@ -43,6 +43,8 @@ class RunnerEnvironment(BaseModel):
     summary_path: Path | None = Field(None, alias="GITHUB_STEP_SUMMARY")
     results_url: str = Field("", alias="ACTIONS_RESULTS_URL")
     runtime_token: str = Field("", alias="ACTIONS_RUNTIME_TOKEN", repr=False)
+    #: The trusted authorities; empty for those of the libraries.
+    authorities: str = Field("", alias="SSL_CERT_FILE")
 
     @property
     def run_url(self) -> str | None:
