@@ -29,7 +29,8 @@ from agentevals_action.suites.reading import EVALUATOR_LISTS
 from agentevals_action.suites.target_use import Catalog
 from docs import generate
 from tests.support import command
-from tests.support.repositories import ENVIRONMENT, Repository
+from tests.support.repositories import ENVIRONMENT, Files, Repository
+from tests.support.stand_in import Received, Sent, StandIn
 from tests.support.trends import store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -250,13 +251,20 @@ def check_steps(steps: list[dict[str, Any]]) -> None:
     assert ours
     for step in ours:
         assert set(step.get("with", {})) <= set(settings.INPUTS)
-        assert set(step) <= {"uses", "with", "env"}
+        assert set(step) <= {"uses", "with", "env", "id"}
+    described = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["outputs"]
+    for step in ours:
+        used = re.findall(rf"steps\.{step.get('id', '-')}\.outputs\.([\w-]+)", str(steps))
+        assert set(used) <= set(described)
 
 
 def check_call(job: dict[str, Any]) -> None:
-    """A call of our own workflow, with what it takes and what its jobs may need."""
-    path = job["uses"].removeprefix("org/agentevals-action/").partition("@")[0]
-    called = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    """A call of our own workflow, or of one on a page, with what it takes and its jobs may need."""
+    repository, _, name = job["uses"].partition("@")[0].partition("/.github/workflows/")
+    if repository == "org/agentevals-action":
+        called = yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))
+    else:
+        called = yaml.safe_load(workflows()[name])
     taken = called[True]["workflow_call"]  # YAML 1.1 reads `on` as a boolean
     assert set(job["with"]) <= set(taken["inputs"])
     assert set(job["secrets"]) <= set(taken["secrets"])
@@ -340,14 +348,14 @@ def workflows() -> dict[str, str]:
 
 
 def test_workflows__are_valid_and_zizmor_finds_only_tags_and_versions(tmp_path: Path) -> None:
-    """The examples name tags, and a package by its version, where they can be read better; the first
-    one is pinned."""
+    """The examples name tags, and a package by its version, which can be read better;
+    SECURITY.md has a commit."""
     paths = []
     for name, block in workflows().items():
         path = tmp_path / name
         path.write_text(block)
         paths.append(str(path))
-    assert len(paths) == 7
+    assert len(paths) == 10
     schema = ("check-jsonschema", "--builtin-schema", "vendor.github-workflows")
     checked = subprocess.run([*schema, *paths], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
@@ -357,6 +365,86 @@ def test_workflows__are_valid_and_zizmor_finds_only_tags_and_versions(tmp_path: 
         "adhoc-packages",
         "unpinned-uses",
     }, done.stdout
+
+
+def example(page: str, language: str, start: str = "") -> str:
+    """The one code block of a page that begins so."""
+    found = re.findall(rf"^```{language}\n(.*?)^```", PAGES[page], re.M | re.S)
+    (block,) = (block for block in found if block.startswith(start))
+    return str(block)
+
+
+class Webhook(StandIn[Received, Sent]):
+    """Takes what is posted, as Slack's incoming webhooks do."""
+
+    def reply(self, received: Received) -> Sent:
+        return Sent(b"ok")
+
+
+@pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="no jq or curl")
+def test_slack__the_step_posts_the_message_of_the_page() -> None:
+    page = "docs/guides/red-main.md"
+    step = yaml.safe_load(example(page, "yaml", "- uses"))[1]
+    facts = {
+        "github.repository": "acme/shop",
+        "steps.evals.outputs.outcome || 'did not run'": "failed",
+        "steps.evals.outputs.failed": "1",
+        "steps.evals.outputs.errored": "0",
+        "steps.evals.outputs.regressions": "1",
+        "steps.evals.outputs.check-run-url": "https://github.com/acme/shop/runs/1",
+    }
+    text = re.sub(r"\$\{\{ (.+?) \}\}", lambda found: facts[found[1]], step["env"]["TEXT"])
+    with Webhook() as server:
+        environment = {**os.environ, "TEXT": text, "WEBHOOK": server.url}
+        subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, check=True)
+    (request,) = server.requests
+    assert request.body == json.loads(example(page, "json"))
+    assert request.headers["content-type"] == "application/json"
+
+
+#: Two models of which one is worse, and the suite of the page.
+TWO_MODELS: Files = {
+    ".agentv/targets.yaml": """\
+targets:
+  - name: default
+    provider: mock
+    responses: [{pattern: return, response: 30 days.}, {pattern: '', response: Hello!}]
+  - name: claude
+    provider: mock
+    responses: [{pattern: return, response: Two weeks.}, {pattern: '', response: Hello!}]
+""",
+    "evals/EVAL.yaml": """\
+name: support
+tests:
+  - id: refund-window
+    input: Can I return shoes after three weeks?
+    assert:
+      - {type: contains, value: 30 days, required: true}
+  - id: greeting
+    input: Hello
+    assert:
+      - {type: contains, value: Hello}
+  - id: no-invention
+    input: Do you ship to the moon?
+    assert:
+      - {type: contains, value: cannot}
+""",
+}
+
+
+@pytest.mark.slow
+def test_two_models__the_commands_print_what_the_page_shows(tmp_path: Path) -> None:
+    page = "docs/guides/models.md"
+    repository = Repository.create(tmp_path, TWO_MODELS)
+    runs = [
+        command.run(repository.path, *shlex.split(line)[1:])
+        for line in example(page, "bash", "agentevals-action").splitlines()
+    ]
+    # A test of the suite fails with both models, so that both runs do.
+    assert [done.code for done in runs] == [1, 1, 1, 0]
+    time = re.compile(r"\d+\.\d s$", re.M)
+    assert time.sub("", runs[2].out) == time.sub("", example(page, "text"))
+    assert (tmp_path / "models.html").is_file()
 
 
 @pytest.mark.parametrize(
