@@ -1,5 +1,6 @@
 """The sandboxed Jinja environments of reports, judge prompts and HTTP bodies, and the packaged
-folders. The sandbox keeps a template from the program's objects; it does not limit its time."""
+folders. The sandbox keeps a template from the program's objects. It bounds what a template makes,
+not its time."""
 
 import json
 import re
@@ -23,6 +24,7 @@ from jinja2 import (
     pass_eval_context,
 )
 from jinja2.environment import TemplateExpression
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -38,6 +40,8 @@ _TEMPLATE_ERRORS = (
     RecursionError,
     MemoryError,
 )
+#: Characters of a rendered text, and of a repetition, at most; `range` has Jinja's own bound.
+_MAX_LENGTH = 10_000_000
 _FENCE = re.compile("`{3,}|~{3,}")
 
 
@@ -58,12 +62,28 @@ def _read_templates() -> FunctionLoader:
     return FunctionLoader(lambda name: (texts[name], name, None) if name in texts else None)
 
 
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Accident: `{{ "x" * 1000000000 }}`, or a power of that size, takes all memory or time."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Multiplies and raises to a power, within bounds."""
+        sizes = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
+        times = [abs(each) for each in (left, right) if isinstance(each, int)]
+        if operator == "*" and sizes and times and sizes[0] * times[0] > _MAX_LENGTH:
+            raise OverflowError(f"a repetition is longer than {_MAX_LENGTH:,}")
+        if operator == "**" and len(times) == 2 and times[0].bit_length() * times[1] > _MAX_LENGTH:
+            raise OverflowError("a power is too large")
+        return super().call_binop(context, operator, left, right)
+
+
 def _environment(
     loader: BaseLoader | None = None, trims: bool = False, escapes: bool = False
-) -> ImmutableSandboxedEnvironment:
+) -> _Sandbox:
     # Autoescape is for HTML only: other texts are Markdown and prompts, and the report view escapes
     # untrusted text.
-    return ImmutableSandboxedEnvironment(
+    return _Sandbox(
         loader=loader,
         undefined=StrictUndefined,
         trim_blocks=trims,
@@ -136,9 +156,20 @@ def render_text(text: str, variables: Mapping[str, Any], what: str = "the prompt
     """A template of a user with its variables; data is printed as JSON. ValueError, which calls it
     `what`, when it cannot be rendered."""
     try:
-        return _template(text).render(variables)
+        return _rendered(_template(text), variables)
     except _TEMPLATE_ERRORS as error:
         raise ValueError(f"{what} cannot be rendered: {_reason(error)}") from None
+
+
+def _rendered(template: Template, variables: Mapping[str, Any]) -> str:
+    """The text of a template of a user. OverflowError beyond the bound."""
+    parts, length = [], 0
+    for part in template.generate(variables):
+        parts.append(part)
+        length += len(part)
+        if length > _MAX_LENGTH:
+            raise OverflowError(f"the text is longer than {_MAX_LENGTH:,} characters")
+    return "".join(parts)
 
 
 def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
@@ -163,7 +194,7 @@ def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
     try:
         expression = _expression(text)
         if expression is None:
-            return _template(text).render(variables)
+            return _rendered(_template(text), variables)
         value = expression(variables)
         if isinstance(value, Undefined):
             value._fail_with_undefined_error()
@@ -219,7 +250,7 @@ def render_custom_report(text: str, name: str, context: Mapping[str, Any]) -> st
     """A template of a user, called `name` in errors, which extends a packaged one
     (`{% extends "comment.md.j2" %}`); ValueError when that fails."""
     try:
-        return _tidy(_REPORTS.from_string(text).render(context))
+        return _tidy(_rendered(_REPORTS.from_string(text), context))
     except _TEMPLATE_ERRORS as error:
         raise ValueError(f"the template {name} cannot be rendered: {_reason(error)}") from None
 

@@ -103,6 +103,11 @@ def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
         "{% for a in 5 %}{% endfor %}",
         "{{ '%d' % 'a' }}",
         "{{ {}|first }}",
+        "{{ 'x' * 1000000000 }}",
+        "{{ 1000000000 * [1] }}",
+        "{{ 10 ** 100000000 }}",
+        "{{ range(1000000000)|sum }}",
+        "{% for a in range(2000) %}{{ 'x' * 9000 }}{% endfor %}",
     ],
 )
 def test_prompt__a_template_that_fails_is_an_error(text: str) -> None:

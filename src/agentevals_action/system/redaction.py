@@ -1,5 +1,5 @@
-"""Redaction of secrets: their values, and their base64, URL-encoded and JSON-escaped forms, become
-`***`.
+"""Redaction of secrets: their values, and their base64, URL-encoded and JSON-escaped forms (JSON in
+JSON, too), become `***`.
 
 Texts are redacted where they enter (replies, output of programs), and records where they leave,
 before their texts are shortened or escaped: part of a secret would not be recognized."""
@@ -39,6 +39,8 @@ _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 #: `http://localhost:8080` do not match.
 _CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=-]{16,}")
 _LOGS = logging.Formatter()
+#: How often a text may be escaped as JSON: a tool's arguments in a reply in a log are three times.
+_JSON_LEVELS, _ASCII = 3, (True, False)
 #: Levels of a record that are searched; deeper data (arguments of a tool) is masked.
 _MAX_DEPTH = 100
 
@@ -138,16 +140,23 @@ def _forms(secret: str) -> Iterator[str]:
     """The forms of a secret that are at least `MIN_LENGTH` characters long."""
     data = secret.encode("utf-8", "replace")
     encoded = (quote(data, safe=""), quote(data), quote_plus(data))
-    escaped = [json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
     encoded64 = [_base64_core(data, offset) for offset in range(3)]
     forms = [
         secret,
         *encoded64,
         *(text.replace("+", "-").replace("/", "_") for text in encoded64),
         *(form for text in encoded for form in (text, _lower_escapes(text))),
-        *escaped,
+        *_json_forms(secret),
     ]
     yield from (form for form in forms if len(form) >= MIN_LENGTH)
+
+
+def _json_forms(text: str) -> Iterator[str]:
+    """A text in JSON, and in JSON that is a text in JSON, and so on."""
+    forms = {text}
+    for _ in range(_JSON_LEVELS):
+        forms = {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in forms for ascii in _ASCII}
+        yield from forms
 
 
 def _base64_core(data: bytes, offset: int) -> str:

@@ -45,6 +45,8 @@ FORMS = {
     "url in lower case": quote(SECRET, safe="").lower(),
     "json": json.dumps(SECRET)[1:-1],
     "json unescaped": json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    "json in json": json.dumps(json.dumps(SECRET))[3:-3],
+    "json in json in json": json.dumps(json.dumps(json.dumps(SECRET)))[7:-7],
 }
 
 
