@@ -22,8 +22,9 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import without_secrets
+from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.description import (
-    RequestDescriptions,
+    describe_request,
     digest,
     plain,
     without_variables,
@@ -159,7 +160,8 @@ def _name_of(key: str) -> str:
 
 class StoredCalls(Calls):
     """Answers the requests of a run from the store in the folder `path` of the repository `root`,
-    or passes them on to `calls`, by the `mode`. Deterministic targets answer themselves.
+    or passes them on to `calls`, by the `mode`. Only the requests to models are stored.
+    Deterministic targets answer themselves. `variables` returns what `${{ }}` in targets may name.
 
     With `replay`, each tree answers from its own folder, as it was before the first program
     started."""
@@ -167,13 +169,13 @@ class StoredCalls(Calls):
     def __init__(
         self,
         calls: Calls,
-        requests: RequestDescriptions,
+        variables: Variables,
         mode: Mode,
         root: Path,
         path: str,
         notice: Callable[[str], None],
     ) -> None:
-        self._calls, self._requests, self._mode = calls, requests, mode
+        self._calls, self._variables, self._mode = calls, variables, mode
         self._path, self._notice = path, notice
         self._store = ReplyStore(root.resolve() / path, notice)
         self._recorded: set[str] = set()
@@ -196,12 +198,12 @@ class StoredCalls(Calls):
         if target.deterministic:
             return await self._calls.complete(target, request)
         try:
-            described = self._requests.describe(target, request)
+            described = describe_request(target, request, self._variables)
         except ValueError as reason:
             if self._mode == "replay":
                 problem = f"a request to `{target.name}` cannot be replayed: {reason}"
                 raise NotStored(problem) from None
-            if target.cache_key or self._mode == "record":
+            if self._mode == "record":
                 self._notice(f"Replies of the target `{target.name}` are not stored: {reason}.")
             return await self._calls.complete(target, request)
         test = f"{request.suite}: {request.eval_id}"
