@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import time
@@ -26,10 +27,10 @@ from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.description import (
     describe_request,
     digest,
+    first_difference,
     plain,
     without_variables,
 )
-from agentevals_action.targets.calls.request_difference import first_difference
 from agentevals_action.targets.prices import with_cost
 
 #: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
@@ -38,7 +39,6 @@ Mode = Literal["read", "on", "replay", "record"]
 #: At the end of a run: bytes of all files, and seconds for which an unused file is kept.
 MAX_BYTES = 256 * 1024 * 1024
 UNUSED_SECONDS = 30 * 24 * 60 * 60
-_TRACE = TypeAdapter(Trace)
 _RECORD = "record it with `agentevals-action run --record`, or let a maintainer run the test"
 
 
@@ -81,9 +81,6 @@ class StoredReply:
     reply: Trace
 
 
-_STORED = TypeAdapter(StoredReply)
-
-
 class ReplyStore:
     """The replies in a folder. A damaged file is a miss. `notice` receives a sentence about it, and
     about what cannot be stored."""
@@ -111,7 +108,7 @@ class ReplyStore:
         data = {
             "test": stored.test,
             "request": stored.request,
-            "reply": _TRACE.dump_python(reply, mode="json", exclude_defaults=True),
+            "reply": _adapter(Trace).dump_python(reply, mode="json", exclude_defaults=True),
         }
         try:
             text = json.dumps(
@@ -131,7 +128,10 @@ class ReplyStore:
 
     def _read(self, file: Path) -> StoredReply | None:
         try:
-            return _STORED.validate_python(parse_json(file.read_bytes()))
+            stored: StoredReply = _adapter(StoredReply).validate_python(
+                parse_json(file.read_bytes())
+            )
+            return stored
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
@@ -152,6 +152,12 @@ class ReplyStore:
             if total > max_bytes or used < oldest:
                 with contextlib.suppress(OSError):
                     file.unlink()
+
+
+@functools.cache
+def _adapter(type_: type[Any]) -> TypeAdapter[Any]:
+    """It takes 10 ms to make one, and most runs store nothing."""
+    return TypeAdapter(type_)
 
 
 def _name_of(key: str) -> str:
