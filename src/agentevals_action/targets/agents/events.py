@@ -19,7 +19,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.redaction import redact
-from agentevals_action.targets.formats.base import read_usage
+from agentevals_action.targets.formats.usage import read_usage
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _LINE_SHOWN = 80

@@ -16,10 +16,9 @@ from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import OnStart, RequestUnread, Worker, WorkerEnded, Workers
 from agentevals_action.targets.agents.command import CommandRunner
-from agentevals_action.targets.formats import openai_chat
-from agentevals_action.targets.formats.envelope import read_object, read_reply
+from agentevals_action.targets.formats import messages
+from agentevals_action.targets.formats.envelope import ReplyModel, read_object
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.reply_model import ReplyModel
 
 _SHOWN = 200  # characters of a line that is not an answer
 
@@ -77,7 +76,7 @@ class WorkerClient:
         if line.reply is None:
             raise self._runner.error("the answer is empty (null)", errors)
         try:
-            trace = _read_trace(line, request)
+            trace = read_object(line.reply, line.type_name, request.messages, line.waiting or ())
         except ValueError as error:
             raise self._runner.error(str(error), errors) from None
         if trace.duration_ms is None:
@@ -97,20 +96,12 @@ def _read(data: bytes, call: int) -> _Line:
     return line
 
 
-def _read_trace(line: _Line, request: Request) -> Trace:
-    """The trace of a reply; ValueError if it cannot be read."""
-    if line.type_name or isinstance(line.reply, dict):
-        return read_object(line.reply, line.type_name, request.messages, line.waiting or ())
-    text = line.reply if isinstance(line.reply, str) else json.dumps(line.reply)
-    return read_reply(text, request.messages, line.waiting or ())
-
-
 def _question(call: int, request: Request) -> bytes:
     try:
         data = {
             "call": call,
             "prompt": prompt_text(request.messages),
-            **openai_chat.to_wire(request.messages),
+            **messages.to_wire(request.messages),
             "test_id": request.eval_id,
             "conversation_id": request.conversation_id,
             "metadata": request.metadata,

@@ -1,36 +1,47 @@
 """The blocks of which messages consist, in the forms of all APIs and frameworks: texts, calls of
-tools, and their results. A block of an unknown kind is named, because it may be a call.
+tools, and their results. What decides about tool calls is read strictly; a block of an unknown kind
+is named, because it may be a call.
 
 Vercel's AI SDK: https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message; Amazon Bedrock's
 Converse and Strands:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html; LangChain:
-https://reference.langchain.com/python/langchain-core/messages/content"""
+https://reference.langchain.com/python/langchain-core/messages/content; Gemini:
+https://ai.google.dev/api/caching#Part"""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import base
-from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.json_values import decoded, members
 
-_TEXTS = ("text", "input_text", "output_text", "refusal")
-_CALLS = ("tool_use", "toolUse", "tool-call", "_call")
-_RESULTS = (
-    "tool_result", "toolResult", "tool-result", "tool-return", "_call_output", "_call_result",
-)  # fmt: skip
-#: Vercel's question to a person, who may permit a call.
-_APPROVAL = "tool-approval-request"
-_CITED = "citationsContent"
-#: The other kinds of blocks and items that cannot be a call.
-_OTHERS = frozenset({
-    _APPROVAL, "json", "file", "image", "image_url", "input_image", "input_file", "document",
-    "audio", "input_audio", "video", "source", "thinking", "redacted_thinking", "reasoning",
-    "redacted-reasoning", "reasoningContent", "cachePoint", "guardContent", "searchResult",
-    "container_upload", "mcp_list_tools",
-})  # fmt: skip
+Item = Mapping[str, Any]
+
+#: The kinds of blocks and items, by their names (`*` is any beginning): a text, a list of texts, a
+#: call of a tool, the result of one, Vercel's question to a person who may permit a call, and
+#: others that cannot be a call.
+_KINDS = {
+    "text": "text input_text output_text refusal",
+    "texts": "citationsContent",
+    "call": "*tool_use *toolUse *tool-call *_call",
+    "result": "*tool_result *toolResult *tool-result *tool-return *_call_output *_call_result",
+    "approval": "tool-approval-request",
+    "other": "json file image image_url input_image input_file document audio input_audio video "
+    "source thinking redacted_thinking reasoning redacted-reasoning reasoningContent cachePoint "
+    "guardContent searchResult container_upload mcp_list_tools",
+}
+_KIND = re.compile(
+    "|".join(
+        f"(?P<{kind}>{names.replace(' ', '|').replace('*', '.*')})"
+        for kind, names in _KINDS.items()
+    ),
+    re.DOTALL,
+)
 #: Calls that have a name; others that end with `_call` are named after the vendor's own tool.
 _NAMED = ("function_call", "custom_tool_call", "mcp_call", "tool_call", "server_tool_call")
 #: Fields of a call of the vendor's own tool that are not its arguments.
@@ -40,7 +51,6 @@ _NOT_ARGUMENTS = frozenset(
 _IDS = ("toolCallId", "toolUseId", "tool_use_id", "tool_call_id", "call_id", "id")
 _TOOL_NAMES = ("toolName", "tool_name", "name")
 _OUTPUTS = ("output", "result", "content")
-_DENIED = "execution-denied"
 #: Names of fields in which a message or a block may have calls; `tool_plan` is Cohere's text.
 _MAY_HOLD_CALLS = re.compile(r"tool(?!_plan)|call|function|^parts$|^blocks$", re.IGNORECASE)
 #: Fields that have counts, and the data of a block; their own fields have any names.
@@ -48,153 +58,237 @@ _DATA = frozenset({"usage", "usage_metadata", "token_usage", "value"})
 
 
 @dataclass(frozen=True)
-class Result:
-    """The output of a call. `refused`: a person did not permit the call."""
+class WireMessage:
+    """A message as a format has it, with the usage and the model of the reply that it is.
+    `continues`: it belongs to the same reply as the message before it. `refused`: it answers a call
+    that was not made. `unread` are the kinds of its parts that are not known, each of which may be
+    a call; `waiting` the ids of its calls that need a person's approval."""
 
-    call_id: str | None
-    output: Any
-    name: str | None = None
+    message: Message
+    usage: Usage = Usage()  # noqa: RUF009  # frozen
+    model: str | None = None
+    continues: bool = False
     refused: bool = False
+    unread: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
-    def message(self) -> WireMessage:
-        """The result as a message of its own."""
-        output = base.output_text(self.output)
-        return WireMessage(Message("tool", output, self.name, self.call_id), refused=self.refused)
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither a text nor a call."""
+        return not self.message.content and not self.message.tool_calls
+
+
+def trace_of_call(replies: Sequence[WireMessage], usage: Usage, model: Any) -> Trace:
+    """The trace of one call of a model that answered with these messages."""
+    messages = tuple(reply.message for reply in replies)
+    name = optional_text(model)
+    return Trace(messages, calls_of(messages), llm_call_count=1, usage=usage, model=name)
 
 
 @dataclass(frozen=True)
+class ToolResult:
+    """The result of a call. `refused`: a person did not permit the call."""
+
+    call_id: str | None
+    output: Any
+    name: str | None
+    refused: bool
+
+    def message(self) -> WireMessage:
+        """The result as a message of its own."""
+        output = output_text(self.output)
+        return WireMessage(Message("tool", output, self.name, self.call_id), refused=self.refused)
+
+
+@dataclass
 class Blocks:
     """What the blocks of a message contain. `results` are those of calls in other messages,
     `waiting` the ids of calls that need a person's approval, `unread` the kinds of blocks that are
     not known, and the fields of the others that may be calls."""
 
     text: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    results: tuple[Result, ...] = ()
-    waiting: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    calls: list[ToolCall] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def add(self, name: str, fields: Item) -> None:
+        """Adds a block. ValueError for a call without a name."""
+        match find_kind(name):
+            case "text":
+                self.text += _text_of_part(fields)
+            case "texts":
+                self.text += text_of_parts([*objects(fields, "content")])
+            case "call":
+                self.calls.append(read_call(name, fields))
+            case "result":
+                self.results.append(read_result(fields))
+            case "approval":
+                self.waiting.append(str(fields.get("toolCallId")))
+            case None:
+                self.unread.append(name)
+                return
+        # What a block about tools is read from, or described by, has such names itself.
+        if not _MAY_HOLD_CALLS.search(name):
+            self.unread += (field for field, _ in find_call_fields(fields))
 
 
 def read_blocks(content: Any) -> Blocks:
     """The content of a message: a text, or a list of blocks. ValueError for anything else, and for
     a call without a name."""
     if not isinstance(content, list):
-        return Blocks(base.text_of_parts(content))
-    blocks = [_kind_and_fields(block) for block in content]
-    texts = (part for kind, fields in blocks for part in _text_parts(kind, fields))
-    calls = [read_call(kind, fields) for kind, fields in blocks if is_call(kind)]
-    results = [read_result(fields) for kind, fields in blocks if is_result(kind)]
-    made = {call.id for call in calls}
-    return Blocks(
-        base.text_of_parts(list(texts)),
-        tuple(_with_output(call, results) for call in calls),
-        tuple(result for result in results if result.call_id not in made),
-        tuple(str(fields.get("toolCallId")) for kind, fields in blocks if kind == _APPROVAL),
-        tuple(name for block in blocks for name in _unread(*block)),
-    )
+        return Blocks(text_of_parts(content))
+    blocks = Blocks()
+    for block in content:
+        blocks.add(*_name_and_fields(block))
+    outputs = {result.call_id: result for result in reversed(blocks.results) if result.call_id}
+    made = {call.id for call in blocks.calls}
+    blocks.calls = [_with_result(call, outputs.get(call.id or "")) for call in blocks.calls]
+    blocks.results = [result for result in blocks.results if result.call_id not in made]
+    return blocks
 
 
-def _unread(kind: str, fields: Item) -> Iterator[str]:
-    """The kind if it is not known. The fields of blocks about tools are read, or described by it;
-    in any other block a field with such a name may be a call."""
-    if not is_known(kind):
-        yield kind
-    elif not _MAY_HOLD_CALLS.search(kind):
-        yield from (name for name, _ in call_fields(fields))
+def _with_result(call: ToolCall, result: ToolResult | None) -> ToolCall:
+    return replace(call, output=result.output, refused=result.refused) if result else call
 
 
-def call_fields(value: Any) -> Iterator[tuple[str, Any]]:
+def _name_and_fields(block: Any) -> tuple[str, Item]:
+    """The kind of a block as it is named there, and its fields: those in its only field, as
+    `{toolUse: {…}}` of Bedrock, unless it has a `type`."""
+    if isinstance(block, str):
+        return "text", {"text": block}
+    fields = members(block)
+    name = fields.get("type")
+    if name is None and len(fields) == 1:
+        ((name, inner),) = fields.items()
+        fields = inner if isinstance(inner, Mapping) else fields
+    elif name is None and isinstance(fields.get("text"), str):
+        name = "text"
+    return name if isinstance(name, str) else "without a `type`", fields
+
+
+def find_kind(name: str) -> str | None:
+    """The kind of the blocks or items of this name; None if it is not known."""
+    known = _KIND.fullmatch(name)
+    return known.lastgroup if known else None
+
+
+def find_call_fields(value: Any) -> Iterator[tuple[str, Any]]:
     """What may be a call in a value, at any depth, with its name: the fields whose names are those
     of calls, and the objects whose `type` is that of a call."""
     if isinstance(value, list):
         for item in value:
-            yield from call_fields(item)
+            yield from find_call_fields(item)
     fields = members(value)
-    kind = fields.get("type")
-    if isinstance(kind, str) and is_call(kind):
-        yield kind, fields
-    for name, field in fields.items():
+    name = fields.get("type")
+    if isinstance(name, str) and find_kind(name) == "call":
+        yield name, fields
+    for name, item in fields.items():
         if _MAY_HOLD_CALLS.search(name):
-            if field:
-                yield name, field
+            if item:
+                yield name, item
         elif name not in _DATA:
-            yield from call_fields(field)
+            yield from find_call_fields(item)
 
 
-def _kind_and_fields(block: Any) -> tuple[str, Item]:
-    """The kind of a block and its fields: those in its only field, as `{toolUse: {…}}` of Bedrock,
-    unless it has a `type`."""
-    if isinstance(block, str):
-        return "text", {"text": block}
-    fields = members(block)
-    kind = fields.get("type")
-    if kind is None and len(fields) == 1:
-        ((kind, inner),) = fields.items()
-        fields = inner if isinstance(inner, Mapping) else fields
-    elif kind is None and isinstance(fields.get("text"), str):
-        kind = "text"
-    return kind if isinstance(kind, str) else "without a `type`", fields
-
-
-def _text_parts(kind: str, fields: Item) -> Iterable[Any]:
-    if kind == _CITED:
-        return base.objects(fields, "content")
-    return (fields,) if kind in _TEXTS else ()
-
-
-def is_call(kind: str) -> bool:
-    """Whether blocks or items of this kind are calls of tools."""
-    return kind.endswith(_CALLS)
-
-
-def is_result(kind: str) -> bool:
-    """Whether blocks or items of this kind are results of calls."""
-    return kind.endswith(_RESULTS)
-
-
-def is_known(kind: str) -> bool:
-    """Whether blocks or items of this kind are read, or cannot be a call."""
-    is_text = kind in _TEXTS or kind == _CITED
-    return is_text or kind in _OTHERS or is_call(kind) or is_result(kind)
-
-
-def read_call(kind: str, block: Item) -> ToolCall:
+def read_call(name: str, block: Item) -> ToolCall:
     """A call of a tool. ValueError if it has no name, unless it is one of the vendor's own tool."""
-    name = _first_text(block, _TOOL_NAMES)
-    is_vendors = kind.endswith("_call") and kind not in _NAMED
-    if name is None and not is_vendors:
+    tool = _first_text(block, _TOOL_NAMES)
+    is_vendors = name.endswith("_call") and name not in _NAMED
+    if tool is None and not is_vendors:
         raise ValueError("a tool call of the reply has no name")
     encoded = next((block[key] for key in ("arguments", "args") if key in block), None)
     if encoded is not None:
-        arguments = base.decode_arguments(encoded)
+        arguments = decode_arguments(encoded)
     elif "input" in block or not is_vendors:
         arguments = block.get("input", {})
     else:
         arguments = {key: value for key, value in block.items() if key not in _NOT_ARGUMENTS}
     call_id = _first_text(block, _IDS)
-    return ToolCall(name or kind.removesuffix("_call"), arguments, block.get("output"), call_id)
+    return ToolCall(tool or name.removesuffix("_call"), arguments, block.get("output"), call_id)
 
 
-def read_result(block: Item) -> Result:
+def read_result(block: Item) -> ToolResult:
     """The result of a call; Vercel's has a type and a value, pydantic-ai's an outcome."""
     output = next((block[key] for key in _OUTPUTS if key in block), None)
     typed = members(output)
-    refused = typed.get("type") == _DENIED
+    refused = typed.get("type") == "execution-denied"
     if refused:
         output = typed.get("reason")
     elif typed.keys() >= {"type", "value"}:
         output = typed["value"]
     name = _first_text(block, _TOOL_NAMES)
     refused = refused or block.get("outcome") == "denied"
-    return Result(_first_text(block, _IDS), output, name, refused)
+    return ToolResult(_first_text(block, _IDS), output, name, refused)
 
 
-def _with_output(call: ToolCall, results: Sequence[Result]) -> ToolCall:
-    result = next((each for each in results if call.id and each.call_id == call.id), None)
-    if result is None:
-        return call
-    return replace(call, output=result.output, refused=result.refused)
+def _first_text(block: Item, names: Sequence[str]) -> str | None:
+    return next(filter(None, (optional_text(block.get(name)) for name in names)), None)
 
 
-def _first_text(block: Item, names: Iterable[str]) -> str | None:
-    return next(filter(None, (base.optional_text(block.get(name)) for name in names)), None)
+def read_gemini_parts(parts: Sequence[Item]) -> WireMessage:
+    """The message of a Gemini model with these parts, without its thoughts, and with the code that
+    the vendor ran as calls. ValueError for a call without a name."""
+    parts = [part for part in parts if part.get("thought") is not True]
+    calls: list[ToolCall] = []
+    for part, following in zip_longest(parts, parts[1:]):
+        call, code = part.get("functionCall"), part.get("executableCode")
+        if call is not None:
+            calls.append(read_call("function_call", members(call)))
+        elif code is not None:
+            result = members(members(following).get("codeExecutionResult"))
+            arguments = {name: members(code).get(name) for name in ("language", "code")}
+            calls.append(ToolCall("code_execution", arguments, result.get("output")))
+    return WireMessage(Message("assistant", text_of_parts(parts), tool_calls=tuple(calls)))
+
+
+def text_of_parts(content: Any) -> str:
+    """The text of a message: a string, or the parts of a list that are text, without thoughts.
+    ValueError for anything else."""
+    if not isinstance(content, str | list | None):
+        raise ValueError("the reply is not valid: a content is not a text or a list of parts")
+    return "".join(map(_text_of_part, content)) if isinstance(content, list) else content or ""
+
+
+def _text_of_part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    part = members(part)
+    text = part.get("refusal") if part.get("type") == "refusal" else part.get("text")
+    return text if isinstance(text, str) and part.get("thought") is not True else ""
+
+
+def output_text(output: Any) -> str:
+    """The output of a tool as text: a string, text parts, or data as JSON."""
+    if output is None or isinstance(output, str):
+        return output or ""
+    text = text_of_parts(output) if isinstance(output, list) else ""
+    return text or json.dumps(output, ensure_ascii=False)
+
+
+def optional_text(value: Any) -> str | None:
+    """A string; None for anything else, as a missing name."""
+    return value if isinstance(value, str) and value else None
+
+
+def decode_arguments(text: Any) -> Any:
+    """A tool call's arguments as data. Broken JSON is the model's error, which evaluators judge: it
+    stays a text."""
+    return {} if isinstance(text, str) and not text.strip() else decoded(text)
+
+
+def objects(data: Item, *path: str) -> Sequence[Item]:
+    """The objects of a list, none if it is missing or null. ValueError if it is anything else: a
+    tool call must not be lost."""
+    value: Any = data
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    name = ".".join(path)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ValueError(f"the reply is not valid: `{name}` is not a list")
+    for index, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise ValueError(f"the reply is not valid: `{name}[{index}]` is not an object")
+    return value

@@ -1,28 +1,32 @@
 """Traces of conversations, in the formats of APIs and frameworks."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import takewhile
+from typing import Any, Protocol
 
 from agentevals_action.formatting import distinct, joined, quoted, shortened
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
-from agentevals_action.targets.formats import (
-    langchain,
-    openai_responses,
-    pydantic_ai,
-    role_messages,
-)
-from agentevals_action.targets.formats.base import HistoryFormat, WireMessage
+from agentevals_action.targets.formats import langchain, messages, pydantic_ai, responses
+from agentevals_action.targets.formats.blocks import Item, WireMessage
+
+
+class HistoryFormat(Protocol):
+    """A module that reads lists of messages."""
+
+    def matches(self, items: Sequence[Item]) -> bool:
+        """Whether the items have the structure of this format."""
+        ...
+
+    def from_wire(self, items: Sequence[Item]) -> Sequence[WireMessage]:
+        """The messages. ValueError if one of them is not valid."""
+        ...
+
 
 #: The formats of histories: the first one that matches a list of messages reads it.
-HISTORIES: Mapping[str, HistoryFormat] = {
-    "pydantic_ai": pydantic_ai,
-    "langchain": langchain,
-    "openai_responses": openai_responses,
-    "role_messages": role_messages,
-}
+HISTORIES: Sequence[HistoryFormat] = (pydantic_ai, langchain, responses, messages)
 _MAX_NAMES = 5  # unknown kinds that a warning names
 
 
@@ -34,16 +38,16 @@ def read_conversation(
     `waiting` the ids of calls that wait for a person's approval.
 
     The tool calls are known if the agent's part has a message, and all of it is understood."""
-    if not items or not all(isinstance(item, Mapping) for item in items):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None
-    history = next((found for found in HISTORIES.values() if found.matches(items)), None)
+    history = next((found for found in HISTORIES if items and found.matches(items)), None)
     if history is None:
         return None
     read = history.from_wire(items)
     own = read[_question_end([item.message for item in read], question) :]
-    messages = tuple(_with_outputs(own, waiting))
-    parts = [item for item in own if item.message.role == "assistant"]
-    models = {item.model for item in parts}
+    finished = tuple(_with_outputs(own, waiting))
+    replies = [item for item in own if item.message.role == "assistant"]
+    models = {item.model for item in replies}
     unread = distinct(item.unread for item in own)
     made = {call.id for item in read for call in item.message.tool_calls}
     results = [item.message for item in own if item.message.role == "tool" and item.message.content]
@@ -51,10 +55,10 @@ def read_conversation(
     if not (unread or is_complete) and any(each.tool_call_id not in made for each in results):
         unread = ("a result of a tool without its call",)
     return Trace(
-        messages=messages,
-        tool_calls=calls_of(messages) if parts and not unread else None,
-        llm_call_count=sum(not item.continues for item in parts),
-        usage=total(item.usage for item in parts),
+        messages=finished,
+        tool_calls=calls_of(finished) if replies and not unread else None,
+        llm_call_count=sum(not item.continues for item in replies),
+        usage=total(item.usage for item in replies),
         model=models.pop() if len(models) == 1 else None,
         warnings=(_unread_warning(unread),) if unread else (),
     )
@@ -79,21 +83,17 @@ def _question_end(messages: Sequence[Message], question: Sequence[Message]) -> i
     if not asked or not users:
         return 0
     last, count = _text(asked[-1]), len(asked)
-    if same := [index for index in users if last and last in text_of(messages[index])]:
-        users, count = same, sum(last in _text(message) for message in asked)
+    if given := [index for index in users if last and last in text_of(messages[index])]:
+        users, count = given, sum(last in _text(message) for message in asked)
     elif any(message.role not in ("system", "user") for message in messages[: users[0]]):
         return 0  # it begins with the agent's own messages
     end = users[min(count, len(users)) - 1] + 1
-    after = question[len(question) - 1 - question[::-1].index(asked[-1]) + 1 :]
-    for message in after:
-        if end == len(messages) or not _is_same(messages[end], message):
-            break
-        end += 1
-    return end
-
-
-def _is_same(message: Message, other: Message) -> bool:
-    return message.role == other.role and text_of(message) == _text(other)
+    after = [*takewhile(lambda message: message.role != "user", reversed(question))][::-1]
+    pairs = zip(messages[end:], after, strict=False)
+    same = takewhile(
+        lambda pair: (pair[0].role, text_of(pair[0])) == (pair[1].role, _text(pair[1])), pairs
+    )
+    return end + len([*same])
 
 
 def _text(message: Message) -> str:

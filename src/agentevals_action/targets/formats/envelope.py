@@ -1,14 +1,17 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from agentevals_action.formatting import shortened
 from agentevals_action.model.messages import Message, read_message, read_tool_call
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
+from agentevals_action.model.validation.field_errors import dotted, field_errors
 from agentevals_action.model.validation.json_values import (
     MAX_COUNT,
     MISSING,
@@ -17,10 +20,9 @@ from agentevals_action.model.validation.json_values import (
     members,
     shown,
 )
-from agentevals_action.targets.formats import gemini
-from agentevals_action.targets.formats.base import objects, read_usage
+from agentevals_action.targets.formats.blocks import objects, read_gemini_parts
 from agentevals_action.targets.formats.conversations import read_conversation
-from agentevals_action.targets.reply_model import ReplyModel
+from agentevals_action.targets.formats.usage import read_usage
 
 _ANSWER = frozenset({"output", "text", "messages"})
 #: The fields of an object that is nothing but an error.
@@ -34,6 +36,30 @@ _LAST_REPLY = (
     "its reply is the last one of a model, which does not show those before it: the tool calls and "
     "tokens are unknown; return the list of all messages"
 )
+
+
+class ReplyModel(BaseModel):
+    """An object of a reply; unknown fields are ignored."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="ignore", allow_inf_nan=False, defer_build=True
+    )
+
+    @classmethod
+    def parse(cls, data: Any, name: str) -> Self:
+        """The model of a reply, which `name` describes with its article; ValueError with the first
+        error if it is not one."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            first = field_errors(error, data)[0]
+            field = f"`{dotted(first.steps)}`" if first.steps else "it"
+            problem = f"{field} is not {' or '.join(first.expected) or 'valid'}"
+            if first.is_missing:
+                problem = f"{field} is missing"
+            elif first.message:
+                problem = f"{field}: {first.message}" if first.steps else first.message
+            raise ValueError(f"the reply is not {name}: {problem}") from None
 
 
 def _integer(value: Any) -> Any:
@@ -75,36 +101,16 @@ def read_reply(text: str, question: Sequence[Message] = (), waiting: Collection[
     which every block is understood, and model calls unless it has messages."""
     data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
     trace = _read_data(data, question, waiting)
-    return trace or Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
-
-
-def _read_envelope(
-    data: dict[str, Any], question: Sequence[Message], waiting: Collection[str]
-) -> Trace:
-    """The trace of an object with an answer; a warning names the fields that are not read."""
-    unknown = [name for name in data if name not in _Envelope.model_fields]
-    envelope = _Envelope.parse(data, "a valid envelope")
-    trace = _with_calls(_answer(envelope, question, waiting), envelope.tool_calls)
-    own = envelope.token_usage or _TokenUsage()
-    usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
-    usage = usage.or_else(read_usage(own.model_extra))
-    calls = envelope.llm_call_count
-    return replace(
-        trace,
-        llm_call_count=trace.llm_call_count if calls is None else calls,
-        usage=usage.or_else(trace.usage),
-        model=envelope.model or trace.model,
-        duration_ms=envelope.duration_ms,
-        warnings=(*_warnings(unknown, envelope), *trace.warnings),
-    )
+    return trace or Trace((Message("assistant", text.rstrip("\r\n")),))
 
 
 def read_object(
     data: Any, type_name: str, question: Sequence[Message], waiting: Collection[str] = ()
 ) -> Trace:
-    """The trace of an object, or of a list of objects, as JSON: an envelope, a conversation, or the
-    last reply of a model. `type_name` is its class, empty for data. ValueError if it is none of
-    these."""
+    """The trace of what a function returned, as JSON. `type_name` is the class of an object, or of
+    those in a list; empty for data. ValueError if an object is none of what a reply may be."""
+    if isinstance(data, str) and not type_name:
+        return read_reply(data, question, waiting)
     trace, problem = None, ""
     try:
         trace = _read_data(data, question, waiting)
@@ -112,13 +118,19 @@ def read_object(
         if not type_name:
             raise
         problem = f" ({error})"
-    if trace is None:
+    if trace is None and (type_name or isinstance(data, dict)):
         kind = f"of {type_name}" if type_name else "without `output`"
         raise ValueError(
             f"the reply is an object {kind}, which cannot be read{problem}; return its "
             'text, an envelope as {"output": …, "messages": …}, or the list of messages'
         )
-    return trace
+    return trace or Trace((Message("assistant", json.dumps(data)),))
+
+
+def trace_of(messages: Sequence[Message]) -> Trace:
+    """The trace of a reply that shows every message, and so every call."""
+    calls = sum(message.role == "assistant" for message in messages)
+    return Trace(tuple(messages), calls_of(messages), calls)
 
 
 def _read_data(data: Any, question: Sequence[Message], waiting: Collection[str]) -> Trace | None:
@@ -145,62 +157,35 @@ def _last_reply(data: Mapping[str, Any]) -> Trace | None:
         return read_conversation(data.get("output"), ())
     contents = data.get("contents", [look_up(data, ("candidates", "0", "content"))])
     if isinstance(contents, list) and members((contents or [None])[-1]).get("role") == "model":
-        return trace_of([gemini.from_wire(objects(contents[-1], "parts"))])
+        return Trace((read_gemini_parts(objects(contents[-1], "parts")).message,))
     choice = look_up(data, ("choices", "0", "message"))
     message = data.get("message") if choice is MISSING else choice
     return read_conversation([message if isinstance(message, Mapping) else data], ())
 
 
-def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
-    """The trace with the tool calls that the envelope lists; ValueError if its messages have other
-    ones."""
-    if listed is None:
-        return trace
-    calls = _read_each(read_tool_call, listed, "tool_calls")
-    if shown_calls := calls_of(trace.messages):
-        if [call.name for call in shown_calls] != [call.name for call in calls]:
-            raise ValueError(
-                "the reply has two different lists of tool calls, in `tool_calls` and in its "
-                "messages; give one"
-            )
-        return replace(trace, tool_calls=shown_calls)
-    messages = [*trace.messages]
-    answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
-    if answers:
-        messages[answers[-1]] = replace(messages[answers[-1]], tool_calls=calls)
-    elif calls:
-        messages.append(Message("assistant", "", tool_calls=calls))
-    return replace(trace, messages=tuple(messages), tool_calls=calls)
-
-
-def _read_each(read: Callable[[Any], Item], items: Sequence[Any], field: str) -> tuple[Item, ...]:
-    found = []
-    for index, item in enumerate(items):
-        try:
-            found.append(read(item))
-        except ValueError as error:
-            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
-    return tuple(found)
-
-
-def _warnings(unknown: Sequence[str], envelope: _Envelope) -> tuple[str, ...]:
-    if not unknown:
-        return ()
-    answer = "output" if envelope.output is not None else "messages"
-    names = ", ".join(shown(name) for name in unknown[:_MAX_NAMES])
-    more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
-    return (
-        f"its reply is read as an envelope with the answer in `{answer}`; the fields {names}"
-        f"{more} are not read",
-    )
-
-
-def trace_of(messages: Sequence[Message]) -> Trace:
-    """The trace of a reply that shows every message, and so every call."""
-    return Trace(
-        messages=tuple(messages),
-        tool_calls=calls_of(messages),
-        llm_call_count=sum(message.role == "assistant" for message in messages),
+def _read_envelope(
+    data: dict[str, Any], question: Sequence[Message], waiting: Collection[str]
+) -> Trace:
+    """The trace of an object with an answer; a warning names the fields that are not read."""
+    envelope = _Envelope.parse(data, "a valid envelope")
+    trace = _with_calls(_answer(envelope, question, waiting), envelope.tool_calls)
+    own = envelope.token_usage or _TokenUsage()
+    usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
+    usage = usage.or_else(read_usage(own.model_extra)).or_else(trace.usage)
+    calls = envelope.llm_call_count
+    warnings = trace.warnings
+    if unread := [shown(name) for name in data if name not in _Envelope.model_fields]:
+        answer = "output" if envelope.output is not None else "messages"
+        warning = f"its reply is read as an envelope with the answer in `{answer}`; the fields "
+        names = ", ".join(shortened(unread, _MAX_NAMES))
+        warnings = (f"{warning}{names} are not read", *warnings)
+    return replace(
+        trace,
+        llm_call_count=trace.llm_call_count if calls is None else calls,
+        usage=usage,
+        model=envelope.model or trace.model,
+        duration_ms=envelope.duration_ms,
+        warnings=warnings,
     )
 
 
@@ -218,14 +203,12 @@ def _answer(envelope: _Envelope, question: Sequence[Message], waiting: Collectio
         )
     # An empty text does not replace the text of the messages.
     stated = output if isinstance(output, str) and output.strip() else None
-    raw = output if isinstance(output, list) else listed
+    raw, field = (output, "output") if isinstance(output, list) else (listed, "messages")
     if raw is None:
         answer = stated or text
-        shown_text = [Message("assistant", answer)] if answer else []
-        return Trace(tuple(shown_text))
+        return Trace((Message("assistant", answer),) if answer else ())
     trace = read_conversation(raw, question, waiting)
     if trace is None:  # it has no message of the agent
-        field = "output" if isinstance(output, list) else "messages"
         trace = Trace(_read_each(read_message, raw, field))
     last = trace.output
     final = stated or ("" if last else text)
@@ -233,3 +216,35 @@ def _answer(envelope: _Envelope, question: Sequence[Message], waiting: Collectio
         return trace
     messages = (*trace.messages, Message("assistant", final))
     return replace(trace, messages=messages, llm_call_count=trace.llm_call_count or None)
+
+
+def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
+    """The trace with the tool calls that the envelope lists; ValueError if its messages have other
+    ones."""
+    if listed is None:
+        return trace
+    calls = _read_each(read_tool_call, listed, "tool_calls")
+    if known := calls_of(trace.messages):
+        if [call.name for call in known] != [call.name for call in calls]:
+            raise ValueError(
+                "the reply has two different lists of tool calls, in `tool_calls` and in its "
+                "messages; give one"
+            )
+        return replace(trace, tool_calls=known)
+    messages = [*trace.messages]
+    answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    if answers:
+        messages[answers[-1]] = replace(messages[answers[-1]], tool_calls=calls)
+    elif calls:
+        messages.append(Message("assistant", "", tool_calls=calls))
+    return replace(trace, messages=tuple(messages), tool_calls=calls)
+
+
+def _read_each(read: Callable[[Any], Item], items: Sequence[Any], field: str) -> tuple[Item, ...]:
+    found = []
+    for index, item in enumerate(items):
+        try:
+            found.append(read(item))
+        except ValueError as error:
+            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
+    return tuple(found)

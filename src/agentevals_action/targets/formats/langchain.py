@@ -6,12 +6,12 @@ https://reference.langchain.com/python/langchain_core/messages/
 
 from collections.abc import Mapping, Sequence
 
-from agentevals_action.model.messages import Role
 from agentevals_action.model.validation.json_values import members
-from agentevals_action.targets.formats import base, role_messages
-from agentevals_action.targets.formats.base import Item, WireMessage
+from agentevals_action.targets.formats import messages
+from agentevals_action.targets.formats.blocks import Item, WireMessage, objects, output_text
 
-_ROLES: Mapping[str, Role] = {
+#: The roles by type. `remove` is not a message: it removes one from the state of a graph.
+_ROLES: Mapping[str, str] = {
     "human": "user",
     "HumanMessageChunk": "user",
     "ai": "assistant",
@@ -19,15 +19,14 @@ _ROLES: Mapping[str, Role] = {
     "system": "system",
     "tool": "tool",
     "function": "tool",
+    "remove": "",
 }
-#: Not a message: it removes one from the state of a graph.
-_REMOVED = "remove"
 
 
 def matches(items: Sequence[Item]) -> bool:
     """Whether each item has a `type` of LangChain and a content."""
     return all(
-        str(item.get("type")) in (*_ROLES, _REMOVED)
+        str(item.get("type")) in _ROLES
         and (isinstance(item.get("data"), Mapping) or "content" in item)
         for item in items
     )
@@ -35,22 +34,21 @@ def matches(items: Sequence[Item]) -> bool:
 
 def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages. ValueError for a tool call without a name."""
-    kept = [_with_role(item) for item in items if item["type"] != _REMOVED]
-    return role_messages.from_wire(kept)
+    return messages.from_wire([_with_role(item) for item in items if _ROLES[item["type"]]])
 
 
 def _with_role(item: Item) -> Item:
     fields = members(item.get("data")) or item
     role, content = _ROLES[item["type"]], fields.get("content")
+    # Invalid calls are those whose arguments are not valid JSON.
+    calls = [
+        call for name in ("tool_calls", "invalid_tool_calls") for call in objects(fields, name)
+    ]
     return {
         **fields,
         "role": role,
-        "content": base.output_text(content) if role == "tool" else content,
-        # Invalid calls are those whose arguments are not valid JSON.
-        "tool_calls": [
-            *base.objects(fields, "tool_calls"),
-            *base.objects(fields, "invalid_tool_calls"),
-        ],
+        "content": output_text(content) if role == "tool" else content,
+        "tool_calls": calls,
         "usage": fields.get("usage_metadata"),
         "model": members(fields.get("response_metadata")).get("model_name"),
     }

@@ -1,6 +1,7 @@
-"""Lists of messages with a `role`: OpenAI's chat format, which is that of our own envelope with
-more kinds of blocks, Anthropic's Messages API, Vercel's AI SDK, Amazon Bedrock's Converse and
-Strands. One list may have blocks of all of them."""
+"""Lists of messages with a `role`: OpenAI's chat format
+(https://platform.openai.com/docs/api-reference/chat), which is that of our own envelope with more
+kinds of blocks, Anthropic's Messages API, Vercel's AI SDK, Amazon Bedrock's Converse and Strands.
+One list may have blocks of all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,9 +16,19 @@ from agentevals_action.model.messages import (
     read_tool_call,
 )
 from agentevals_action.model.validation.json_values import members, shown
-from agentevals_action.targets.formats import base
-from agentevals_action.targets.formats.base import Item, WireMessage
-from agentevals_action.targets.formats.blocks import call_fields, is_known, read_blocks, read_call
+from agentevals_action.targets.formats import requests
+from agentevals_action.targets.formats.blocks import (
+    Item,
+    WireMessage,
+    find_call_fields,
+    find_kind,
+    objects,
+    optional_text,
+    read_blocks,
+    read_call,
+)
+from agentevals_action.targets.formats.requests import Picture
+from agentevals_action.targets.formats.usage import read_usage
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -27,12 +38,39 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_CALL_LISTS = ("tool_calls", "toolCalls")
-#: OpenAI's field before it had lists of calls.
-_SINGLE_CALL = "function_call"
-#: More such fields, whose names are usual in structured answers, too: `contents` is Microsoft's
-#: Agent Framework.
+#: Fields of structured answers that may have calls, too: `contents` is Microsoft's Agent Framework.
 _LISTS = frozenset({"contents", "items", "actions", "steps"})
+
+
+def to_wire(messages: Sequence[Message]) -> dict[str, Any]:
+    """The messages of a request in OpenAI's chat format, with ids that link tool messages to their
+    calls; ValueError if something cannot be sent."""
+    return {"messages": [_wire_message(message) for message in requests.link_calls(messages)]}
+
+
+def _wire_message(message: Message) -> dict[str, Any]:
+    content = requests.text_or_parts(message, ("user",), _wire_part)
+    data: dict[str, Any] = {"role": message.role, "content": content}
+    if message.role == "tool":
+        data["tool_call_id"] = message.tool_call_id
+    elif message.name is not None:
+        data["name"] = message.name
+    if message.tool_calls:
+        data["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": requests.encode_arguments(call)},
+            }
+            for call in message.tool_calls
+        ]
+    return data
+
+
+def _wire_part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": part.uri}}
 
 
 def matches(items: Sequence[Item]) -> bool:
@@ -44,34 +82,39 @@ def matches(items: Sequence[Item]) -> bool:
 def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages of a history; a tool's result is a message of its own. ValueError if one of
     them is not valid."""
-    return [message for item in items for message in read_item(item)]
+    return [message for item in items for message in _read_item(item)]
 
 
-def read_item(item: Item) -> Iterator[WireMessage]:
-    """The message of an item, and before it one for each result of a tool in its blocks. A
-    complete reply has its tokens."""
+def read_reply(item: Item) -> WireMessage:
+    """The message of a model, with its usage. ValueError if it is not valid."""
+    (reply,) = _read_item({**item, "role": "assistant"})
+    return reply
+
+
+def _read_item(item: Item) -> Iterator[WireMessage]:
+    """The message of an item, and before it one for each result of a tool in its blocks."""
     role = _ROLES.get(str(item.get("role")))
     if role is None:
         raise ValueError(f"the reply has a message of the unknown role {shown(item.get('role'))}")
-    name, content = base.optional_text(item.get("name")), item.get("content")
-    if role == "assistant" and is_known(str(members(content).get("type"))):
+    name, content = optional_text(item.get("name")), item.get("content")
+    if role == "assistant" and find_kind(str(members(content).get("type"))):
         content = [content]
     own = _own_blocks(content)
     blocks = read_blocks(content if isinstance(content, list) or not own else None)
     if role == "assistant":
-        listed = [call for name in _CALL_LISTS for call in base.objects(item, name)]
-        if single := item.get(_SINGLE_CALL):
-            listed.append(members(single))
-        calls = _add_calls(blocks.calls, [_read_call(call) for call in listed])
-        answer = own or blocks.text or base.optional_text(item.get("refusal")) or ""
-        usage, model = base.read_usage(item.get("usage")), base.optional_text(item.get("model"))
-        unread = (*blocks.unread, *_unread_fields({**item, "content": content}, calls))
-        message = Message(role, answer, name, tool_calls=calls)
-        yield WireMessage(message, usage, model, unread=unread, waiting=blocks.waiting)
+        calls = (*blocks.calls, *_listed_calls(item, {call.id for call in blocks.calls if call.id}))
+        answer = own or blocks.text or optional_text(item.get("refusal")) or ""
+        yield WireMessage(
+            Message(role, answer, name, tool_calls=calls),
+            read_usage(item.get("usage")),
+            optional_text(item.get("model")),
+            unread=(*blocks.unread, *_unread_fields(item, content, calls)),
+            waiting=tuple(blocks.waiting),
+        )
         return
     yield from (result.message() for result in blocks.results)
     if own or blocks.text or not blocks.results:
-        call_id = base.optional_text(item.get("tool_call_id"))
+        call_id = optional_text(item.get("tool_call_id"))
         yield WireMessage(Message(role, own or blocks.text, name, call_id))
 
 
@@ -88,30 +131,32 @@ def _own_blocks(content: Any) -> tuple[Block, ...]:
         raise ValueError(f"the reply has a message that is not valid: {error}") from None
 
 
+def _listed_calls(item: Item, known: set[str]) -> Iterator[ToolCall]:
+    """The calls in the lists of a message, and in the single call that OpenAI had before them,
+    without those with `known` ids."""
+    listed = [*objects(item, "tool_calls"), *objects(item, "toolCalls")]
+    if single := item.get("function_call"):
+        listed.append(members(single))
+    return (call for call in map(_read_call, listed) if call.id not in known)
+
+
 def _read_call(data: Item) -> ToolCall:
     """A call of a function or of a custom tool, one of LangChain, or one of our own envelope."""
     if "tool" not in data:
         wrapped = members(data.get("function") or data.get("custom"))
         return read_call("tool_call", {**data, **wrapped})
     try:
-        return read_tool_call({**data, "id": base.optional_text(data.get("id"))})
+        return read_tool_call({**data, "id": optional_text(data.get("id"))})
     except ValueError as error:
         raise ValueError(f"the reply has a message that is not valid: {error}") from None
 
 
-def _add_calls(shown: Sequence[ToolCall], listed: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls of a message's blocks, and those of its lists that are not among them."""
-    ids = {call.id for call in shown if call.id}
-    return (*shown, *(call for call in listed if call.id not in ids))
-
-
-def _unread_fields(item: Item, calls: Sequence[ToolCall]) -> Iterator[str]:
+def _unread_fields(item: Item, content: Any, calls: Sequence[ToolCall]) -> Iterator[str]:
     """What is not read in an assistant's message and may have calls: the kind of a content that is
     an object, and fields. The blocks of a list are read."""
-    content = item.get("content")
-    yield from filter(None, [base.optional_text(members(content).get("type"))])
-    unread = {**item, "content": None} if isinstance(content, list) else item
-    yield from (name for name, value in call_fields(unread) if not _is_copy(value, calls))
+    yield from filter(None, [optional_text(members(content).get("type"))])
+    unread = {**item, "content": None if isinstance(content, list) else content}
+    yield from (name for name, value in find_call_fields(unread) if not _is_copy(value, calls))
     yield from (name for name in item if name in _LISTS and item[name])
 
 

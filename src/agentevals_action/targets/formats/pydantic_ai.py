@@ -7,12 +7,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agentevals_action.model.messages import Message, Role
-from agentevals_action.targets.formats import base
-from agentevals_action.targets.formats.base import Item, WireMessage
-from agentevals_action.targets.formats.blocks import is_result, read_blocks, read_result
-
-_UNKNOWN_TOOL = "Unknown tool name: "
+from agentevals_action.model.messages import Message
+from agentevals_action.targets.formats.blocks import (
+    Item,
+    WireMessage,
+    decode_arguments,
+    find_kind,
+    objects,
+    optional_text,
+    read_blocks,
+    read_result,
+    text_of_parts,
+)
+from agentevals_action.targets.formats.usage import read_usage
 
 
 def matches(items: Sequence[Item]) -> bool:
@@ -25,15 +32,14 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages. ValueError for a tool call without a name."""
     found: list[WireMessage] = []
     for item in items:
-        parts = [(str(part.get("part_kind")), part) for part in base.objects(item, "parts")]
+        parts = [(str(part.get("part_kind")), part) for part in objects(item, "parts")]
         if item["kind"] == "request":
             found += [_input(*part) for part in parts]
         else:
-            usage = base.read_usage(item.get("usage"))
-            model = base.optional_text(item.get("model_name"))
+            usage, model = read_usage(item.get("usage")), optional_text(item.get("model_name"))
             reply = read_blocks([_block(*part) for part in parts])
-            message = Message("assistant", reply.text, tool_calls=reply.calls)
-            found.append(WireMessage(message, usage, model, unread=reply.unread))
+            message = Message("assistant", reply.text, tool_calls=tuple(reply.calls))
+            found.append(WireMessage(message, usage, model, unread=tuple(reply.unread)))
     return found
 
 
@@ -43,7 +49,7 @@ def _block(kind: str, part: Item) -> Item:
         return {"type": kind, "text": part.get("content")}
     if kind == "tool-call" and part.get("tool_kind") == "output":
         # The answer is structured data, which the framework asks for as a call.
-        arguments = base.decode_arguments(part.get("args"))
+        arguments = decode_arguments(part.get("args"))
         return {"type": "text", "text": json.dumps(arguments, ensure_ascii=False)}
     return {**part, "type": kind}
 
@@ -53,9 +59,9 @@ def _input(kind: str, part: Item) -> WireMessage:
     if kind == "retry-prompt" and part.get("tool_name"):
         # The call was not made if its arguments are not valid (the content is then the list of
         # their errors), or there is no such tool. A text is the tool's own request to try again.
-        refused = not isinstance(content, str) or content.startswith(_UNKNOWN_TOOL)
+        refused = not isinstance(content, str) or content.startswith("Unknown tool name: ")
         return replace(read_result(part).message(), refused=refused)
-    if is_result(kind):
+    if find_kind(kind) == "result":
         return read_result(part).message()
-    role: Role = "system" if kind == "system-prompt" else "user"
-    return WireMessage(Message(role, base.text_of_parts(content)))
+    text = text_of_parts(content)
+    return WireMessage(Message("system" if kind == "system-prompt" else "user", text))

@@ -70,8 +70,8 @@ def system_text(messages: Sequence[Message]) -> str:
     )
 
 
-def sides(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
-    """The other messages, grouped into turns; a tool message is on the user's side."""
+def turns(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
+    """The other messages, grouped by the side that they are on; a tool message is on the user's."""
     others = [message for message in messages if message.role != "system"]
     for is_assistant, together in groupby(others, lambda message: message.role == "assistant"):
         yield "assistant" if is_assistant else "user", list(together)

@@ -34,7 +34,7 @@ _QUOTE_LIMIT = 500  # characters of a server's message in an error
 class Service:
     """A server, and how errors describe it.
 
-    `url`, which is valid, is the beginning of the address of each request; `url_field` names the
+    `url`, which is valid, is the address of each request; `url_field` names the
     field of the target that holds it. `key_hint` is the advice for a refused key. `dead_codes` are
     the vendor's error codes that end all calls; so does a 404 if `missing_hint` is set. `secrets`
     never appear in errors. A server that `is_local` is not asked through a proxy."""

@@ -1,7 +1,8 @@
 """Models behind an HTTP API: the common fields of their targets, and the provider that calls
 them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -27,11 +28,15 @@ def _check_base_url(url: str) -> str:
 
 class ApiTarget(Target):
     """The common fields of models with a key. `reserved` are the fields of a request that `config`
-    cannot set, with advice."""
+    cannot set, with advice. `around_temperature` is the object of a request that holds the
+    temperature, if it is not the request itself. `dead_codes` are the vendor's error codes that end
+    all calls."""
 
     is_model: ClassVar[bool] = True
     is_defined: ClassVar[bool] = True
     reserved: ClassVar[Mapping[str, str]]
+    around_temperature: ClassVar[str] = ""
+    dead_codes: ClassVar[frozenset[str]] = frozenset()
 
     api_key: str | None = Field(
         None, description="The key, as `${{ NAME }}`; the vendor's usual variable by default."
@@ -61,6 +66,45 @@ class ApiTarget(Target):
         """The usual variable for the key, if no key is given."""
         return () if self.api_key else (self.key_variable,)
 
+    def destination(self) -> str:
+        """The origin of the server."""
+        return origin_of(self.address)
+
+    def connect(self, context: ProviderContext) -> Provider:
+        """The model, with the given key or the usual variable's."""
+        return _Connected(self, HttpClient(self.service(self.key(context))))
+
+    def service(self, key: str) -> Service:
+        """The server, with advice about the model, the address and the key."""
+        model = self.priced_model()
+        return Service(
+            url=self.address,
+            key_hint=f"set `api_key`, or the variable {self.key_variable}, to a key that may use "
+            f"{model}",
+            headers=self.headers(key),
+            dead_codes=self.dead_codes,
+            missing_hint=f"check that the server knows the model {model}, and that `base_url` is "
+            "right",
+            secrets=(key,),
+        )
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """The URL of each call."""
+
+    @abstractmethod
+    def headers(self, key: str) -> Mapping[str, str]:
+        """The headers of a call; the key may be empty."""
+
+    @abstractmethod
+    def to_wire(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """A request; ValueError if something cannot be sent."""
+
+    @abstractmethod
+    def from_wire(self, data: Any) -> Trace:
+        """The trace of a reply; ValueError if it has no answer."""
+
 
 class ModelTarget(ApiTarget):
     """The common fields of models that have a name and a base URL."""
@@ -82,60 +126,33 @@ class ModelTarget(ApiTarget):
         """The model itself."""
         return self.model
 
-    def destination(self) -> str:
-        """The origin of the server."""
-        return origin_of(self.url)
-
     @property
     def url(self) -> str:
         """The address of the API, without a slash at its end."""
         return (self.base_url or self.vendor_url).rstrip("/")
 
-    def service(
-        self,
-        url: str,
-        key: str,
-        headers: Mapping[str, str],
-        dead_codes: frozenset[str] = frozenset(),
-    ) -> Service:
-        """The server with advice about the model, the address and the key."""
-        return Service(
-            url=url,
-            key_hint=f"set `api_key`, or the variable {self.key_variable}, to a key that may use "
-            f"{self.model}",
-            headers=headers,
-            dead_codes=dead_codes,
-            missing_hint=f"check that the server knows the model {self.model}, and that `base_url` "
-            "is right",
-            secrets=(key,),
-        )
-
 
 @dataclass(frozen=True)
-class ModelApi(Provider):
-    """A connected model. `body` makes a request and `read` reads a reply to it; both raise
-    ValueError. `around_temperature` is the object of a request that holds the temperature, if it is
-    not the request itself."""
+class _Connected(Provider):
+    """A connected model."""
 
+    target: ApiTarget
     client: HttpClient
-    path: str
-    body: Callable[[Sequence[Message]], dict[str, Any]]
-    read: Callable[[Any], Trace]
-    around_temperature: str = ""
 
     async def complete(self, request: Request) -> Trace:
         """One call."""
+        target = self.target
         try:
-            body = self.body(request.messages)
+            body = target.to_wire(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
         if request.temperature is not None:
-            around = self.around_temperature
+            around = target.around_temperature
             inside = body.setdefault(around, {}) if around else body
             inside["temperature"] = request.temperature
-        reply, cost = await self.client.post(self.path, body, request.timeout)
+        reply, cost = await self.client.post(body, request.timeout)
         try:
-            trace = self.read(reply)
+            trace = target.from_wire(reply)
         except ValueError as error:
             raise self.client.reply_error(error) from None
         return replace(trace, usage=Usage(cost_usd=cost).or_else(trace.usage))

@@ -1,18 +1,21 @@
 """`azure`: a model deployed at Azure OpenAI."""
 
 import re
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from pydantic import Field, field_validator
 
-from agentevals_action.model.target import Provider, ProviderContext
+from agentevals_action.model.messages import Message
+from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import NonEmpty, spelled
-from agentevals_action.targets.http.client import check_url, origin_of
+from agentevals_action.targets.formats import messages as chat
+from agentevals_action.targets.http.client import check_url
 from agentevals_action.targets.http.errors import Service
 from agentevals_action.targets.http.model_api import ApiTarget
-from agentevals_action.targets.providers.openai import PATHS, RESERVED, openai_model
+from agentevals_action.targets.providers.openai import PATHS, RESERVED, read_completion
 
 _API_PATH = re.compile(r"/openai(/v1)?$")
 #: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
@@ -25,6 +28,7 @@ class Azure(ApiTarget):
     provider: ClassVar[str] = "azure"
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY"
     reserved: ClassVar[Mapping[str, str]] = {**RESERVED, "model": "use the field `deployment`"}
+    dead_codes: ClassVar[frozenset[str]] = frozenset({"DeploymentNotFound", "model_not_found"})
 
     endpoint: str = Field(
         description="The resource's URL, with or without /openai or /openai/v1 at its end."
@@ -61,35 +65,32 @@ class Azure(ApiTarget):
         """The deployment, which often has the name of its model."""
         return self.deployment
 
-    def destination(self) -> str:
-        """The origin of the resource's API."""
-        return origin_of(self.url)
-
-    def connect(self, context: ProviderContext) -> Provider:
-        """The model, with the given key or the usual variable's."""
-        key = self.key(context)
-        service = Service(
-            url=self.url,
-            url_field="endpoint",
-            key_hint=f"set `api_key`, or the variable {self.key_variable}, to a key of the "
-            "resource",
-            headers={"api-key": key} if key else {},
-            dead_codes=frozenset({"DeploymentNotFound", "model_not_found"}),
-            missing_hint=f"check that the resource has a deployment named {self.deployment}, and "
-            "that `endpoint` and `api_version` are right",
-            secrets=(key,),
-        )
-        return openai_model(service, "chat", self._path(), self.deployment, self.config)
-
     @property
-    def url(self) -> str:
-        """The base URL of the resource's API in any version."""
-        return _API_PATH.sub("", self.endpoint.rstrip("/")) + "/openai/"
-
-    def _path(self) -> str:
-        """The path of a call: a dated API names the deployment in it, elsewhere the body does."""
-        path = PATHS["chat"]
+    def address(self) -> str:
+        """The URL of chat completions: a dated API names the deployment in it, elsewhere the body
+        does."""
+        resource, path = _API_PATH.sub("", self.endpoint.rstrip("/")), PATHS["chat"]
         if self.api_version == "v1":
-            return f"v1/{path}"
+            return f"{resource}/openai/v1/{path}"
         name = quote(self.deployment, safe="")
-        return f"deployments/{name}/{path}?api-version={self.api_version}"
+        return f"{resource}/openai/deployments/{name}/{path}?api-version={self.api_version}"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """The key."""
+        return {"api-key": key} if key else {}
+
+    def service(self, key: str) -> Service:
+        """The server, with advice about the deployment and the address."""
+        missing = (
+            f"check that the resource has a deployment named {self.deployment}, and that "
+            "`endpoint` and `api_version` are right"
+        )
+        return replace(super().service(key), url_field="endpoint", missing_hint=missing)
+
+    def to_wire(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """A request for a chat completion."""
+        return {**self.config, "model": self.deployment, **chat.to_wire(messages)}
+
+    def from_wire(self, data: Any) -> Trace:
+        """The trace of a chat completion."""
+        return read_completion(data)

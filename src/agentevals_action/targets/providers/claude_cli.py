@@ -19,8 +19,9 @@ from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentTarget, Command
-from agentevals_action.targets.formats import role_messages
-from agentevals_action.targets.formats.base import WireMessage, read_usage
+from agentevals_action.targets.formats import messages as role_messages
+from agentevals_action.targets.formats.blocks import WireMessage
+from agentevals_action.targets.formats.usage import read_usage
 
 #: The errors for the values of an assistant message's `error`, if the API refused the call.
 _REFUSALS: Mapping[str, Callable[[str], AttemptError]] = {

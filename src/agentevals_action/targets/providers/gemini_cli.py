@@ -16,7 +16,7 @@ from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event, ToolResult
 from agentevals_action.targets.agents.headless import AgentTarget, Command
-from agentevals_action.targets.formats.base import reported
+from agentevals_action.targets.formats.usage import reported
 
 _NAMES: Mapping[str, str] = {
     "run_shell_command": "Bash",

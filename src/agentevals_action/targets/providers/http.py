@@ -251,7 +251,7 @@ class _Connected(Provider):
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
         has_type = any(name.lower() == "content-type" for name in target.headers)
         headers = None if has_type else {"Content-Type": "application/json"}
-        reply = await client.send(target.method, "", content, request.timeout, headers)
+        reply = await client.send(target.method, content, request.timeout, headers)
         try:
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
@@ -321,7 +321,7 @@ class _Started(_Connected):
         url, ready = PORT.sub(f"{port}", self._target.url), self._target.ready
         if isinstance(ready, str):
             client = self._client(origin_of(url).removesuffix("/") + ready)
-            await client.send("GET", "", None, _READY_TIMEOUT)
+            await client.send("GET", None, _READY_TIMEOUT)
             return
         try:
             _, writer = await asyncio.open_connection(urlsplit(url).hostname, port)

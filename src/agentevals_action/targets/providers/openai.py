@@ -1,17 +1,23 @@
-"""`openai`: a model behind OpenAI's API in its two formats, or a compatible server."""
+"""`openai`: a model behind OpenAI's API in its two formats, or a compatible server.
 
-from collections.abc import Mapping
+https://platform.openai.com/docs/api-reference
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from agentevals_action.formatting import one_of
-from agentevals_action.model.target import Provider, ProviderContext
+from agentevals_action.model.messages import Message
+from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import expected
-from agentevals_action.targets.formats import openai_chat, openai_responses
-from agentevals_action.targets.http.client import HttpClient
-from agentevals_action.targets.http.errors import Service
-from agentevals_action.targets.http.model_api import ModelApi, ModelTarget
+from agentevals_action.model.validation.json_values import members
+from agentevals_action.targets.formats import messages as chat
+from agentevals_action.targets.formats import responses
+from agentevals_action.targets.formats.blocks import objects, trace_of_call
+from agentevals_action.targets.formats.usage import read_usage
+from agentevals_action.targets.http.model_api import ModelTarget
 from agentevals_action.targets.variables import names_in
 
 #: The paths of the formats.
@@ -41,19 +47,6 @@ ApiFormat = Annotated[
 ]
 
 
-def openai_model(
-    service: Service, api_format: str, path: str, model: str, config: Mapping[str, Any]
-) -> ModelApi:
-    """A model behind a server; `config` are more fields of each request."""
-    used = openai_chat if api_format == "chat" else openai_responses
-    return ModelApi(
-        HttpClient(service),
-        path,
-        body=lambda messages: {**config, "model": model, **used.to_wire(messages)},
-        read=used.read_reply,
-    )
-
-
 class OpenAI(ModelTarget):
     """A model behind OpenAI's API, or a compatible server."""
 
@@ -61,13 +54,61 @@ class OpenAI(ModelTarget):
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     vendor_url: ClassVar[str] = "https://api.openai.com/v1"
     reserved: ClassVar[Mapping[str, str]] = RESERVED
+    dead_codes: ClassVar[frozenset[str]] = frozenset({"model_not_found"})
 
     api_format: ApiFormat = "chat"
 
-    def connect(self, context: ProviderContext) -> Provider:
-        """The model, with the given key or the usual variable's."""
-        key = self.key(context)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        service = self.service(f"{self.url}/", key, headers, frozenset({"model_not_found"}))
-        path = PATHS[self.api_format]
-        return openai_model(service, self.api_format, path, self.model, self.config)
+    @property
+    def address(self) -> str:
+        """The URL of calls in the format."""
+        return f"{self.url}/{PATHS[self.api_format]}"
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """The key."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def to_wire(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """A request in the format."""
+        used = chat if self.api_format == "chat" else responses
+        return {**self.config, "model": self.model, **used.to_wire(messages)}
+
+    def from_wire(self, data: Any) -> Trace:
+        """The trace of a reply in the format."""
+        return read_completion(data) if self.api_format == "chat" else read_response(data)
+
+
+def read_completion(data: Any) -> Trace:
+    """The trace of a chat completion; ValueError if it is not one, was filtered or has no
+    content."""
+    choices = objects(members(data), "choices")
+    message = choices[0].get("message") if choices else None
+    if not isinstance(message, Mapping):
+        raise ValueError("the reply is not a chat completion: `choices[0].message` is missing")
+    reason = choices[0].get("finish_reason")
+    if reason == "content_filter":
+        raise ValueError("the reply was stopped by the vendor's content filter")
+    reply = chat.read_reply({**message, "usage": data.get("usage")})
+    if reply.is_empty:
+        raise ValueError(f"the reply is empty (finish_reason {reason!r})")
+    return trace_of_call([reply], reply.usage, data.get("model"))
+
+
+def read_response(data: Any) -> Trace:
+    """The trace of a response without its reasoning. ValueError if it is not one, failed, was
+    filtered or is empty."""
+    response = members(data)
+    if "output" not in response or response.get("object", "response") != "response":
+        raise ValueError("the reply is not a response: `output` is missing")
+    error, status = response.get("error"), response.get("status")
+    reason = members(response.get("incomplete_details")).get("reason")
+    if isinstance(error, dict) or status not in (None, "completed", "incomplete"):
+        details = [members(error).get("code"), members(error).get("message")]
+        problem = f"the response was not completed (status {status!r})"
+        raise ValueError(": ".join([problem, *(part for part in details if isinstance(part, str))]))
+    if reason == "content_filter":
+        raise ValueError("the reply was stopped by the vendor's content filter")
+    replies = responses.from_wire(objects(response, "output"))
+    if not replies:
+        status = f"{status!r}, {reason}" if reason else repr(status)
+        raise ValueError(f"the reply is empty (status {status})")
+    return trace_of_call(replies, read_usage(response.get("usage")), response.get("model"))

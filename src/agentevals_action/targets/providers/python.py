@@ -21,7 +21,7 @@ from agentevals_action.system.workers import Worker, WorkerEnded
 from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.worker_client import WorkerClient
-from agentevals_action.targets.reply_model import ReplyModel
+from agentevals_action.targets.formats.envelope import ReplyModel
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 #: Seconds that an import may take. It does not end with the time-out of the test that waits for

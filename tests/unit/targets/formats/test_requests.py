@@ -2,46 +2,41 @@
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentevals_action.model.messages import Block, Message, ToolCall, read_message
-from agentevals_action.targets.formats import anthropic, gemini, openai_chat, openai_responses
 from agentevals_action.targets.formats.requests import SIZE_LIMIT, Picture, link_calls, picture
+from agentevals_action.targets.providers.gemini import FOREIGN_CALL
 from tests.support.cases import file_block
+from tests.support.model_targets import FORMATS, api_target
 
 DATA = json.loads(Path("tests/data/formats/requests.json").read_text(encoding="utf-8"))
 CONVERSATION = [read_message(data) for data in DATA.pop("messages")]
 GIF = base64.b64encode(b"GIF89a").decode()
 PICTURE = Block("image", GIF)
-FORMATS: Mapping[str, Callable[[Sequence[Message]], dict[str, Any]]] = {
-    "anthropic": anthropic.to_wire,
-    "gemini": lambda messages: gemini.to_wire(messages, "gemini-2.5-flash"),
-    "openai_chat": openai_chat.to_wire,
-    "openai_responses": openai_responses.to_wire,
-}
 #: Roles whose messages may have a picture.
 WITH_PICTURES = {"anthropic": {"user", "tool"}, "openai_responses": {"user", "tool"}}
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_to_wire__a_conversation_with_tools_and_pictures(name: str) -> None:
-    assert FORMATS[name](CONVERSATION) == DATA[name]
+    request = FORMATS[name].to_wire(CONVERSATION)
+    assert {field: request[field] for field in DATA[name]} == DATA[name]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_to_wire__files_are_text(name: str, tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
     block = file_block("file", "n.txt", tmp_path / "n.txt")
-    wire = json.dumps(FORMATS[name]([Message("user", (block,))]))
+    wire = json.dumps(FORMATS[name].to_wire([Message("user", (block,))]))
     assert json.dumps('<file path="n.txt">\nnotes\n</file>') in wire
     (tmp_path / "n.txt").write_bytes(b"a\xff")
     block = file_block("file", "n.txt", tmp_path / "n.txt")
     with pytest.raises(ValueError, match=r"n\.txt is no UTF-8 text \(.* at byte 1\)"):
-        FORMATS[name]([Message("user", (block,))])
+        FORMATS[name].to_wire([Message("user", (block,))])
 
 
 @pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
@@ -50,17 +45,17 @@ def test_to_wire__pictures_where_models_take_none_are_an_error(name: str, role: 
     call = Message("assistant", "", tool_calls=(ToolCall("shot", id="1"),))
     messages = [call, Message(role, (PICTURE,))]
     if role in WITH_PICTURES.get(name, {"user"}):
-        assert GIF in json.dumps(FORMATS[name](messages))
+        assert GIF in json.dumps(FORMATS[name].to_wire(messages))
         return
     with pytest.raises(ValueError, match=f"a picture in an? {role} message cannot be sent"):
-        FORMATS[name](messages)
+        FORMATS[name].to_wire(messages)
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini"])
 def test_to_wire__arguments_that_are_no_object_are_an_error(name: str) -> None:
     message = Message("assistant", "", tool_calls=(ToolCall("a", "{broken"),))
     with pytest.raises(ValueError, match="the arguments of the tool call `a` are not an object"):
-        FORMATS[name]([message])
+        FORMATS[name].to_wire([message])
 
 
 @pytest.mark.parametrize(
@@ -77,16 +72,15 @@ def test_to_wire__the_first_call_of_a_turn_has_a_signature_for_gemini_3(
     model: str, is_signed: bool
 ) -> None:
     calls = (ToolCall("a", output="1"), ToolCall("b", output="2"))
-    parts = gemini.to_wire([Message("assistant", "", tool_calls=calls)], model)["contents"][0]
-    assert [part.get("thoughtSignature") for part in parts["parts"]] == [
-        gemini.FOREIGN_CALL if is_signed else None,
-        None,
-    ]
+    asked = Message("assistant", "", tool_calls=calls)
+    parts = api_target("gemini", model=model).to_wire([asked])["contents"][0]["parts"]
+    signature = FOREIGN_CALL if is_signed else None
+    assert [part.get("thoughtSignature") for part in parts] == [signature, None]
 
 
 def test_to_wire__a_tool_message_for_gemini_needs_the_name_of_its_call() -> None:
     with pytest.raises(ValueError, match="answers no tool call before it, and has no name"):
-        gemini.to_wire([Message("tool", "text", tool_call_id="gone")], "m")
+        FORMATS["gemini"].to_wire([Message("tool", "text", tool_call_id="gone")])
 
 
 def test_link_calls__calls_without_ids_are_answered_by_name_or_in_order() -> None:

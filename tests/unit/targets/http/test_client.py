@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def during(server: RawServer, use: Callable[[HttpClient], Awaitable[T]], path: str = "") -> T:
     async def used() -> T:
-        client = HttpClient(Service(url=f"{server.url}{path}/", key_hint=""))
+        client = HttpClient(Service(url=f"{server.url}{path}/ask", key_hint=""))
         try:
             return await use(client)
         finally:
@@ -32,7 +32,7 @@ def during(server: RawServer, use: Callable[[HttpClient], Awaitable[T]], path: s
 
 
 async def ask(client: HttpClient, content: bytes = b"{}", timeout: float = 30) -> HttpReply:
-    return await client.send("POST", "ask", content, timeout)
+    return await client.send("POST", content, timeout)
 
 
 def failed(script: Script, kind: type[AttemptError] = AttemptError) -> AttemptError:
@@ -132,9 +132,11 @@ def test_redirect__is_not_followed() -> None:
 
 def post(server: RawServer, body: Any, **fields: Any) -> Any:
     async def posted() -> Any:
-        client = HttpClient(Service(**{"url": f"{server.url}/v1/", "key_hint": "", **fields}))
+        client = HttpClient(
+            Service(**{"url": f"{server.url}/v1/a/b%20c?d=e", "key_hint": "", **fields})
+        )
         try:
-            return await client.post("a/b%20c?d=e", body, 30)
+            return await client.post(body, 30)
         finally:
             await client.close()
 
