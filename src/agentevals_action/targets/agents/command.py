@@ -139,69 +139,46 @@ class CommandRunner:
         program, *others = words
         return (locate(program) if "/" in program else program, *map(locate, others))
 
-    def judge_path(self, path: Path, request: Request) -> Path:
-        """A path in the tree of a request as it is for a target that judges."""
-        return self._judge_path(path) if request.is_judge else path
+    def tree(self, request: Request) -> Path:
+        """The checkout of a request, or that of the judges for a target that judges."""
+        return self._judge_path(request.root) if request.is_judge else request.root
 
     async def run(
-        self,
-        subject: str,
-        words: Sequence[str],
-        request: Request,
-        *,
-        folder: Path | None = None,
-        timeout: float | None = None,
-        stdin: str = "",
-        variables: Mapping[str, str] | None = None,
+        self, subject: str, program: Program, timeout: float, stdin: str = ""
     ) -> process.Completed:
-        """Runs a command to its successful end, by default in the working folder and within the
-        time of the request. Raises the AttemptError of `process.run_checked`."""
+        """Runs a program to its successful end. Raises the AttemptError of
+        `process.run_checked`."""
         return await process.run_checked(
-            subject,
-            self.program(
-                words,
-                request,
-                folder or self.working_folder(request),
-                request.workspace,
-                variables,
-            ),
-            kind="target",
-            timeout=request.timeout if timeout is None else timeout,
-            stdin=stdin,
+            subject, program, kind="target", timeout=timeout, stdin=stdin
         )
 
     def program(
         self,
         words: Sequence[str],
         request: Request,
-        folder: Path,
-        workspace: Path | None,
         variables: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Program:
-        """A command in a folder, with more `variables`; a worker with a `workspace` answers only
-        requests in it."""
-        environment = self.environment(request, workspace) | dict(variables or {})
-        program = Program(tuple(words), folder, environment, self.user_of(request), self.hint)
-        tree, start = request.root, self.declared_folder(request)
+        """A command in its working folder, or in another one, with more `variables`. It sees the
+        workspace of the request: a worker of one without a workspace answers all requests."""
+        own: dict[str, str] = {}
+        if request.workspace is not None:
+            own = dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
+            own[SUITE_FOLDER] = str(request.suite_folder)
+        start = self.declared_folder(request)
         if request.is_judge:
-            tree, start = self._judge_path(tree), self._judge_path(start)
-        return self._children.with_packages(program, request.root, tree, start)
+            own[CHECKOUT_VARIABLE] = str(request.root)
+            start = self._judge_path(start)
+        environment = {**self._environment, **own, **(variables or {})}
+        folder = folder or self.working_folder(request)
+        program = Program(tuple(words), folder, environment, self.user_of(request), self.hint)
+        return self._children.with_packages(program, request.root, self.tree(request), start)
 
     def user_of(self, request: Request) -> ChildUser | None:
         """The user that the command runs as for a request."""
         isolation = self._children.isolation
         of_tree = isolation.judge_of if request.is_judge else isolation.user_of
         return of_tree(request.root)
-
-    def environment(self, request: Request, workspace: Path | None) -> dict[str, str]:
-        """The variables of a program that works in a workspace, or in none."""
-        own: dict[str, str] = {}
-        if workspace is not None:
-            own = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace))
-            own[SUITE_FOLDER] = str(request.suite_folder)
-        if request.is_judge:
-            own[CHECKOUT_VARIABLE] = str(request.root)
-        return {**self._environment, **own}
 
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""

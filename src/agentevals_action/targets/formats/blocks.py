@@ -10,7 +10,7 @@ https://ai.google.dev/api/caching#Part"""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -87,17 +87,31 @@ def trace_of_call(replies: Sequence[WireMessage], usage: Usage, model: Any) -> T
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call. `refused`: a person did not permit the call."""
+    """The result of a call, and its duration in milliseconds. `refused`: the call was not made."""
 
     call_id: str | None
     output: Any
-    name: str | None
-    refused: bool
+    name: str | None = None
+    refused: bool = False
+    duration_ms: float | None = None
 
     def message(self) -> WireMessage:
         """The result as a message of its own."""
         output = output_text(self.output)
         return WireMessage(Message("tool", output, self.name, self.call_id), refused=self.refused)
+
+    def add_to(self, call: ToolCall) -> ToolCall:
+        """The call with its result."""
+        duration = None if self.refused else self.duration_ms
+        return replace(call, output=self.output, duration_ms=duration, refused=self.refused)
+
+
+def add_results(
+    calls: Iterable[ToolCall], results: Mapping[str | None, ToolResult]
+) -> tuple[ToolCall, ...]:
+    """The calls with the results that are there, by their ids."""
+    pairs = ((call, results.get(call.id or "")) for call in calls)
+    return tuple(result.add_to(call) if result else call for call, result in pairs)
 
 
 @dataclass
@@ -141,15 +155,11 @@ def read_blocks(content: Any) -> Blocks:
     blocks = Blocks()
     for block in content:
         blocks.add(*_name_and_fields(block))
-    outputs = {result.call_id: result for result in reversed(blocks.results) if result.call_id}
     made = {call.id for call in blocks.calls}
-    blocks.calls = [_with_result(call, outputs.get(call.id or "")) for call in blocks.calls]
+    first = {result.call_id: result for result in reversed(blocks.results)}
+    blocks.calls = [*add_results(blocks.calls, first)]
     blocks.results = [result for result in blocks.results if result.call_id not in made]
     return blocks
-
-
-def _with_result(call: ToolCall, result: ToolResult | None) -> ToolCall:
-    return replace(call, output=result.output, refused=result.refused) if result else call
 
 
 def _name_and_fields(block: Any) -> tuple[str, Item]:

@@ -8,7 +8,7 @@ https://platform.claude.com/docs/en/agent-sdk/typescript#message-types
 The usage of the `result` leaves out sub-agents; its `modelUsage` has all tokens. The last message
 of a sub-agent is not in the stream, only its usage."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -17,10 +17,10 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
-from agentevals_action.targets.agents.events import Event, ToolResult
+from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats import messages as role_messages
-from agentevals_action.targets.formats.blocks import WireMessage
+from agentevals_action.targets.formats.blocks import ToolResult, WireMessage
 from agentevals_action.targets.formats.usage import read_usage
 
 #: The errors for the values of an assistant message's `error`, if the API refused the call.
@@ -168,21 +168,18 @@ def _messages(wired: Sequence[tuple[Event, WireMessage]]) -> list[Message]:
 
 def _results(
     wired: Sequence[tuple[Event, WireMessage]], denied: Collection[str]
-) -> Mapping[str, ToolResult]:
-    """The results of tool calls, by id. The duration is as reported, else the time between the
+) -> Iterator[ToolResult]:
+    """The results of tool calls. The duration is as reported, else the time between the
     events of the call and of the result."""
     started = {call.id: event for event, found in wired for call in found.message.tool_calls}
-    results: dict[str, ToolResult] = {}
     for event, found in wired:
         call_id, output = found.message.tool_call_id, found.message.content
-        if call_id is None:
-            continue
-        duration = _reported_duration(event)
-        if duration is None and call_id in started:
-            duration = agent_events.milliseconds_between(started[call_id], event)
-        refused = call_id in denied or str(output).startswith(_UNKNOWN_TOOL)
-        results[call_id] = ToolResult(output, duration, refused)
-    return results
+        if call_id is not None:
+            duration = _reported_duration(event)
+            if duration is None and call_id in started:
+                duration = agent_events.milliseconds_between(started[call_id], event)
+            refused = call_id in denied or str(output).startswith(_UNKNOWN_TOOL)
+            yield ToolResult(call_id, output, refused=refused, duration_ms=duration)
 
 
 def _reported_duration(event: Event) -> float | None:

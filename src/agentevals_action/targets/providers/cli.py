@@ -134,13 +134,10 @@ class _Connected(Provider):
             if self._is_healthy or check is None:
                 return
             try:
-                await self._runner.run(
-                    "the healthcheck",
-                    placeholders.words_of(check.command),
-                    request,
-                    folder=self._runner.declared_folder(request, check.cwd),
-                    timeout=check.timeout_seconds,
-                )
+                words = placeholders.words_of(check.command)
+                folder = self._runner.declared_folder(request, check.cwd)
+                program = self._runner.program(words, request, folder=folder)
+                await self._runner.run("the healthcheck", program, check.timeout_seconds)
             except AttemptError as error:
                 self._failed_check = TargetDead(str(error), error.hint)
                 raise self._failed_check from None
@@ -184,20 +181,15 @@ class _Connected(Provider):
             give_folder(folder, self._runner.user_of(request))
         values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
-        command: str | Sequence[str] = target.command
-        if not isinstance(command, str):
-            command = self._runner.located(command, request)
-        words, variables = placeholders.fill(
-            command, values, placeholders.file_words(target.files_format, attached)
-        )
+        files = placeholders.file_words(target.files_format, attached)
+        words, variables = placeholders.fill(self._located(request), values, files)
         return words, "" if used & _PROMPTS else prompt, variables
 
     async def _answer(self, request: Request, folder: Path, variables: Mapping[str, str]) -> Trace:
         words, stdin, own = self._command(request, folder)
+        program = self._runner.program(words, request, {**variables, **own})
         try:
-            done = await self._runner.run(
-                "the command", words, request, stdin=stdin, variables={**variables, **own}
-            )
+            done = await self._runner.run("the command", program, request.timeout, stdin)
         except AttemptError as error:
             if "PROMPT" in self._placeholders and "Argument list too long" in str(error):
                 error.hint = "use {PROMPT_FILE} or standard input for long prompts"
@@ -229,12 +221,12 @@ class _Connected(Provider):
         return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans(), ADVICE))
 
     async def _ask_worker(self, request: Request) -> Trace:
+        words = placeholders.words_of(self._located(request))
+        return await self._client.ask(self._runner.program(words, request), request)
+
+    def _located(self, request: Request) -> str | Sequence[str]:
         command = self._target.command
-        if not isinstance(command, str):
-            command = self._runner.located(command, request)
-        words, folder = placeholders.words_of(command), self._runner.working_folder(request)
-        program = self._runner.program(words, request, folder, request.workspace)
-        return await self._client.ask(program, request)
+        return command if isinstance(command, str) else self._runner.located(command, request)
 
 
 def _read_output(path: Path) -> str:

@@ -16,8 +16,9 @@ from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
-from agentevals_action.targets.agents.events import Event, ToolResult
+from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
+from agentevals_action.targets.formats.blocks import ToolResult
 from agentevals_action.targets.formats.usage import reported
 
 _NAMES: Mapping[str, str] = {
@@ -88,7 +89,7 @@ class CopilotCli(AgentTarget):
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run. It is paid for in requests, so that its cost is unknown."""
-        found = agent_events.add_results(list(_messages(events)), _results(events))
+        found = agent_events.add_results(_messages(events), _results(events))
         edits = _file_edits(events)
         messages = tuple(_with_file_calls(message, edits) for message in found)
         finished = _data(events, "model.call_finished")
@@ -185,9 +186,8 @@ def _as_named(path: str, named: Sequence[tuple[str, str]]) -> str:
     return next((name for _, name in named if path.endswith(f"/{name}")), path)
 
 
-def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
+def _results(events: Sequence[Event]) -> Iterator[ToolResult]:
     started: dict[str, Any] = {}
-    results: dict[str, ToolResult] = {}
     for event in events:
         data, timestamp = event.object("data"), event.value("timestamp")
         call_id = data.text("toolCallId")
@@ -200,8 +200,7 @@ def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
             message = data.object("error").text("message")
             duration = agent_events.milliseconds(started.get(call_id), timestamp)
             refused = _is_refusal(data.object("error"))
-            results[call_id] = ToolResult(message or output, duration, refused)
-    return results
+            yield ToolResult(call_id, message or output, refused=refused, duration_ms=duration)
 
 
 def _is_refusal(error: Event) -> bool:

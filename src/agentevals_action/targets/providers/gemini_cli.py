@@ -14,8 +14,9 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
-from agentevals_action.targets.agents.events import Event, ToolResult
+from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
+from agentevals_action.targets.formats.blocks import ToolResult
 from agentevals_action.targets.formats.usage import reported
 
 _NAMES: Mapping[str, str] = {
@@ -65,7 +66,7 @@ class GeminiCli(AgentTarget):
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run."""
-        messages = agent_events.add_results(list(_messages(events)), _results(events))
+        messages = agent_events.add_results(_messages(events), _results(events))
         stats = agent_events.last(events, "result").object("stats")
         return Trace(
             messages=messages,
@@ -123,13 +124,12 @@ def _call(event: Event) -> ToolCall:
     return agent_events.common_call(name, arguments, call_id, _NAMES, _ARGUMENTS)
 
 
-def _results(events: Sequence[Event]) -> Mapping[str, ToolResult]:
+def _results(events: Sequence[Event]) -> Iterator[ToolResult]:
     started = {event.text("tool_id"): event for event in events if event.type == "tool_use"}
-    results: dict[str, ToolResult] = {}
     for event in (event for event in events if event.type == "tool_result"):
         call_id, error = event.text("tool_id"), event.object("error")
         start = started.get(call_id, Event()).value("timestamp")
         duration = agent_events.milliseconds(start, event.value("timestamp"))
         output = error.text("message") or event.value("output")
-        results[call_id] = ToolResult(output, duration, error.text("type") in _REFUSED)
-    return results
+        refused = error.text("type") in _REFUSED
+        yield ToolResult(call_id, output, refused=refused, duration_ms=duration)

@@ -303,9 +303,8 @@ class _Started(_Connected):
         """The service of the side of a request, in its tree, or in that of the judges.
 
         Attack: a pull request starts a program that keeps the key which base sends to its own."""
-        folder = self._runner.judge_path(self._runner.declared_folder(request), request)
         words = placeholders.words_of(self._target.start or ())
-        program = self._runner.program(words, request, folder, workspace=None)
+        program = self._runner.program(words, replace(request, workspace=None))
         named = variables.names_in(self._target.definition)
         if unseen := [name for name in named if name not in program.environment]:
             problem = f"the service that `start` runs does not see {joined(unseen)}"

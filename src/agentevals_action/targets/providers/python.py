@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -86,14 +87,14 @@ class _Connected(Provider):
         await self._workers.close()
 
     def _program(self, request: Request) -> Program:
-        folder = self._runner.judge_path(self._runner.declared_folder(request), request)
-        words = [self._interpreter(request, folder), python_worker.__file__, self._target.target]
         # The worker itself enters the workspace of each request.
-        return self._runner.program(words, request, folder, workspace=None)
+        request = replace(request, workspace=None)
+        words = [self._interpreter(request), python_worker.__file__, self._target.target]
+        return self._runner.program(words, request)
 
-    def _interpreter(self, request: Request, folder: Path) -> str:
-        name = self._target.python
-        folders = (folder, self._runner.judge_path(request.root, request))
+    def _interpreter(self, request: Request) -> str:
+        name, folder = self._target.python, self._runner.working_folder(request)
+        folders = (folder, self._runner.tree(request))
         paths = [base / name for base in folders] if "/" in name else [Path(name)]
         for path in paths:
             if self._runner.finds(str(path), folder):
