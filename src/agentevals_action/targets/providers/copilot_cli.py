@@ -21,19 +21,11 @@ from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats.blocks import ToolResult
 from agentevals_action.targets.formats.usage import reported
 
-_NAMES: Mapping[str, str] = {
-    "bash": "Bash",
-    "view": "Read",
-    "create": "Write",
-    "edit": "Edit",
-    "skill": "Skill",
-    "glob": "Glob",
-    "grep": "Grep",
-    "rg": "Grep",
-    "web_fetch": "WebFetch",
-    "web_search": "WebSearch",
-    "task": "Agent",
-}
+_NAMES = {
+    "bash": "Bash", "view": "Read", "create": "Write", "edit": "Edit", "skill": "Skill",
+    "glob": "Glob", "grep": "Grep", "rg": "Grep", "web_fetch": "WebFetch",
+    "web_search": "WebSearch", "task": "Agent",
+}  # fmt: skip
 _FILE = {"path": "file_path"}
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "Read": _FILE,

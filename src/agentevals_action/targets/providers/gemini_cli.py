@@ -19,19 +19,11 @@ from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats.blocks import ToolResult
 from agentevals_action.targets.formats.usage import reported
 
-_NAMES: Mapping[str, str] = {
-    "run_shell_command": "Bash",
-    "read_file": "Read",
-    "write_file": "Write",
-    "replace": "Edit",
-    "glob": "Glob",
-    "grep_search": "Grep",
-    "search_file_content": "Grep",
-    "web_fetch": "WebFetch",
-    "google_web_search": "WebSearch",
-    "activate_skill": "Skill",
-    "invoke_agent": "Agent",
-}
+_NAMES = {
+    "run_shell_command": "Bash", "read_file": "Read", "write_file": "Write", "replace": "Edit",
+    "glob": "Glob", "grep_search": "Grep", "search_file_content": "Grep", "web_fetch": "WebFetch",
+    "google_web_search": "WebSearch", "activate_skill": "Skill", "invoke_agent": "Agent",
+}  # fmt: skip
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "Read": {"absolute_path": "file_path"},
     "Skill": {"name": "skill"},

@@ -73,29 +73,33 @@ def _check_body(body: Any) -> Any:
         problem = "it is not valid JSON; write texts, numbers, lists and objects"
         raise ValueError(problem) from None
     used: set[str] = set()
-    _map_texts(body, lambda text, path: used.update(_variables_of(text, path)))
+
+    def add_variables(text: str, path: str) -> None:
+        try:
+            used.update(_variables_of(text))
+        except ValueError as error:
+            raise ValueError(f"in `{path}`, {error}") from None
+
+    _map_texts(body, add_variables)
     if _OF_TEST.isdisjoint(used):
         raise ValueError("it has nothing of the test; write `{{ prompt }}` in it")
     return body
 
 
-def _variables_of(text: str, path: str) -> Sequence[str]:
+def _variables_of(text: str) -> Sequence[str]:
     """The variables in a text; ValueError if it is not a valid template once the values of `${{ }}`
     are in it, or a placeholder is misspelled."""
     filled = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
-    try:
-        used = unknown_variables(filled, frozenset(), "the text")
-    except ValueError as error:
-        raise ValueError(f"in `{path}`, {error}") from None
+    used = unknown_variables(filled, frozenset(), "the text")
     known = ", ".join(f"`{name}`" for name in VARIABLES)
     if unknown := [f"`{name}`" for name in used if name not in VARIABLES]:
-        problem = f"it names {', '.join(unknown)}, which does not exist; write any of {known}"
-        raise ValueError(f"in `{path}`, {problem}")
+        names = ", ".join(unknown)
+        raise ValueError(f"it names {names}, which does not exist; write any of {known}")
     for written, name in placeholders.in_braces(text):
         is_single = written == f"{{{name}}}"
         if is_single and (name.lower() in VARIABLES or name in placeholders.NAMES):
-            problem = f"`{written}` is not a placeholder; write `{{{{ }}}}` with any of {known}"
-            raise ValueError(f"in `{path}`, {problem}")
+            advice = f"write `{{{{ }}}}` with any of {known}"
+            raise ValueError(f"`{written}` is not a placeholder; {advice}")
     return used
 
 
@@ -253,9 +257,7 @@ class _Connected(Provider):
         headers = None if has_type else {"Content-Type": "application/json"}
         reply = await client.send(target.method, content, request.timeout, headers)
         try:
-            if not reply.body.strip():
-                raise ValueError("the reply is empty")
-            trace = _read(reply, target, request.messages)
+            trace = _read(reply, target.output_path, request.messages)
         except ValueError as error:
             raise client.reply_error(error) from None
         return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
@@ -353,17 +355,17 @@ def _make_body(target: Http, request: Request) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _read(reply: HttpReply, target: Http, question: Sequence[Message]) -> Trace:
-    """The trace of a reply; ValueError if it has no answer, or not a valid one."""
-    text, path = reply.body.decode("utf-8-sig", "replace"), target.output_path
-    return read_reply(text, question) if path is None else _read_at(reply.json(), path, question)
-
-
-def _read_at(data: Any, path: str, question: Sequence[Message]) -> Trace:
-    """The answer at a path; ValueError if it is missing, null or empty."""
+def _read(reply: HttpReply, path: str | None, question: Sequence[Message]) -> Trace:
+    """The trace of a reply, or of the value at a path of it; ValueError if it has no answer, or not
+    a valid one."""
+    if not reply.body.strip():
+        raise ValueError("the reply is empty")
+    if path is None:
+        return read_reply(reply.body.decode("utf-8-sig", "replace"), question)
+    data = reply.json()
     value = look_up(data, read_path(path))
     if value in (MISSING, None, ""):
         raise ValueError(f"the reply has no answer at `{path}`: it is {shown(data)}")
     if isinstance(value, str):
-        return Trace(messages=(Message("assistant", value),))
+        return Trace((Message("assistant", value),))
     return read_reply(json.dumps(value, ensure_ascii=False), question)
