@@ -32,9 +32,10 @@ from agentevals_action.system.isolation import (
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets.calls.budget import Budget
-from agentevals_action.targets.calls.client import TargetClient, Variables
+from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import Mode, StoredCalls
+from agentevals_action.targets.variables import Variables
 
 _PREFIX = "agentevals-run-"
 

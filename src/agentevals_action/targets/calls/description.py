@@ -14,8 +14,7 @@ from agentevals_action.model.target import Request, Target
 from agentevals_action.model.validation.json_values import shown
 from agentevals_action.system.files.regular_files import digest_of
 from agentevals_action.system.redaction import looks_secret, redact
-from agentevals_action.targets.calls.client import Variables
-from agentevals_action.targets.variables import names_in
+from agentevals_action.targets.variables import Variables, names_in
 
 _BEFORE = 20  # characters of a text before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.

@@ -23,7 +23,6 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import without_secrets
-from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.description import (
     describe_request,
     digest,
@@ -32,6 +31,7 @@ from agentevals_action.targets.calls.description import (
     without_variables,
 )
 from agentevals_action.targets.prices import with_cost
+from agentevals_action.targets.variables import Variables
 
 #: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
 #: stores all that it gets.

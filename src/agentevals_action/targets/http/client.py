@@ -73,6 +73,7 @@ class HttpClient:
 
     def __init__(self, service: Service) -> None:
         self.service, self._url = service, httpx.URL(service.url)
+        self._has_proxy = not service.is_local and bool(getproxies())
         self._idle: list[httpx.AsyncClient] = []
 
     async def post(self, body: Any, timeout: float) -> tuple[Any, float | None]:
@@ -106,7 +107,6 @@ class HttpClient:
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429
         and 5xx; TargetDead for 401, 403 and the vendor's permanent errors; AttemptError for any
         other refusal."""
-        _check_headers(self.service.headers)
         limit = asyncio.timeout(timeout)
         try:
             async with (
@@ -134,13 +134,40 @@ class HttpClient:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        client = self._idle.pop() if self._idle else _new_client(self.service)
+        client = self._idle.pop() if self._idle else self._open()
         try:
             yield client
         except BaseException:
             await client.aclose()
             raise
         self._idle.append(client)
+
+    def _open(self) -> httpx.AsyncClient:
+        for value in self.service.headers.values():
+            if not (value.isascii() and value.isprintable()):  # not quoted: it may be a key
+                problem = "the key has characters that no header can carry"
+                raise AttemptError("configuration", problem)
+        uses_tls = self._url.scheme == "https" or self._has_proxy
+        try:
+            return httpx.AsyncClient(
+                headers={
+                    "User-Agent": f"agentevals-action/{__version__}",
+                    "Accept-Encoding": ", ".join(_ENCODINGS),
+                    **self.service.headers,
+                },
+                # No attempt may see a session that another attempt began.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                trust_env=self._has_proxy,  # it reads all variables of the environment
+                verify=_tls_context(ssl.get_default_verify_paths(), uses_tls),
+                timeout=None,  # noqa: S113  # `send` limits the time of a call
+                limits=httpx.Limits(max_connections=1, keepalive_expiry=_IDLE_SECONDS),
+            )
+        except (ImportError, ValueError, httpx.InvalidURL):  # the messages may quote a password
+            raise AttemptError(
+                "configuration",
+                "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used",
+                "write http://host:port, or add the server to NO_PROXY",
+            ) from None
 
 
 class _UnreadableBody(ValueError):
@@ -170,42 +197,8 @@ async def _read_body(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def _new_client(service: Service) -> httpx.AsyncClient:
-    try:
-        return httpx.AsyncClient(
-            headers={
-                "User-Agent": f"agentevals-action/{__version__}",
-                "Accept-Encoding": ", ".join(_ENCODINGS),
-                **service.headers,
-            },
-            # No attempt may see a session that another attempt began.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            trust_env=not service.is_local,
-            verify=_tls_context(ssl.get_default_verify_paths(), _uses_tls(service)),
-            timeout=None,  # noqa: S113  # `send` limits the time of a call
-            limits=httpx.Limits(max_connections=1, keepalive_expiry=_IDLE_SECONDS),
-        )
-    except (ImportError, ValueError, httpx.InvalidURL):  # the messages may quote a password
-        raise AttemptError(
-            "configuration",
-            "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used",
-            "write http://host:port, or add the server to NO_PROXY",
-        ) from None
-
-
-def _uses_tls(service: Service) -> bool:
-    """Whether TLS may be used, by the server or by a proxy in front of it."""
-    return not service.url.startswith("http:") or (not service.is_local and bool(getproxies()))
-
-
 @functools.cache
-def _tls_context(_paths: ssl.DefaultVerifyPaths, is_used: bool) -> ssl.SSLContext:
+def _tls_context(_paths: ssl.DefaultVerifyPaths, uses_tls: bool) -> ssl.SSLContext:
     """The trusted authorities: the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR. To read
     them takes 50 ms; a context that is not used trusts nobody."""
-    return ssl.create_default_context() if is_used else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for value in headers.values():
-        if not (value.isascii() and value.isprintable()):  # not quoted: it may be a key
-            raise AttemptError("configuration", "the key has characters that no header can carry")
+    return ssl.create_default_context() if uses_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
