@@ -15,7 +15,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import calls_of, text_of
+from agentevals_action.model.trace import calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
@@ -190,12 +190,3 @@ def known_calls(
     calls = calls_of(messages)
     has_more = (reported or 0) > len(calls) or any(call.name == "Agent" for call in calls)
     return None if has_more else calls
-
-
-def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
-    """The messages, with the agent's final answer as one more message unless the last one already
-    ends with it."""
-    answers = (text_of(message) for message in reversed(messages) if message.role == "assistant")
-    if not answer.strip() or next(answers, "").strip().endswith(answer.strip()):
-        return tuple(messages)
-    return (*messages, Message("assistant", answer))

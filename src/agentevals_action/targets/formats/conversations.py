@@ -122,3 +122,12 @@ def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Seq
             answers[message.tool_call_id] = item
         finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
     return finished[::-1]
+
+
+def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
+    """The messages, with the agent's final answer as one more message unless the last one already
+    ends with it."""
+    answers = (text_of(message) for message in reversed(messages) if message.role == "assistant")
+    if not answer.strip() or next(answers, "").strip().endswith(answer.strip()):
+        return tuple(messages)
+    return (*messages, Message("assistant", answer))

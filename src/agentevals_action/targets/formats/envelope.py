@@ -127,12 +127,6 @@ def read_object(
     return trace or Trace((Message("assistant", json.dumps(data)),))
 
 
-def trace_of(messages: Sequence[Message]) -> Trace:
-    """The trace of a reply that shows every message, and so every call."""
-    calls = sum(message.role == "assistant" for message in messages)
-    return Trace(tuple(messages), calls_of(messages), calls)
-
-
 def _read_data(data: Any, question: Sequence[Message], waiting: Collection[str]) -> Trace | None:
     """The trace of an envelope, a conversation, or the last reply of a model; None for any other
     data. ValueError if it is an error, or not valid."""

@@ -21,6 +21,7 @@ from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.formats import messages as role_messages
 from agentevals_action.targets.formats.blocks import ToolResult, WireMessage
+from agentevals_action.targets.formats.conversations import add_answer
 from agentevals_action.targets.formats.usage import read_usage
 
 #: The errors for the values of an assistant message's `error`, if the API refused the call.
@@ -68,7 +69,7 @@ class ClaudeCli(AgentTarget):
         denied = {denial.text("tool_use_id") for denial in result.objects("permission_denials")}
         wired = [(event, message) for event in events for message in _wired(event)]
         messages = agent_events.add_results(_messages(wired), _results(wired, denied))
-        messages = agent_events.add_answer(messages, result.text("result"))
+        messages = add_answer(messages, result.text("result"))
         models = result.value("modelUsage")
         usage = result.usage("usage")
         if isinstance(models, Mapping) and models:

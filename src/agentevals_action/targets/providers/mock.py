@@ -11,9 +11,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import Message, read_message
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
-from agentevals_action.targets.formats.envelope import trace_of
 from agentevals_action.targets.message_texts import content_text
 
 _SEARCH_SECONDS = 2.0  # the limit for the search of one pattern
@@ -116,7 +115,7 @@ class _Connected(Provider):
         if self._delay > request.timeout:
             raise AttemptError("timeout", f"no answer within {request.timeout:g} s")
         if not self._answers:
-            return trace_of(_answer(text if self._fixed is None else self._fixed))
+            return _trace(_answer(text if self._fixed is None else self._fixed))
         for pattern, answers in self._answers:
             try:
                 found = pattern.search(text, timeout=_SEARCH_SECONDS)
@@ -124,9 +123,15 @@ class _Connected(Provider):
                 problem = f"the mock pattern {pattern.pattern!r} ran for over {_SEARCH_SECONDS:g} s"
                 raise AttemptError("configuration", problem) from None
             if found is not None:
-                return trace_of(answers[request.attempt % len(answers)])
+                return _trace(answers[request.attempt % len(answers)])
         raise AttemptError(
             "target",
             f"none of the {len(self._answers)} mock responses matches {quoted(text)}",
             "add a response with a pattern that does",
         )
+
+
+def _trace(messages: tuple[Message, ...]) -> Trace:
+    """The trace of messages that show every call."""
+    calls = sum(message.role == "assistant" for message in messages)
+    return Trace(messages, calls_of(messages), calls)
