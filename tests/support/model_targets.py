@@ -12,7 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.http.model_api import ApiTarget
+from agentevals_action.targets.models.model_api import ApiTarget
 from tests.support import targets
 from tests.support.stand_in import Received, Sent, StandIn
 

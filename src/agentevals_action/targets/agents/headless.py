@@ -28,9 +28,9 @@ from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
+from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
 
 log = logging.getLogger(__name__)
 
