@@ -80,7 +80,7 @@ def _http(name: str, goal: float, concurrency: int, judges: int = 0) -> Workload
         f"{concurrency} concurrent calls{f', {judges} LLM judges each' if judges else ''}"
     )
     evaluators = tuple(
-        {"type": "llm_judge", "name": f"judge-{number}", "prompt": "Is hello said?"}
+        {"type": "llm_judge", "name": f"judge-{number}", "prompt": "Is hello said? {{answer}}"}
         for number in range(judges)
     )
     return Workload(

@@ -22,7 +22,7 @@ from agentevals_action.model.validation.file_model import FileModel, fields_of
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
-from agentevals_action.targets.providers import ALIASES, PROVIDERS
+from agentevals_action.targets.registry import ALIASES, PROVIDERS
 
 DOCS = Path(__file__).parent
 _ROOT = DOCS.parent

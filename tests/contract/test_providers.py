@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,17 +15,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from agentevals_action import targets as package
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import ProviderContext, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets import providers
+from agentevals_action.targets.registry import PROVIDERS
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer
 from tests.support.model_targets import MODELS, VendorServer
 
-FOLDER = Path(providers.__file__).parent
 ANSWERED = Path(__file__).parents[1] / "support" / "answered.jsonl"
 
 #: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A
@@ -81,30 +82,24 @@ def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
         return asyncio.run(completed(target, context))
 
 
-def test_registry__every_file_is_registered_and_has_a_sample() -> None:
-    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
-    registered = {target.__module__.rpartition(".")[2] for target in providers.PROVIDERS.values()}
-    assert files == registered
-    assert sorted(providers.PROVIDERS) == NAMES
-
-
-def test_registry__a_file_holds_one_provider_of_its_name() -> None:
-    for name, target in providers.PROVIDERS.items():
-        module = importlib.import_module(target.__module__)
-        own = [
-            item
-            for item in vars(module).values()
-            if inspect.isclass(item)
-            and issubclass(item, Target)
-            and item.__module__ == module.__name__
-        ]
-        assert own == [target]
-        assert target.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
+def test_registry__has_every_provider_by_its_name() -> None:
+    walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    modules = [importlib.import_module(module.name) for module in walked]
+    found = {
+        item
+        for module in modules
+        for item in vars(module).values()
+        if inspect.isclass(item) and issubclass(item, Target) and "provider" in vars(item)
+    }
+    assert found == {*PROVIDERS.values()}
+    assert sorted(PROVIDERS) == NAMES
+    for name, target in PROVIDERS.items():
+        assert target.provider.replace("-", "_") == name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__every_field_and_the_provider_are_described(name: str) -> None:
-    target = providers.PROVIDERS[name]
+    target = PROVIDERS[name]
     assert target.__doc__
     own = target.model_fields.keys() - Target.model_fields.keys()
     assert [name for name in own if not target.model_fields[name].description] == []
@@ -133,7 +128,7 @@ def test_complete__answers(name: str) -> None:
     trace = complete(name, "echo hello")
     assert trace.output == "hello"
     assert trace.messages[-1].role == "assistant"
-    assert trace.llm_call_count in ((1,) if providers.PROVIDERS[name].is_model else (1, None))
+    assert trace.llm_call_count in ((1,) if PROVIDERS[name].is_model else (1, None))
 
 
 @pytest.mark.parametrize("name", NAMES)

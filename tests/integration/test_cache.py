@@ -34,11 +34,12 @@ targets:
 """
 #: It counts its calls in a file outside of the repository.
 AGENT = 'read name; echo "$name" >> %s; echo "Good day, $name."\n'
-AGENT_SUITE = """\
+SHORT = """\
 name: greeter
+input: [{role: system, content: Be polite.}]
 tests:
-  - {id: ada, input: Ada, assert: [{type: contains, value: Good day}]}
-  - {id: bob, input: Bob, assert: [{type: contains, value: Good day}]}
+  - {id: ada, input: Say good day to Ada, assert: [{type: contains, value: Good day}]}
+  - {id: bob, input: Say good day to Bob, assert: [{type: contains, value: Good day}]}
 """
 
 
@@ -176,77 +177,56 @@ def test_cache__a_run_that_is_stopped_keeps_what_it_paid_for(tmp_path: Path) -> 
         assert asked(server) == 0
 
 
-def agents(tmp_path: Path, cache_key: str) -> Repository:
-    """A greeter on `main` behind a command that counts its calls, and a branch for its change."""
-    targets = f"targets:\n  - {{name: default, provider: cli, command: [sh, /agent/run.sh], cwd: /{cache_key}}}\n"
+def changed(tmp_path: Path, target: str, old: str, new: str) -> Repository:
+    """A greeter on `main`, and a branch on which a text of its suite is another one."""
+    targets = f"targets:\n  - {{name: default, {target}}}\n"
     files = {
-        "evals/EVAL.yaml": AGENT_SUITE,
-        ".agentv/targets.yaml": targets.replace("/agent/run.sh", "agent/run.sh"),
-        "agent/run.sh": AGENT % (tmp_path / "calls"),
+        "EVAL.yaml": SHORT,
+        ".agentv/targets.yaml": targets,
         ".gitignore": "/agentevals-report/\n/.cache/\n",
     }
     made = Repository.create(tmp_path / "repository", files)
     made.git("checkout", "--quiet", "-b", "change")
+    made.commit("change", {"EVAL.yaml": SHORT.replace(old, new)})
     return made
 
 
-def reviewed(repository: Repository, tmp_path: Path) -> tuple[command.Done, int]:
-    """A review, and how often the agent was called for it."""
-    (tmp_path / "calls").write_text("")
-    done = command.run(
-        repository.path,
-        "review",
-        "--base",
-        "main",
-        "--watch",
-        "agent/**",
-        "--cache-dir",
-        ".cache",
-        "--confirm",
-        "0",
-    )
-    return done, len((tmp_path / "calls").read_text().splitlines())
-
-
-def test_cache__head_is_never_served_what_base_answered(tmp_path: Path) -> None:
-    repository = agents(tmp_path, ", cache_key: [agent/**]")
-    changed = (AGENT % (tmp_path / "calls")).replace("Good day", "Yo")
-    repository.commit("impolite", {"agent/run.sh": changed})
-    done, calls = reviewed(repository, tmp_path)
-    assert done.code == 1, done.out + done.err
-    assert calls == 4
-    again, calls = reviewed(repository, tmp_path)
-    assert again.code == 1
-    assert calls == 0
-    assert {row["verdict"] for row in rows(repository.path).values()} == {"fail"}
-
-
-def test_cache__what_is_the_same_on_both_sides_is_asked_for_once(tmp_path: Path) -> None:
-    repository = agents(tmp_path, ", cache_key: [agent/**]")
-    repository.commit(
-        "more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")}
-    )
-    done, calls = reviewed(repository, tmp_path)
-    assert done.code == 0, done.out + done.err
-    assert calls == 2
+def review(repository: Repository) -> command.Done:
+    options = ("--base", "main", "--cache-dir", ".cache", "--confirm", "0")
+    return command.run(repository.path, "review", *options)
 
 
 @pytest.mark.parametrize(
-    ("cache_key", "notice"),
-    [("", ""), (", cache_key: [prompts/**]", "no file matches `prompts/**` of its `cache_key`")],
+    ("old", "new", "calls"),
+    [
+        pytest.param("Be polite", "Be brief", 4, id="head is not served what base answered"),
+        pytest.param("value: Good day", "value: Good", 2, id="what is the same is asked once"),
+    ],
 )
-def test_cache__an_agent_whose_files_are_not_known_is_called_each_time(
-    tmp_path: Path, cache_key: str, notice: str
+def test_cache__head_and_base_share_the_reply_to_the_same_request(
+    tmp_path: Path, old: str, new: str, calls: int
 ) -> None:
-    repository = agents(tmp_path, cache_key)
-    repository.commit(
-        "more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")}
-    )
-    for _ in range(2):
-        done, calls = reviewed(repository, tmp_path)
+    with OpenAIServer(otherwise="Good day") as server:
+        target = f"provider: openai, model: m, base_url: '{server.url}'"
+        repository = changed(tmp_path, target, old, new)
+        for wanted in (calls, 0):
+            done = review(repository)
+            assert done.code == 0, done.out + done.err
+            assert asked(server) == wanted
+
+
+def test_cache__an_agent_whose_code_is_not_in_the_request_is_called_each_time(
+    tmp_path: Path,
+) -> None:
+    calls = tmp_path / "calls"
+    (tmp_path / "agent.sh").write_text(AGENT % calls)
+    target = f"provider: cli, command: [sh, {tmp_path / 'agent.sh'}]"
+    repository = changed(tmp_path, target, "value: Good day", "value: Good")
+    for number in (1, 2):
+        done = review(repository)
         assert done.code == 0, done.out + done.err
-        assert calls in (2, 4)
-        assert notice in done.out + done.err
+        assert len(calls.read_text().splitlines()) >= 2 * number
+    assert not (repository.path / ".cache").exists()
 
 
 def test_cache__that_comes_with_the_change_is_refused(folder: Path, server: OpenAIServer) -> None:

@@ -173,37 +173,20 @@ def test_replay__a_judge_that_ignores_a_missing_reply_is_an_error(
     assert "the judge `default` could not be asked" in message(recorded.path, "greets")
 
 
-AGENT = 'read line; . ./words.sh; echo "$GREETING, $line"\n'
-CLI = "- {name: default, provider: cli, command: [sh, run.sh], cwd: /agent%s}\n"
-CLI_SUITE = """\
-name: greeter
-tests:
-  - {id: one, input: Ada, assert: [{type: contains, value: Good day}]}
-"""
-
-
-def agent(tmp_path: Path, cache_key: str, suite: str = CLI_SUITE) -> Repository:
-    return Repository.create(
-        tmp_path / "work",
-        {
-            "evals/EVAL.yaml": suite,
-            ".agentv/targets.yaml": CLI % cache_key,
-            "agent/run.sh": AGENT,
-            "agent/words.sh": "GREETING='Good day'\n",
-        },
-    )
-
-
-@pytest.mark.slow
-def test_replay__an_agent_does_not_run_and_a_change_of_its_code_is_an_error(
-    tmp_path: Path,
-) -> None:
-    repository = agent(tmp_path, ", cache_key: [agent/**]")
-    assert command.run(repository.path, "run", "--record", FOLDER).code == 0
-    assert replay(repository.path).code == 0
-    repository.write({"agent/words.sh": "GREETING=Hello\n"})
+def test_replay__the_reply_of_an_agent_is_not_recorded(tmp_path: Path) -> None:
+    files = {
+        "EVAL.yaml": "name: echo\ntests: [{id: one, input: hi, assert: [{type: equals, value: hi}]}]\n",
+        ".agentv/targets.yaml": "- {name: default, provider: cli, command: cat}\n",
+    }
+    repository = Repository.create(tmp_path / "work", files)
+    done = command.run(repository.path, "run", "--record", FOLDER)
+    assert done.code == 0, done.err
+    problem = "its definition does not contain its code"
+    assert f"Replies of the target `default` are not stored: {problem}." in done.out + done.err
+    (repository.path / FOLDER).mkdir(parents=True)
     assert replay(repository.path).code == 3
-    assert "`behind.files.agent/words.sh` is " in message(repository.path, "one")
+    expected = f"a request to `default` cannot be replayed: {problem}"
+    assert expected in message(repository.path, "one")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ MAX_LATE_IMPORTS = 5
 OWNERS = {
     "click": ("cli",),
     "github": ("github",),
-    "httpx": ("targets.http", "github"),
+    "httpx": ("targets.models", "github"),
     "jinja2": ("templating",),
     "rich": ("reports", "cli"),
     "wcmatch": ("model",),
@@ -180,7 +180,7 @@ def test_environment_and_exit_codes__belong_to_the_command_line() -> None:
         for module, node in attributes()
         # A second SIGINT ends the process wherever it is; the others run in programs of their own.
         if not is_in(module.name, "cli", "__main__", "system.signals", "system.observer")
-        and not is_in(module.name, "targets.agents.python_worker")
+        and not is_in(module.name, "targets.programs.python_worker")
         and isinstance(node.value, ast.Name)
         and used.fullmatch(f"{node.value.id}.{node.attr}")
     ]

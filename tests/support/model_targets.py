@@ -12,6 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.models.model_api import ApiTarget
 from tests.support import targets
 from tests.support.stand_in import Received, Sent, StandIn
 
@@ -124,4 +125,20 @@ MODELS = {
     "openai": ModelTarget(
         {"provider": "openai", "model": "m"}, "base_url", chat_completion, path="/v1"
     ),
+}
+
+
+def api_target(name: str, **fields: Any) -> ApiTarget:
+    """A target of a provider with its shortest definition."""
+    target = targets.target({**MODELS[name].definition, **fields})
+    assert isinstance(target, ApiTarget)
+    return target
+
+
+#: A target of each wire format.
+FORMATS: Mapping[str, ApiTarget] = {
+    "anthropic": api_target("anthropic"),
+    "gemini": api_target("gemini", model="gemini-2.5-flash"),
+    "openai_chat": api_target("openai"),
+    "openai_responses": api_target("openai", api_format="responses"),
 }

@@ -12,7 +12,7 @@ from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.targets.calls.client import TargetClient
-from agentevals_action.targets.providers import PROVIDERS
+from agentevals_action.targets.registry import PROVIDERS
 from agentevals_action.targets.variables import names_in
 
 AnyTarget = TypeVar("AnyTarget", bound=Target)

@@ -14,7 +14,6 @@ import runpy
 import selectors
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -255,7 +254,6 @@ def _build_what_all_use() -> None:
     from agentevals_action.suites.find import find_suites
     from agentevals_action.suites.load import load_suite
     from agentevals_action.suites.target_use import Catalog
-    from agentevals_action.targets.http import client as http_client
 
     for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
         for value in list(vars(module).values()):
@@ -278,7 +276,6 @@ def _build_what_all_use() -> None:
     example = templating.packaged_folder("examples") / "first-suite"
     load_suite(example / "EVAL.yaml", example, Catalog())
     find_suites(Path("/"), Path("/"), (), ["EVAL.yaml"])
-    http_client._tls_context(ssl.get_default_verify_paths())
 
 
 def _exit(code: int) -> None:

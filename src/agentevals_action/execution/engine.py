@@ -32,10 +32,10 @@ from agentevals_action.system.isolation import (
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets.calls.budget import Budget
-from agentevals_action.targets.calls.client import TargetClient, Variables
-from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions
+from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import Mode, StoredCalls
+from agentevals_action.targets.variables import Variables
 
 _PREFIX = "agentevals-run-"
 
@@ -121,9 +121,7 @@ async def assemble_engine(
             sentences[sentence] += 1
 
         if cache and settings.cache_dir is not None:
-            own = [workspace / name for name in (settings.cache_dir, settings.report_dir)]
-            requests = RequestDescriptions(variables, children.allowed, FileDigests(own))
-            stored = StoredCalls(client, requests, cache, workspace, settings.cache_dir, note)
+            stored = StoredCalls(client, variables, cache, workspace, settings.cache_dir, note)
         run_id, repositories = scratch.name.removeprefix(_PREFIX), dict[Path, Repositories]()
 
         def open_workspaces(root: Path) -> WorkspacePool:

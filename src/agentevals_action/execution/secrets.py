@@ -7,8 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from agentevals_action.model.suite import Suite
 from agentevals_action.system.redaction import Redactor, looks_secret, redacting
-from agentevals_action.targets.calls.client import Variables
-from agentevals_action.targets.variables import names_in
+from agentevals_action.targets.variables import Variables, names_in
 
 #: Characters of the shortest user of an address that may be a token; names of users are shorter.
 _TOKEN_LENGTH = 20

@@ -11,11 +11,9 @@ from pydantic import AfterValidator, Field
 from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
-from agentevals_action.model.path_patterns import Glob
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.validation.file_model import (
     Computed,
-    ListOf,
     NonEmpty,
     TargetModel,
     spelled,
@@ -130,10 +128,9 @@ class Target(TargetModel):
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
-    target sets none; `retries` counts repetitions after the first call. `cache_key` are globs
-    (relative to the repository root) of the files that what is behind the target is made of.
-    `definition` is the whole entry as written, for fingerprints. `variables` are the names it
-    needs, `files` those of its command and what they import."""
+    target sets none; `retries` counts repetitions after the first call. `definition` is the whole
+    entry as written, for fingerprints. `variables` are the names it needs, `files` those of its
+    command and what they import."""
 
     noun = "target"
 
@@ -158,7 +155,6 @@ class Target(TargetModel):
     price: Price | None = None
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
-    cache_key: ListOf[Glob] = ()
 
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
     location: Computed[Location] = Location("")

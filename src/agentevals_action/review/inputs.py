@@ -60,10 +60,9 @@ from agentevals_action.suites.configuration_file import (
     read_quarantines,
 )
 from agentevals_action.system.files.packages import MANIFESTS, PackageFolder, find_packages
-from agentevals_action.targets.calls.client import Variables
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import check_cache
-from agentevals_action.targets.variables import read_variables
+from agentevals_action.targets.variables import Variables, read_variables
 
 
 @dataclass(frozen=True)

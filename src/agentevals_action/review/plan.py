@@ -14,8 +14,7 @@ from agentevals_action.review.base_tree import Base
 from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.selection import SelectedSuites
 from agentevals_action.suites.target_use import undeclared_target
-from agentevals_action.targets.calls.client import Variables
-from agentevals_action.targets.variables import missing_error
+from agentevals_action.targets.variables import Variables, missing_error
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from agentevals_action.formatting import joined
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.runners.formats import FORMATS
-from agentevals_action.targets.agents.placeholders import in_braces
+from agentevals_action.targets.programs.placeholders import in_braces
 
 SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELECTION}"
 _PLACEHOLDER = re.compile(r"\{[A-Z_]+\}")

@@ -28,7 +28,7 @@ from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Worksp
 from agentevals_action.settings import INPUTS
 from agentevals_action.suites.diagnostics import DiagnosticCollector
 from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.targets.providers import PROVIDERS
+from agentevals_action.targets.registry import PROVIDERS
 
 AModel = TypeVar("AModel", bound=FileModel)
 #: What programs import, by their files, the words of their commands, and the folder they run in.

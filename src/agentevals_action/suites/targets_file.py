@@ -20,7 +20,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.system.redaction import looks_like_key, looks_secret
 from agentevals_action.targets import variables
-from agentevals_action.targets.providers import ALIASES, PROVIDERS
+from agentevals_action.targets.registry import ALIASES, PROVIDERS
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20

@@ -2,7 +2,7 @@
 environment and `.env` files."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from agentevals_action.formatting import plural
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import is_present, read_regular
+
+#: The variables for `${{ }}` in the suites of a folder: repository root, folder (both absolute).
+Variables = Callable[[Path, Path], Mapping[str, str]]
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 #: Maximum size of a `.env` file in bytes.

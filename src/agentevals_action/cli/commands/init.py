@@ -24,7 +24,7 @@ from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors
 from agentevals_action.system.git import GitRepository
-from agentevals_action.targets import providers
+from agentevals_action.targets.registry import PROVIDERS
 
 _SUITE, _TARGETS = "evals/EVAL.yaml", ".agentv/targets.yaml"
 _WORKFLOW, _RULES = ".github/workflows/evals.yml", ".gitignore"
@@ -176,7 +176,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
     if option == "model":
         vendors = (vendor for start, vendor in _VENDORS.items() if value.startswith(start))
         provider = next(vendors, provider)
-        keys = (providers.PROVIDERS[provider].key_variable,)
+        keys = (PROVIDERS[provider].key_variable,)
         options["api_key"] = f"${{{{ {keys[0]} }}}}"
     elif option != "url":
         options["cwd"] = f"/{Path.cwd().resolve().relative_to(root).as_posix()}".rstrip(".")
@@ -184,7 +184,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         build = next((build for name, build in _BUILDS.items() if (root / name).is_file()), "")
     try:
         definition = {"name": "default", "provider": provider, **options}
-        providers.PROVIDERS[provider].model_validate(definition, context=Folder(root, root))
+        PROVIDERS[provider].model_validate(definition, context=Folder(root, root))
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None

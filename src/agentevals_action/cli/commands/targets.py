@@ -32,9 +32,9 @@ from agentevals_action.reports.terminal import Styled
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION
 from agentevals_action.system.redaction import without_secrets
-from agentevals_action.targets.calls.client import TargetClient, Variables
+from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.prices import known_price
-from agentevals_action.targets.variables import missing_error, read_variables
+from agentevals_action.targets.variables import Variables, missing_error, read_variables
 
 _QUESTION = Message("user", "Reply with OK.")
 _CONCURRENT = 8  # checks

@@ -1,1 +1,1 @@
-"""Agents that are commands: how they are run, and how their event streams are read."""
+"""Command-line agents: how they are run, and how their event streams are read."""

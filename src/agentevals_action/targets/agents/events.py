@@ -4,22 +4,25 @@ All agents use one name and one form of arguments for a tool, those of Claude Co
 (`command`), `Read`, `Write`, `Edit` (`file_path`), `Glob`, `Grep`, `WebFetch`, `WebSearch`, `Skill`
 (`skill`), `Agent` (a sub-agent: `prompt`), `mcp__server__tool`."""
 
+import functools
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import calls_of, text_of
+from agentevals_action.model.trace import calls_of
 from agentevals_action.model.usage import Usage
 from agentevals_action.model.validation import json_values
 from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.redaction import redact
-from agentevals_action.targets.formats.base import read_usage
+from agentevals_action.targets.dialects import blocks
+from agentevals_action.targets.dialects.blocks import ToolResult
+from agentevals_action.targets.dialects.usage import read_usage
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _LINE_SHOWN = 80
@@ -121,14 +124,8 @@ def last(events: Sequence[Event], *types: str) -> Event:
     return next((event for event in reversed(events) if event.type in types), Event())
 
 
-def rate_limit(message: str) -> TransientError:
-    """The error of a rate limit."""
-    return TransientError(message, limited=True)
-
-
-def own_failure(message: str) -> AttemptError:
-    """A failure of this call alone."""
-    return AttemptError("target", message)
+#: The error of a rate limit.
+rate_limit = functools.partial(TransientError, limited=True)
 
 
 def failure(message: str, status: int | None = None) -> AttemptError:
@@ -141,7 +138,7 @@ def failure(message: str, status: int | None = None) -> AttemptError:
     if status == 429:
         return rate_limit(message)
     is_transient = status in (408, 409) or status >= 500
-    return TransientError(message) if is_transient else own_failure(message)
+    return TransientError(message) if is_transient else AttemptError("target", message)
 
 
 def milliseconds(start: Any, end: Any) -> float | None:
@@ -160,30 +157,11 @@ def milliseconds_between(start: Event, end: Event) -> float | None:
     return round(end.arrived - start.arrived, 3)
 
 
-@dataclass(frozen=True)
-class ToolResult:
-    """The result of a tool call, and its duration in milliseconds (None: unknown). `refused`: the
-    call was not made."""
-
-    output: Any = None
-    duration_ms: float | None = None
-    refused: bool = False
-
-
-def add_results(
-    messages: Sequence[Message], results: Mapping[str, ToolResult]
-) -> tuple[Message, ...]:
-    """The messages with the results of their tool calls, by the id of the call."""
-
-    def add_result(call: ToolCall) -> ToolCall:
-        result = results.get(call.id or "")
-        if result is None:
-            return call
-        duration = None if result.refused else result.duration_ms
-        return replace(call, output=result.output, duration_ms=duration, refused=result.refused)
-
+def add_results(messages: Iterable[Message], results: Iterable[ToolResult]) -> tuple[Message, ...]:
+    """The messages with the results of their tool calls; the last one of a call counts."""
+    last_of = {result.call_id: result for result in results}
     return tuple(
-        replace(message, tool_calls=tuple(map(add_result, message.tool_calls)))
+        replace(message, tool_calls=blocks.add_results(message.tool_calls, last_of))
         for message in messages
     )
 
@@ -212,12 +190,3 @@ def known_calls(
     calls = calls_of(messages)
     has_more = (reported or 0) > len(calls) or any(call.name == "Agent" for call in calls)
     return None if has_more else calls
-
-
-def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
-    """The messages, with the agent's final answer as one more message unless the last one already
-    ends with it."""
-    answers = (text_of(message) for message in reversed(messages) if message.role == "assistant")
-    if not answer.strip() or next(answers, "").strip().endswith(answer.strip()):
-        return tuple(messages)
-    return (*messages, Message("assistant", answer))

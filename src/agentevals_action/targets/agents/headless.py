@@ -28,9 +28,9 @@ from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.targets.agents.command import CommandRunner, CommandTarget
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
+from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
 
 log = logging.getLogger(__name__)
 
@@ -187,11 +187,10 @@ class _Agent(Provider):
             system, prompt = self._prompts(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        target, folder = self._target, self._runner.working_folder(request)
-        command = _split(target.command)
+        target, command = self._target, _split(self._target.command)
         located = self._runner.located((*command, *target.args), request)
         words = (*located[: len(command)], *target.arguments(located[len(command) :], system))
-        program = self._runner.program(words, request, folder, request.workspace, variables)
+        program = self._runner.program(words, request, variables)
         is_refused = asyncio.Event()
 
         def read(fd: int, data: bytes) -> None:
@@ -216,7 +215,7 @@ class _Agent(Provider):
                 return process.Completed(-signal.SIGTERM, b"", b"")
             raise
         except OSError as error:
-            if self._runner.finds(words[0], folder):
+            if self._runner.finds(words[0], program.folder):
                 raise program.start_error("target", self._title, error) from None
             raise TargetDead(
                 f"{self._title} is not installed: there is no command {words[0]!r}",

@@ -4,7 +4,7 @@ again."""
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -22,14 +22,11 @@ from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
 from agentevals_action.targets.calls.retry import Retries
 from agentevals_action.targets.prices import with_cost
-from agentevals_action.targets.variables import missing_error, names_in, resolve
+from agentevals_action.targets.variables import Variables, missing_error, names_in, resolve
 
 #: Seconds after its time limit until a provider is cancelled: it can report more about a time-out
 #: than the client.
 GRACE = 5.0
-
-#: The variables for `${{ }}` in the suites of a folder: repository root, folder (both absolute).
-Variables = Callable[[Path, Path], Mapping[str, str]]
 
 
 @dataclass

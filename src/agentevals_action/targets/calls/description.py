@@ -1,37 +1,32 @@
-"""Requests as JSON data: everything that a reply depends on, in a form that a person can read."""
+"""Requests as JSON data: everything that a reply depends on, in a form that a person can read, and
+the difference between two."""
 
 import hashlib
 import json
-import os
-import stat
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.model import path_patterns
 from agentevals_action.model.messages import Message, wire_message
 from agentevals_action.model.target import Request, Target
+from agentevals_action.model.validation.json_values import shown
 from agentevals_action.system.files.regular_files import digest_of
-from agentevals_action.system.redaction import MASK, looks_secret
-from agentevals_action.targets.calls.client import Variables
-from agentevals_action.targets.variables import names_in
+from agentevals_action.system.redaction import looks_secret, redact
+from agentevals_action.targets.variables import Variables, names_in
 
-#: Fields of a target that a successful reply does not depend on.
-_IRRELEVANT = {"api_key", "healthcheck"}
-#: Folders that are not part of an agent: git's own, and bytecode.
-_SKIPPED = frozenset({".git", "__pycache__"})
+_BEFORE = 20  # characters of a text before its first difference
+#: The mark in a judge's prompt: it differs whenever the data between the marks does.
+_MARK = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 class FileDigests:
     """The digests (SHA-256, hexadecimal) of the files of a run, each as it was when it was first
-    read. `excluded` are absolute folders that no glob searches: those that the run itself
-    writes."""
+    read."""
 
-    def __init__(self, excluded: Collection[Path] = ()) -> None:
-        self._excluded = frozenset(excluded)
+    def __init__(self) -> None:
         self._first: dict[Path, str] = {}
-        self._found: dict[Path, Sequence[str]] = {}
-        self._matched: dict[tuple[Path, tuple[str, ...]], Mapping[str, str]] = {}
 
     def first(self, path: Path) -> str:
         """The digest of a file when it was first read, before a program could change it."""
@@ -43,110 +38,28 @@ class FileDigests:
                 self._first[path] = type(error).__name__
         return self._first[path]
 
-    def matching(self, root: Path, patterns: Sequence[str]) -> Mapping[str, str]:
-        """Digests by path of the files below `root` that the globs match (`!` excludes), as they
-        are at the first call. ValueError names a glob without a file, or a path that leads out of
-        the repository."""
-        key = root, tuple(patterns)
-        if key not in self._matched:
-            paths = self._paths(root)
-            for pattern in patterns:
-                is_used = any(path_patterns.matches(path, pattern) for path in paths)
-                if not is_used and not pattern.startswith("!"):
-                    raise ValueError(f"no file matches `{pattern}` of its `cache_key`")
-            chosen = [path for path in paths if path_patterns.selected(path, patterns)]
-            if not chosen:
-                raise ValueError("its `cache_key` leaves no file")
-            self._matched[key] = {path: self._content(root, path) for path in chosen}
-        return self._matched[key]
 
-    def _paths(self, root: Path) -> Sequence[str]:
-        """All files below a folder, and links to folders (relative, POSIX), at the first call."""
-        if root not in self._found:
-            found: list[Path] = []
-            for name, folders, files in os.walk(root):
-                folder = Path(name)
-                found += [folder / file for file in files]
-                found += [folder / name for name in folders if (folder / name).is_symlink()]
-                folders[:] = [
-                    name
-                    for name in folders
-                    if name not in _SKIPPED and folder / name not in self._excluded
-                ]
-            self._found[root] = sorted(path.relative_to(root).as_posix() for path in found)
-        return self._found[root]
+def describe_request(target: Target, request: Request, variables: Variables) -> dict[str, Any]:
+    """A request to a model as JSON data; `variables` returns what `${{ }}` in targets may name.
+    ValueError with the reason if the reply depends on what is not part of it, UnusableVariables.
 
-    def _content(self, root: Path, path: str) -> str:
-        """The digest of a file, and whether it is executable. A link stands for its target, which
-        must be inside the repository."""
-        file = (root / path).resolve()
-        if not file.is_relative_to(root.resolve()) or not file.is_file():
-            problem = "which its `cache_key` matches, does not lead to a file of the repository"
-            raise ValueError(f"`{path}`, {problem}")
-        return f"{digest_of(file)}{' x' if file.stat().st_mode & stat.S_IXUSR else ''}"
-
-
-class RequestDescriptions:
-    """Describes the requests of a run. `variables` returns what `${{ }}` in targets may name,
-    `allowed` are the variables that the workflow passes to children.
-
-    A description contains nothing of this machine and no key: neither the location of the checkout
-    nor the side of a comparison, so that head and base share the reply to the same request; nor
-    the interpreter and libraries of a command."""
-
-    def __init__(
-        self, variables: Variables, allowed: Mapping[str, str], files: FileDigests
-    ) -> None:
-        self._variables, self._allowed, self._files = variables, allowed, files
-
-    def describe(self, target: Target, request: Request) -> dict[str, Any]:
-        """A request as JSON data. ValueError with the reason if the reply depends on what is not
-        part of it, UnusableVariables."""
-        is_defined = target.is_defined
-        if request.workspace is not None:
-            raise ValueError("the agent works in a workspace, whose files are not in the request")
-        if not is_defined and not target.cache_key:
-            raise ValueError("its definition does not contain its code; name it in `cache_key`")
-        if not is_defined and request.conversation_id is not None:
-            raise ValueError("the agent may remember the conversation")
-        fields = {
-            name: value for name, value in target.own_fields().items() if name not in _IRRELEVANT
-        }
-        try:
-            described = {
-                "provider": target.provider,
-                "options": _without_keys(fields),
-                "variables": self._values(target, fields, request),
-                "sample": request.attempt + 1,
-                "repeat": request.repeat or None,
-                "temperature": request.temperature,
-                "messages": list(map(describe_message, request.messages)),
-                "behind": {} if is_defined else self._behind(target, request),
-            }
-        except OSError as error:
-            raise ValueError(f"a file of it cannot be read ({error.strerror or error})") from None
-        return {name: part for name, part in described.items() if part not in (None, {})}
-
-    def _values(
-        self, target: Target, fields: Mapping[str, Any], request: Request
-    ) -> Mapping[str, str]:
-        """The values of the variables that the definition names and that an agent sees."""
-        named = variable_values(fields, self._variables(request.root, request.suite_folder))
-        seen = self._allowed if fields.get("env") is None else fields["env"]
-        names = () if target.is_defined else [*filter(self._allowed.get, sorted(seen))]
-        return named | {name: self._allowed[name] for name in names if not looks_secret(name)}
-
-    def _behind(self, target: Target, request: Request) -> dict[str, Any]:
-        """What is behind an agent: its code, and what it knows of the test."""
-        return {
-            "files": self._files.matching(request.root, target.cache_key),
-            "command": {
-                file.path: self._files.first(request.root / file.path) for file in target.files
-            },
-            "folder": request.suite_folder.relative_to(request.root).as_posix(),
-            "test": request.eval_id,
-            "metadata": request.metadata,
-        }
+    It contains nothing of this machine and no key: neither the location of the checkout nor the
+    side of a comparison, so that head and base share the reply to the same request."""
+    if not target.is_defined:
+        raise ValueError("its definition does not contain its code")
+    if request.workspace is not None:
+        raise ValueError("the agent works in a workspace, whose files are not in the request")
+    fields = {name: value for name, value in target.own_fields().items() if name != "api_key"}
+    described = {
+        "provider": target.provider,
+        "options": fields,
+        "variables": variable_values(fields, variables(request.root, request.suite_folder)),
+        "sample": request.attempt + 1,
+        "repeat": request.repeat or None,
+        "temperature": request.temperature,
+        "messages": list(map(describe_message, request.messages)),
+    }
+    return {name: part for name, part in described.items() if part not in (None, {})}
 
 
 def digest(data: Any, *, is_ordered: bool = True) -> str:
@@ -188,9 +101,47 @@ def variable_values(definition: Any, known: Mapping[str, str]) -> dict[str, str]
     return {name: known[name] for name in names if name in known}
 
 
-def _without_keys(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a target as written, without the values of headers that look secret."""
-    if headers := fields.get("headers"):
-        hidden = {name: MASK if looks_secret(name) else text for name, text in headers.items()}
-        return {**fields, "headers": hidden}
-    return fields
+def first_difference(request: Mapping[str, Any], recorded: Sequence[Mapping[str, Any]]) -> str:
+    """`messages[0].content` is “a” instead of “b”, of the recorded request that has the most values
+    in common; empty if nothing is recorded or nothing differs."""
+    own = dict(_leaves(request))
+    others = [dict(_leaves(other)) for other in recorded]
+    if not others:
+        return ""
+    nearest = max(others, key=lambda other: len(own.items() & other.items()))
+    for path, value in own.items():
+        if path not in nearest:
+            return f"`{path}` ({shown(json.loads(value))}) is new"
+        if value != nearest[path]:
+            return f"`{path}`{_compared(json.loads(value), json.loads(nearest[path]))}"
+    return next((f"`{path}` is missing" for path in nearest if path not in own), "")
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The texts, numbers and empty collections of JSON data as JSON (`true` is not 1), with their
+    paths, in order."""
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple) and value:
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{index}]")
+    else:
+        yield path, json.dumps(value)
+
+
+def _compared(value: Any, known: Any) -> str:
+    """The two values; of two texts, from shortly before the first difference on."""
+    if not (isinstance(value, str) and isinstance(known, str)):
+        return f" is {shown(value)} instead of {shown(known)}"
+    texts = [redact(value), redact(known)]
+    without_marks = [_MARK.sub("…", text) for text in texts]
+    texts = texts if without_marks[0] == without_marks[1] else without_marks
+    pairs = zip(*texts, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    line_start = texts[0].rfind("\n", 0, same) + 1
+    line = texts[0].count("\n", 0, same) + 1
+    where = f" (line {line})" if line > 1 else ""
+    start = max(line_start, same - _BEFORE)
+    own, other = (shown("…" * (start > line_start) + text[start:]) for text in texts)
+    return f"{where} is {own} instead of {other}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
 from agentevals_action.model.target import Target
-from agentevals_action.targets.http.client import origin_of
+from agentevals_action.targets.models.http_client import origin_of
 from agentevals_action.targets.variables import names_in
 
 

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import time
@@ -23,13 +24,14 @@ from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.description import (
-    RequestDescriptions,
+    describe_request,
     digest,
+    first_difference,
     plain,
     without_variables,
 )
-from agentevals_action.targets.calls.request_difference import first_difference
 from agentevals_action.targets.prices import with_cost
+from agentevals_action.targets.variables import Variables
 
 #: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
 #: stores all that it gets.
@@ -37,7 +39,6 @@ Mode = Literal["read", "on", "replay", "record"]
 #: At the end of a run: bytes of all files, and seconds for which an unused file is kept.
 MAX_BYTES = 256 * 1024 * 1024
 UNUSED_SECONDS = 30 * 24 * 60 * 60
-_TRACE = TypeAdapter(Trace)
 _RECORD = "record it with `agentevals-action run --record`, or let a maintainer run the test"
 
 
@@ -80,9 +81,6 @@ class StoredReply:
     reply: Trace
 
 
-_STORED = TypeAdapter(StoredReply)
-
-
 class ReplyStore:
     """The replies in a folder. A damaged file is a miss. `notice` receives a sentence about it, and
     about what cannot be stored."""
@@ -110,7 +108,7 @@ class ReplyStore:
         data = {
             "test": stored.test,
             "request": stored.request,
-            "reply": _TRACE.dump_python(reply, mode="json", exclude_defaults=True),
+            "reply": _adapter(Trace).dump_python(reply, mode="json", exclude_defaults=True),
         }
         try:
             text = json.dumps(
@@ -130,7 +128,10 @@ class ReplyStore:
 
     def _read(self, file: Path) -> StoredReply | None:
         try:
-            return _STORED.validate_python(parse_json(file.read_bytes()))
+            stored: StoredReply = _adapter(StoredReply).validate_python(
+                parse_json(file.read_bytes())
+            )
+            return stored
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
@@ -153,13 +154,20 @@ class ReplyStore:
                     file.unlink()
 
 
+@functools.cache
+def _adapter(type_: type[Any]) -> TypeAdapter[Any]:
+    """It takes 10 ms to make one, and most runs store nothing."""
+    return TypeAdapter(type_)
+
+
 def _name_of(key: str) -> str:
     return f"{key[:2]}/{key}.json"
 
 
 class StoredCalls(Calls):
     """Answers the requests of a run from the store in the folder `path` of the repository `root`,
-    or passes them on to `calls`, by the `mode`. Deterministic targets answer themselves.
+    or passes them on to `calls`, by the `mode`. Only the requests to models are stored.
+    Deterministic targets answer themselves. `variables` returns what `${{ }}` in targets may name.
 
     With `replay`, each tree answers from its own folder, as it was before the first program
     started."""
@@ -167,13 +175,13 @@ class StoredCalls(Calls):
     def __init__(
         self,
         calls: Calls,
-        requests: RequestDescriptions,
+        variables: Variables,
         mode: Mode,
         root: Path,
         path: str,
         notice: Callable[[str], None],
     ) -> None:
-        self._calls, self._requests, self._mode = calls, requests, mode
+        self._calls, self._variables, self._mode = calls, variables, mode
         self._path, self._notice = path, notice
         self._store = ReplyStore(root.resolve() / path, notice)
         self._recorded: set[str] = set()
@@ -196,12 +204,12 @@ class StoredCalls(Calls):
         if target.deterministic:
             return await self._calls.complete(target, request)
         try:
-            described = self._requests.describe(target, request)
+            described = describe_request(target, request, self._variables)
         except ValueError as reason:
             if self._mode == "replay":
                 problem = f"a request to `{target.name}` cannot be replayed: {reason}"
                 raise NotStored(problem) from None
-            if target.cache_key or self._mode == "record":
+            if self._mode == "record":
                 self._notice(f"Replies of the target `{target.name}` are not stored: {reason}.")
             return await self._calls.complete(target, request)
         test = f"{request.suite}: {request.eval_id}"

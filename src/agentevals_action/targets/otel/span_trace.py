@@ -7,7 +7,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of, text_of
 from agentevals_action.model.usage import total
-from agentevals_action.targets.agents.events import add_answer
+from agentevals_action.targets.dialects.conversations import add_answer
 from agentevals_action.targets.otel.conventions import Step, read_step
 from agentevals_action.targets.otel.spans import Span
 

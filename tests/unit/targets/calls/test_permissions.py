@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions
-from agentevals_action.targets.http.client import origin_of
+from agentevals_action.targets.models.http_client import origin_of
 from tests.support import targets
 
 HEAD, BASE = Path("/head"), Path("/base")

@@ -15,7 +15,7 @@ from agentevals_action.model.target import Price
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.settings import Settings
-from agentevals_action.targets.calls.description import FileDigests, RequestDescriptions, digest
+from agentevals_action.targets.calls.description import digest
 from agentevals_action.targets.calls.reply_store import (
     ReplyStore,
     StoredCalls,
@@ -137,9 +137,8 @@ def test_complete__a_stored_reply_has_the_price_of_today(tmp_path: Path) -> None
             target = targets.target(
                 {"provider": "openai", "model": "m", "base_url": url}, price=price
             )
-            requests = RequestDescriptions(lambda *_: {}, {}, FileDigests())
             calls = targets.calls({})
-            stored = StoredCalls(calls, requests, "on", tmp_path, "replies", pytest.fail)
+            stored = StoredCalls(calls, lambda *_: {}, "on", tmp_path, "replies", pytest.fail)
             trace = await stored.complete(target, targets.request(tmp_path, "hello"))
             found.append((trace.usage.cost_usd, trace.cached))
             await calls.close()

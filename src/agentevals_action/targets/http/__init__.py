@@ -1,1 +1,0 @@
-"""HTTP: the client, its errors, and models behind it."""

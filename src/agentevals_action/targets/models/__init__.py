@@ -1,0 +1,1 @@
+"""Models behind an HTTP API: each provider has the format of its API."""

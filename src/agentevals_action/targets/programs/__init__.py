@@ -1,0 +1,1 @@
+"""Agents that are programs or services: how they are run and asked."""

@@ -1,0 +1,281 @@
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.models.http_client import REPLY_LIMIT
+from tests.support import suites, targets
+from tests.support.agent_server import AgentServer, Answer
+
+#: What would end a string of JSON, a query or a template, if it could.
+NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
+
+
+def at(path: str | None) -> dict[str, Any]:
+    """The field for the path of the answer in the reply, if there is one."""
+    return {} if path is None else {"output_path": path}
+
+
+def ask(
+    url: str, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
+) -> Trace:
+    definition = {"provider": "http", "url": url, **fields}
+
+    async def asked() -> Trace:
+        provider = targets.target(definition).connect(targets.context({}))
+        try:
+            return await provider.complete(
+                targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
+            )
+        finally:
+            await provider.close()
+
+    return asyncio.run(asked())
+
+
+def refused(reply: Any, path: str = "", **fields: Any) -> AttemptError:
+    with AgentServer(reply) as server, pytest.raises(AttemptError) as caught:
+        ask(server.url + path, **fields)
+    return caught.value
+
+
+def wrong(**fields: Any) -> str:
+    with pytest.raises(ValueError, match="`") as caught:
+        targets.target({"provider": "http", "url": "http://agent.test/ask", **fields})
+    return str(caught.value)
+
+
+def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
+    with AgentServer("hi\n") as server:
+        messages = Message("system", "brief"), "hello"
+        trace = ask(server.url + "/ask?v=1", *messages, request={"conversation_id": "c-1"})
+    assert trace == Trace((Message("assistant", "hi"),))  # all figures are unknown
+    (asked,) = server.requests
+    assert (asked.method, asked.path) == ("POST", "/ask?v=1")
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.body == {
+        "prompt": "@[System]:\nbrief\n\n@[User]:\nhello",
+        "messages": [{"role": "system", "content": "brief"}, {"role": "user", "content": "hello"}],
+        "id": "first",
+        "conversation_id": "c-1",
+    }
+
+
+def test_complete__an_object_has_its_strings_filled_in() -> None:
+    body = {
+        "question": "Q: {{ prompt }}",
+        "turns": "{{ input }}",
+        "who": {
+            "test": "{{ id }}",
+            "sample": "{{ sample }}",
+            "talk": "{{ conversation_id }}",
+            "tier": "{{ metadata.tier | default(3) }}",
+        },
+        "fixed": [1, 2.5, True, None, "plain", "{% if sample %}again{% else %}first{% endif %}"],
+    }
+    with AgentServer() as server:
+        ask(
+            server.url,
+            NASTY,
+            body=body,
+            method="PUT",
+            request={"attempt": 0, "metadata": {"tier": "gold"}},
+        )
+    (asked,) = server.requests
+    assert asked.method == "PUT"
+    assert asked.body == {
+        "question": f"Q: {NASTY}",
+        "turns": [{"role": "user", "content": NASTY}],
+        "who": {"test": "first", "sample": 0, "talk": None, "tier": "gold"},
+        "fixed": [1, 2.5, True, None, "plain", "first"],
+    }
+
+
+def test_complete__headers_and_a_key_with_the_end_of_its_line() -> None:
+    with AgentServer("hi", key="sk-1") as server:
+        assert (
+            ask(server.url, headers={"Authorization": "Bearer sk-1\n", "X-Team": "a b"}).output
+            == "hi"
+        )
+    assert server.requests[0].headers["x-team"] == "a b"
+
+
+@pytest.mark.parametrize("path", [None, "data.0"])
+def test_complete__an_envelope_is_messages_and_figures(path: str | None) -> None:
+    call = {"tool": "look", "input": {"x": 1}}
+    reply = {"output": "done", "tool_calls": [call], "cost_usd": 0.25}
+    with AgentServer({"data": [reply]} if path else reply) as server:
+        trace = ask(server.url, **at(path))
+    assert (trace.output, trace.tool_calls) == ("done", (ToolCall("look", {"x": 1}),))
+    assert trace.usage.cost_usd == 0.25
+
+
+@pytest.mark.parametrize(
+    ("reply", "path", "text"),
+    [
+        ("plain text\n", None, "plain text"),
+        ({"answer": "x"}, None, '{"answer": "x"}'),
+        ({"output": "enveloped"}, None, "enveloped"),
+        ({"choices": [{"text": "here"}]}, "choices.0.text", "here"),
+        ({"choices": [{"text": "here"}]}, "choices[0].text", "here"),
+        (["a", "b"], "1", "b"),
+        ({"a": '{"output": "quoted"}'}, "a", '{"output": "quoted"}'),
+        ({"a": {"b": [1, "ü"]}}, "a", '{"b": [1, "ü"]}'),
+        ({"a": [1, 2]}, "a", "[1, 2]"),
+        ({"a": 0}, "a", "0"),
+        ({"a": False}, "a", "false"),
+        (b"\xef\xbb\xbfwith a mark", None, "with a mark"),
+    ],
+)
+def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) -> None:
+    with AgentServer(reply) as server:
+        assert ask(server.url, **at(path)).output == text
+
+
+def test_complete__a_conversation_is_read_without_its_question() -> None:
+    items = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    with AgentServer({"result": items}) as server:
+        trace = ask(server.url, output_path="result")
+    assert trace.messages == (Message("assistant", "hi"),)
+
+
+def test_complete__a_stream_of_events_is_refused() -> None:
+    stream = {"Content-Type": "text/event-stream; charset=utf-8"}
+    assert "a stream of events" in str(refused(Answer("data: 30 days\n\n", headers=stream)))
+
+
+@pytest.mark.parametrize(
+    ("reply", "path", "message"),
+    [
+        ({"a": {"error": "x"}}, "a.0.b", 'no answer at `a.0.b`: it is {"a": {"error": "x"}}'),
+        ({"a": None}, "a", "the reply has no answer at `a`"),
+        ({"a": ""}, "a", "the reply has no answer at `a`"),
+        ("<html>", "a", "the reply is not valid JSON"),
+        (b"[" * 100_000, "a", "nested more than 200 levels"),
+        (" \n", None, "the reply is empty"),
+        (
+            {"output": 3},
+            None,
+            "the reply is not a valid envelope: `output` is not a text or a list",
+        ),
+        (b"x" * (REPLY_LIMIT + 1), None, "over 10 MB"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(
+    reply: Any, path: str | None, message: str
+) -> None:
+    error = refused(reply, **at(path))
+    assert type(error) is AttemptError
+    assert error.kind == "target"
+    assert message in str(error)
+    assert str(error).startswith("127.0.0.1:")
+
+
+def test_complete__a_refused_key_ends_the_target_and_is_not_shown() -> None:
+    headers = {"X-API-Key": "a-key-of-ours", "Cookie": "session=of-ours"}
+    error = refused(
+        Answer({"detail": "a-key-of-ours is no key, session=of-ours neither"}, status=401),
+        headers=headers,
+    )
+    assert isinstance(error, TargetDead)
+    assert "*** is no key, *** neither" in str(error)
+    assert "`headers`" in error.hint
+
+
+def test_complete__a_template_that_cannot_be_filled_in() -> None:
+    for fields in (
+        {"body": {"t": "{{ metadata.tier }}"}},
+        {"body": {"t": "a{{ input[7] }}"}},
+    ):
+        with (
+            AgentServer() as server,
+            pytest.raises(
+                AttemptError, match=r"`body(\.t)?` cannot be rendered: .* has no "
+            ) as caught,
+        ):
+            ask(server.url, **fields)
+        assert (caught.value.kind, server.requests) == ("configuration", [])
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ metadata.__class__.__mro__ }}",
+        "{{ ''.format.__globals__ }}",
+        "{% include '/etc/passwd' %}",
+    ],
+)
+def test_complete__a_template_stays_in_its_sandbox(template: str) -> None:
+    error = refused("hi", body={"t": template, "q": "{{ prompt }}"})
+    assert error.kind == "configuration"
+    assert "root:" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("fields", "diagnostic"),
+    [
+        ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
+        ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
+        ({"method": "GET"}, "`method`: write `POST`, `PUT` or `PATCH`"),
+        ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
+        ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
+        ({"headers": {"Host": "other.test"}}, '`headers`: "Host" cannot be sent'),
+        ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
+        ({"body": ["{{ expected_output }}"]}, "it names `expected_output`, which does not exist"),
+        ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
+        ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is not a valid template"),
+        *(
+            ({"body": body}, "`body`: it has nothing of the test; write `{{ prompt }}` in it")
+            for body in ({}, {"model": "m"}, {"a": "${{ KEY }}"}, ["{{ sample }}"])
+        ),
+        *(
+            ({"body": {"q": text, "id": "{{ id }}"}}, f"in `q`, `{text}` is not a placeholder")
+            for text in ("{prompt}", "{PROMPT}", "{input}", "{EVAL_ID}")
+        ),
+        ({"body": {"q": "{{PROMPT}}"}}, "in `q`, it names `PROMPT`, which does not exist"),
+        ({"body": 3}, "`body`: write an object or a list"),
+        ({"body": "{{ prompt }}"}, "`body`: write an object or a list"),
+        ({"output_path": "a..b"}, '`output_path`: "a..b" is not a valid path'),
+    ],
+)
+def test_options__what_means_nothing(fields: Mapping[str, Any], diagnostic: str) -> None:
+    assert diagnostic in wrong(**fields)
+
+
+def test_target__variables_are_filled_in_before_the_call() -> None:
+    definition = {
+        "provider": "http",
+        "url": "${{ BASE }}/ask",
+        "headers": {"Authorization": "Bearer ${{ AGENT_KEY }}"},
+        "body": {"a": "${{ TEAM }}: {{ prompt }}"},
+    }
+
+    async def completed(url: str) -> Trace:
+        calls = targets.calls({}, {"BASE": url, "AGENT_KEY": "sk-1", "TEAM": "ours"})
+        try:
+            return await calls.complete(
+                targets.target(definition), targets.request(Path("/"), "hello")
+            )
+        finally:
+            await calls.close()
+
+    with AgentServer("hi", key="sk-1") as server:
+        assert asyncio.run(completed(server.url)).output == "hi"
+    assert server.requests[0].body == {"a": "ours: hello"}
+
+
+def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> None:
+    text = "targets:\n  - name: default\n    provider: http\n    url: http://agent.test\n    body:\n      question: '{{ promt }}'\n"
+    suite = "name: suite\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"
+    suites.write(tmp_path, {".agentv/targets.yaml": text, "EVAL.yaml": suite})
+
+    (diagnostic,) = suites.errors(tmp_path)
+    assert diagnostic.startswith(
+        ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which does not exist; write any of `prompt`"
+    )
