@@ -54,7 +54,7 @@ def test_watch__of_an_option_takes_precedence(tmp_path: Path) -> None:
     repository.write({"src/agent.py": "changed = 1\n"})
 
     assert not paths(
-        command.run(repository.path, "list", "--base", "HEAD", "--json", "--watch", "docs/**")
+        command.run(repository.path, "list", "--base", "HEAD", "--json", "--watch", "evals/**")
     )
 
 

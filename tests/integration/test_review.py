@@ -78,7 +78,7 @@ def test_review__code_that_no_suite_covers_runs_all_unless_watch_names_the_agent
         "no suite covers `src/kb.py`, and nothing says that the agent does not use it" in done.out
     )
     assert "README" not in done.out
-    named = review(repository, "--watch", "agent/**")
+    named = review(repository, "--watch", "agent.sh")
     assert "the change affects no suite" in named.out
     assert "`src/kb.py`: if it belongs to the agent, add `src/**` to `watch`" in named.out
     assert "src/kb.py" not in review(repository, "--watch", "src/**").out.partition("Why")[0]
@@ -86,7 +86,7 @@ def test_review__code_that_no_suite_covers_runs_all_unless_watch_names_the_agent
 
 def test_review__a_suite_that_is_excluded_is_not_called_uncovered(repository: Repository) -> None:
     repository.commit("another", {"wip/EVAL.yaml": SUITE, "src/kb.py": "x = 1\n"})
-    done = review(repository, "--suites", "!wip/**", "--watch", "agent/**")
+    done = review(repository, "--suites", "!wip/**", "--watch", "agent.sh")
     assert done.code == 0, done.err
     assert "covers `src/kb.py`: if it belongs" in done.out
     assert "wip/" not in done.out

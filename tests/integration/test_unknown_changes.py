@@ -22,6 +22,9 @@ BASE: Files = {
 }
 PACKAGE = "import importlib\nprint(importlib.import_module('.'.join(['shop', 'rules'])).TEXT)\n"
 POLICY = "folder=policy; cat docs/$folder/refunds.md\n"
+OTHER = "name: other\ntests: [{id: b, input: x, assert: [{type: regex, value: .}]}]\n"
+QUESTION = "input: [{role: user, content: [{type: file, value: /prompts/system.md}]}]"
+PYTEST = "runners: [{name: pytest, results: junit, suites: ['prompts/test_*.py']}]\n"
 #: What main has besides, and a change that breaks the agent.
 BREAKS: dict[str, tuple[Files, Files]] = {
     "a prompt in Markdown": ({}, {"prompts/system.md": "Never.\n"}),
@@ -66,6 +69,70 @@ BREAKS: dict[str, tuple[Files, Files]] = {
         {".agentevals.yaml": "watch: ['prompts/**']\n"},
         {"prompts/system.md": "Never.\n", ".agentevals.yaml": None},
     ),
+    "a prompt, and rules that match no file": (
+        {".agentevals.yaml": "watch: ['source/**']\n"},
+        {"prompts/system.md": "Never.\n"},
+    ),
+    "a prompt, and rules for another suite": (
+        {"b/EVAL.yaml": OTHER, ".agentevals.yaml": "watch: ['b/** => b/**']\n"},
+        {"prompts/system.md": "Never.\n"},
+    ),
+    "the target of a symbolic link": (
+        {
+            ".agentevals.yaml": "watch: ['now/**']\n",
+            "agent.sh": "cat now/*\n",
+            "now": Path("v1"),
+            "v1/a.md": "30 days\n",
+        },
+        {"v1/a.md": "never\n"},
+    ),
+    "documentation to which a symbolic link leads": (
+        {"agent.sh": "cat CLAUDE.md\n", "CLAUDE.md": Path("README.md"), "README.md": "30 days\n"},
+        {"README.md": "never\n"},
+    ),
+    "another target of a symbolic link to a folder": (
+        {
+            ".agentevals.yaml": "watch: ['now/*.md']\n",
+            "agent.sh": "cat now/*\n",
+            "now": Path("v1"),
+            "v1/a.md": "30 days\n",
+            "v2/a.md": "never\n",
+        },
+        {"now": Path("v2")},
+    ),
+    "a file of another suite's question": (
+        {"b/EVAL.yaml": OTHER.replace("input: x", QUESTION)},
+        {"prompts/system.md": "Never.\n"},
+    ),
+    "a file in the folder of a suite of pytest": (
+        {".agentevals.yaml": PYTEST, "prompts/test_b.py": "def test_b(): pass\n"},
+        {"prompts/system.md": "Never.\n"},
+    ),
+    "a package that only the suite of another package names": (
+        {
+            "agent.sh": "cd packages/a && PYTHONPATH=../b/src python3 -S -m a\n",
+            "packages/a/a/__main__.py": "from b.rules import TEXT\nprint(TEXT)\n",
+            "packages/b/src/b/__main__.py": "import b.rules\nprint('b')\n",
+            "packages/b/src/b/rules.py": "TEXT = '30 days'\n",
+            "packages/b/EVAL.yaml": f"{OTHER}execution: {{target: b}}\n",
+            "packages/b/.agentv/targets.yaml": "- {name: b, provider: cli, cwd: /packages/b/src, "
+            "command: [python3, -S, -m, b]}\n",
+        },
+        {"packages/b/src/b/rules.py": "TEXT = 'never'\n"},
+    ),
+    "a file of an agent whose suite was deleted": (
+        {
+            "agent.sh": "name=a; cat $name.sh\n",
+            "a.sh": "# 30 days\n",
+            "b/EVAL.yaml": f"{OTHER}execution: {{target: b}}\n",
+            "b/.agentv/targets.yaml": "- {name: b, provider: cli, command: [sh, a.sh], cwd: /}\n",
+        },
+        {"a.sh": "# never\n", "b/EVAL.yaml": None},
+    ),
+    "a notebook": (
+        {"agent.sh": "cat note*.ipynb\n", "notebook.ipynb": "30 days\n"},
+        {"notebook.ipynb": "never\n"},
+    ),
     "a prompt that no exclusion of both sides names": (
         {".agentevals.yaml": "watch: ['!scripts/**']\n"},
         {"prompts/system.md": "Never.\n", ".agentevals.yaml": "watch: ['!scripts/**', '!p*/**']\n"},
@@ -85,6 +152,28 @@ def test_review__a_broken_agent_is_red(tmp_path: Path, name: str) -> None:
     done = reviewed(tmp_path, *BREAKS[name])
     assert done.code == 1, done.out + done.err
     assert "1 test regressed" in done.out
+
+
+def test_review__rules_reach_into_a_submodule(tmp_path: Path) -> None:
+    prompts = Repository.create(tmp_path / "prompts", {"system.md": "30 days\n"})
+    rules: Files = {".agentevals.yaml": "watch: ['prompts/*.md', agent.sh]\n"}
+    files = {**BASE, **rules, "prompts/system.md": None}
+    made = Repository.create(
+        tmp_path / "repository", {path: text for path, text in files.items() if text}
+    )
+    made.git("submodule", "add", "--quiet", prompts.path.as_uri(), "prompts")
+    made.commit("main")
+    made.git("checkout", "--quiet", "-b", "change")
+    prompts.commit("change", {"system.md": "never\n"})
+    Repository(made.path / "prompts").git("pull", "--quiet", "origin", "main")
+    made.commit("change")
+    prepare = "git -c protocol.file.allow=always submodule update --init"
+    done = command.run(
+        made.path, "review", "--base", "main", "--confirm", "0", "--prepare", prepare
+    )
+    assert done.code == 1, done.out + done.err
+    assert "watch: prompts" in done.out
+    assert "no effect" not in done.out
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ class Repository:
                 path.unlink()
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_symlink():
+                path.unlink()
             if isinstance(content, Path):
                 path.symlink_to(content)
             else:

@@ -8,7 +8,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.execution.runner_description import RunnerDescription
 from agentevals_action.execution.suite_description import SuiteDescription, TrackedFiles
 from agentevals_action.execution.tests_description import TestsDescription
-from agentevals_action.model.path_patterns import WatchRule
+from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.targets.calls.description import FileDigests
@@ -29,13 +29,15 @@ class Fingerprints:
         tracked: Mapping[Path, TrackedFiles] | None = None,
         files: FileDigests | None = None,
     ) -> None:
-        self._watch, self._variables, self._tracked = tuple(watch), variables, tracked or {}
+        self._variables, self._tracked = variables, tracked or {}
+        paths = [path for files in self._tracked.values() for path in files.ids]
+        self._given, self._watch = tuple(watch), useful(watch, paths) if paths else tuple(watch)
         self._files = files or FileDigests()
         self._suites: dict[tuple[Path, str], SuiteDescription] = {}
 
     def with_rules(self, watch: Sequence[WatchRule]) -> "Fingerprints":
         """The fingerprints of the same trees by other rules of `watch`."""
-        if tuple(watch) == self._watch:
+        if tuple(watch) == self._given:
             return self
         return Fingerprints(watch, self._variables, self._tracked, self._files)
 

@@ -2,9 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from agentevals_action.system.files.paths import Folder
+
+#: Roles of files that ask or grade, and of others that do if they are in the suite's folder.
+_OF_SUITE = frozenset(
+    {"suite", "sidecar", "test file", "targets file", "prompt", "JSON schema", "judge script"}
+    | {"judge's command", "workspace", "runner", "configuration of the runner"}
+)
+_IN_FOLDER = frozenset(
+    {"file", "image", "named file", "judge's results", "target's results"}
+    | {f"workspace {part}" for part in ("hook", "repository", "template")}
+)
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,15 @@ class NamedFile:
     path: str
     role: str
     importers: tuple[str, ...] = ()
+
+    def belongs_to(self, suite: str) -> bool:
+        """Whether it is known to be a part of the suite with this path, and of no agent. What an
+        agent consists of, or imports, the agent of another suite may use, too."""
+        folder = PurePosixPath(suite).parent
+        is_inside = folder.name != "" and PurePosixPath(self.path).is_relative_to(folder)
+        if self.importers:
+            return is_inside and self.role in _OF_SUITE
+        return self.role in _OF_SUITE or (is_inside and self.role in _IN_FOLDER)
 
 
 def files_of_program(

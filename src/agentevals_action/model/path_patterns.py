@@ -4,7 +4,7 @@
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
@@ -67,6 +67,8 @@ def selected_name(name: str, patterns: Sequence[str]) -> bool:
 
 #: What no glob of a rule contains; `?` stands for such a sign in a name.
 _NO_GLOB = re.compile(r"[\s\"'`<>=|;:\\]|^[-!~#]|(^|/)\.\.(/|$)")
+#: Where the fixed beginning of a glob ends.
+_WILD = re.compile(r"[*?{\[]")
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,17 @@ class WatchRule:
         return self.suites is None or any(matches(path, self.suites) for path in self._paths(suite))
 
     def covers(self, path: str) -> bool:
-        """Whether the rule is about a file, or a submodule, which is one path for git."""
+        """Whether the rule is about a file, or a submodule, which is one path for git. With a slash
+        at its end, it is one in whose folder there may be such a file."""
+        if path.endswith("/") and not self.excludes:
+            start = _WILD.split(self.files)[0]
+            return any(
+                (start.startswith(name) or name.startswith(start))
+                and ("**" in self.files or self.files.count("/") >= name.count("/"))
+                for name in self._paths(path)
+            )
         files = self.files.removesuffix("/**")
-        return any(matches(name, files) for name in self._paths(path))
+        return any(matches(name, files) for name in self._paths(path.rstrip("/")))
 
     def _paths(self, path: str) -> tuple[str, ...]:
         inside = path.startswith(f"{self.folder}/") and self.folder
@@ -126,3 +136,8 @@ def rule_for(rules: Sequence[WatchRule], path: str, suite: str) -> WatchRule | N
 def names_files(rules: Sequence[WatchRule]) -> bool:
     """Whether rules name the agent's files; those that only exclude name all but these."""
     return any(not rule.excludes for rule in rules)
+
+
+def useful(rules: Sequence[WatchRule], paths: Collection[str]) -> tuple[WatchRule, ...]:
+    """The rules without those that match none of the paths: these name nothing."""
+    return tuple(rule for rule in rules if any(map(rule.covers, paths)))

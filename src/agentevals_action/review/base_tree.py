@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
@@ -38,7 +38,7 @@ class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
     are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
-    `watch` the rules in it, `covered` the files of all its suites, also of those of other jobs; a
+    `watch` the rules in it, `covered` the files of all its suites, as `files_of_all`; a
     `file_error` of its `.agentevals.yaml` can hide suites of runners. If base is stored results
     alone, it has head's suites and rules, and neither a `sha` nor a tree."""
 
@@ -51,7 +51,7 @@ class Base:
     suites: tuple[Suite | BrokenSuite, ...] = ()
     tracked: frozenset[str] = frozenset()
     watch: tuple[WatchRule, ...] = ()
-    covered: frozenset[str] = frozenset()
+    covered: Mapping[str, bool] = field(default_factory=dict)
     file_error: Diagnostic | None = None
 
 

@@ -1,15 +1,16 @@
 """The change between base and head: the files that git lists, and what both sides know about
 them."""
 
+import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.path_patterns import WatchRule, names_files
+from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.base_tree import Base
@@ -21,21 +22,42 @@ from agentevals_action.system.git import ChangedFile, GitRepository
 
 @dataclass(frozen=True)
 class HeadFiles:
-    """The suites of head, the files of all its suites, also of those of other jobs, the paths that
-    differ from its commit, and the path of the workflow that runs."""
+    """The suites of head, the files of all its suites, also of those of other jobs (as
+    `files_of_all`), the paths that differ from its commit, and the path of the workflow that
+    runs."""
 
     suites: Sequence[Suite | BrokenSuite]
-    covered: frozenset[str]
+    covered: Mapping[str, bool]
     uncommitted: Sequence[str] = ()
     workflow: str = ""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The tracked files of a side, and which files of it are known."""
+    """The tracked files of a side by all their paths, and which files of it are known. `links` are
+    its symbolic links by the file or folder that they lead to."""
 
-    files: TrackedFiles
+    root: Path
     known: KnownFiles
+    links: Mapping[str, Sequence[str]]
+    files: TrackedFiles = field(default_factory=TrackedFiles)
+
+    def with_files(self, ids: Mapping[str, str], covered: Mapping[str, bool]) -> "Tree":
+        """The tree with its tracked files, of which suites cover some. Blocks: they are looked
+        up."""
+        own = {path for path in ids if covered.get(path)}
+        every = {other: ids[path] for path in ids for other in (path, *self.other_paths(path))}
+        return replace(self, files=TrackedFiles(every, uncovered(ids, own, self.known)))
+
+    def other_paths(self, path: str) -> Iterator[str]:
+        """The other paths of an entry of git: through links, and with a slash that of a submodule
+        or of a link to a folder."""
+        end = len(path)
+        while end > 0:
+            yield from (f"{link}{path[end:]}" for link in self.links.get(path[:end], ()))
+            end = path.rfind("/", 0, end)
+        if (self.root / path).is_dir():
+            yield f"{path}/"
 
 
 async def read_trees(
@@ -49,8 +71,13 @@ async def read_trees(
     for root, (covered, differing) in sides.items():
         side = GitRepository(root, environ=repository.environ)
         ids = await side.blobs(differing)
-        known = await read_known_files(side, ids, settings, head.workflow)
-        trees[root] = Tree(TrackedFiles(ids, uncovered(ids, covered, known)), known)
+        links = await asyncio.to_thread(linked_files, ids, [root])
+        known = await read_known_files(side, ids, covered, links, settings, head.workflow)
+        by_target: defaultdict[str, list[str]] = defaultdict(list)
+        for link, targets in links.items():
+            for target in targets:
+                by_target[target].append(link)
+        trees[root] = await asyncio.to_thread(Tree(root, known, by_target).with_files, ids, covered)
     return trees
 
 
@@ -79,27 +106,45 @@ def describe_change(
     for suite in head.suites:
         if edits := _edited_in_file(suite, before.get(suite.path)):
             named[suite.path].append(NamedFile(FILE, edits))
-    rules = (settings.watch_rules, base.watch)
-    is_declared = all(rules)
-    covered = {*head.covered, *base.covered, *(file.path for file in replies)}
-    outside = {path for tree in trees.values() for path in uncovered(paths, covered, tree.known)}
-    if is_declared:
-        outside = {path for path in outside if not _is_ruled(path, rules)}
+    known = {*paths, *(path for tree in trees.values() for path in tree.files.ids)}
+    rules = tuple(useful(of_side, known) for of_side in (settings.watch_rules, base.watch))
+    every = {
+        path: (path, *(other for tree in trees.values() for other in tree.other_paths(path)))
+        for path in paths
+    }
+    of_suites = [
+        {file.path for file in (*suite.files, *named[suite.path])} for suite in head.suites
+    ]
+    in_all = set.intersection(*of_suites) if of_suites else set[str]()
+    covered = {**base.covered, **head.covered}
+    own = {
+        path for path in covered if head.covered.get(path, True) and base.covered.get(path, True)
+    }
+    outside = {
+        path
+        for tree in trees.values()
+        for path in uncovered(paths, own | in_all, tree.known)
+        if not (all(rules) and _is_ruled(every[path], rules))
+    }
+    gone = {file.paths[-1] for file in files or () if file.status in ("removed", "renamed")}
+    outside |= {path for path in gone for tree in trees.values() if tree.known.is_built(path)}
     return Change(
         files,
         everything=everything,
         base_suites=tuple(suite.path for suite in base.suites),
         named=named,
         watch=rules,
-        names_agent=is_declared and all(map(names_files, rules)),
         uncovered=tuple(file for file in files or () if not outside.isdisjoint(file.paths)),
+        shared=covered.keys() & outside,
         links=linked_files(paths, list(trees)),
+        every_path=every,
     )
 
 
-def _is_ruled(path: str, rules: Iterable[Sequence[WatchRule]]) -> bool:
-    """Whether a rule of one side names a file, or rules of both sides exclude it."""
-    found = [[rule for rule in of_side if rule.covers(path)] for of_side in rules]
+def _is_ruled(paths: Sequence[str], rules: Iterable[Sequence[WatchRule]]) -> bool:
+    """Whether a rule of one side names a file, or rules of both sides exclude it; `paths` are all
+    that lead to it."""
+    found = [[rule for rule in of_side if any(map(rule.covers, paths))] for of_side in rules]
     return all(found) or any(not rule.excludes for of_side in found for rule in of_side)
 
 

@@ -69,7 +69,7 @@ from agentevals_action.targets.variables import Variables, read_variables
 class Head:
     """The tree under test; `commit` is empty without one. `errors` are those of the configurations
     that name suites, `warnings` those about files of other tools; `covered` are the files of
-    all suites, also of those of other jobs."""
+    all suites, as `files_of_all`."""
 
     commit: str
     checkout: Checkout
@@ -77,7 +77,7 @@ class Head:
     suites: Suites
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
-    covered: frozenset[str]
+    covered: Mapping[str, bool]
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ async def _read_inputs(
         *waivers.not_on_base(quarantines),
     )
     notices = (
-        *_notices_about_change(request, head, base, change, plan.head.values()),
+        *_notices_about_change(request, head, base, change, plan.head.values(), trees),
         *template_notices,
         *([unfound] if unfound else []),
         *_notices_about_disk(request, plan, uncommitted, head.checkout),
@@ -335,7 +335,12 @@ def _run_suites(
 
 
 def _notices_about_change(
-    request: ReviewRequest, head: Head, base: Base, change: Change, suites: Collection[Suite]
+    request: ReviewRequest,
+    head: Head,
+    base: Base,
+    change: Change,
+    suites: Collection[Suite],
+    trees: Mapping[Path, Tree],
 ) -> Sequence[str]:
     """Changed files that no suite covers, edited replies, and edited or useless rules."""
     settings, checkout, rules = request.settings, head.checkout, request.settings.watch_rules
@@ -347,6 +352,8 @@ def _notices_about_change(
     known = None  # with a working directory, rules may be for the suites of other jobs
     if settings.working_directory == ".":
         known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
+    of_trees = (path for tree in trees.values() for path in tree.files.ids)
+    paths = (*changed, *(checkout.files or ()), *of_trees)
     return (
         *filter(
             None,
@@ -356,7 +363,7 @@ def _notices_about_change(
                 describe_removed(rules, base.watch) if base.root else "",
             ],
         ),
-        *useless_rules(rules, (*changed, *(checkout.files or ())), known),
+        *useless_rules(rules, paths, known),
     )
 
 

@@ -2,7 +2,8 @@
 of GitHub, and what the action itself reads and writes. Whatever else changes may be the agent's."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -11,41 +12,66 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 #: Documentation at the root or beside the manifest of a package: names, and a folder.
-_DOCUMENT = re.compile(r"(readme|changelog|licen[cs]e)([._-][\w.-]*)?", re.IGNORECASE)
+_DOCUMENT = re.compile(
+    r"(?i:readme|changelog|licen[cs]e)(\.\w+)?|(README|CHANGELOG|LICEN[CS]E)[._-][\w.-]*"
+)
 _OF_GIT = re.compile(r"codeowners|\.gitignore|(issue|pull_request)_template(\.\w+)?", re.IGNORECASE)
 _TEXTS = frozenset({"", ".adoc", ".html", ".md", ".mdx", ".rst", ".txt"})
-_DOCS = "docs"
+_DOCS, _GITHUB = "docs", ".github"
 _MANIFESTS = frozenset(
     {"pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "pom.xml"}
     | {"build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "mix.exs", "deno.json"}
 )
-#: Files that name documentation for a program that is no agent.
-_NO_AGENTS = _MANIFESTS | {FILE, "mkdocs.yml", "MANIFEST.in", ".gitignore", ".dockerignore"}
-_GITHUB = ".github/"
-#: Files in that folder that coding agents read.
+#: Files that name documentation for a program that is no agent, by their names.
+_OF_TOOLS = re.compile(
+    r"\.(docker|editorconfig|eslint|git|lint|markdownlint|pre-commit|prettier|readthedocs|vale).*"
+    rf"|mkdocs\.ya?ml|MANIFEST\.in|{re.escape(FILE)}"
+)
+#: Files in the folder of GitHub that coding agents read.
 _OF_AGENTS = re.compile(
     r"\.github/(copilot-instructions\.md|(agents|chatmodes|hooks|instructions|prompts|skills)/.*)",
     re.DOTALL,
 )
 #: The name of the action in a workflow.
 _ACTION = "agentevals"
-#: The lines that may name documentation, the files in which no agent does, and a word of a line.
-_NAMING = f"{_DOCS}|readme|changelog|licen[cs]e"
-_DATA = ("*.csv", "*.jsonl", "*.lock", "*.map", "*.min.js", "*.svg", "*.tsv", f"{_GITHUB}**")
-_WORD = re.compile(r"""(["'`]|[:=-] *)?([^\s:"'`()<>,;|*?{}$&=\[\]]+)(?=(["'`]| *(?:$|\#))?)""")
+#: The lines that may name documents, and the files in which none is named.
+_NAMES = f"{_DOCS}|readme|changelog|licen[cs]e|{re.escape(_GITHUB)}"
+_GLOBS = r"(rglob|\*\*/|name |include|glob|ls-files).*\*\.[{a-z]"
+_DATA = ("*.lock", "*.map", "*.min.js", "*.svg")
+_WORD = re.compile(r"[^\s:\"'`()<>,;|*?{}$&=\[\]]+")
+_NAME = re.compile(_NAMES, re.IGNORECASE)
+_URL = re.compile(r"\b(?!file:)[a-zA-Z][\w+]*://\S*")
+#: A glob for files in all folders below the current one, and its suffixes.
+_GLOB = re.compile(
+    r"(?:rglob\(\s*f?[\"']|(?:^|[\s\"'`(=,\[])(?:\./)?\*\*/|-i?name\s+[\"']?|ls-files\s+[\"']?"
+    r"|--(?:include|glob)[= ][\"']?)[^/\s\"'`]*?\*\.(\w+|\{[\w,]+\})"
+)
+#: Where the word `docs` alone is a path: in quotes, as a value, after a command or an option, in a
+#: list of words, or in a script. Elsewhere it is prose, or the name of a variable.
+_QUOTED = re.compile(r"[\"'`]\0[\"'`]")
+_VALUE = re.compile(r"[:=-] *[\"'`]?\0[\"'`]?\s*(#|$)")
+_AFTER_COMMAND = re.compile(
+    r"(^|[\s\"'`(;&|])(cd|cp|find|ls|tar|tree|cat|grep|rg|COPY|ADD|-[-\w]+)(\s+-\S+)*\s+\0"
+)
+_ITEM = re.compile(r"[\[,] *\0")
+_SCRIPTS = frozenset({"", ".sh", ".bash", ".zsh", ".fish", ".mk", ".ps1", ".bat", ".cmd"})
+_SETTINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".env"})
+#: Files of which only whole paths and values count.
+_LISTS = frozenset({".csv", ".jsonl", ".tsv"})
 
 
 @dataclass(frozen=True)
 class KnownFiles:
     """The known files of a tree; `path in known` asks for one, by its path from the root.
 
-    `packages` are the folders with a manifest, and the root. `named` are documents and folders of
-    documentation (lower case, from `docs/` on) that other files name: an agent may read these.
-    `workflows` are the files of GitHub that name the action. `paths` and `folders` are the action's
-    own files."""
+    `packages` are the folders with a manifest, and the root. `named` are documents, folders and
+    suffixes (`*.md`) of documents (lower case, from `docs` or `.github` on) that other files name:
+    an agent may read these. `built` are those that manifests name. `workflows` are the files of
+    GitHub that name the action. `paths` and `folders` are the action's own files."""
 
     packages: frozenset[str] = frozenset({""})
     named: frozenset[str] = frozenset()
+    built: frozenset[str] = frozenset()
     workflows: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset({FILE})
     folders: tuple[str, ...] = ()
@@ -53,38 +79,62 @@ class KnownFiles:
     def __contains__(self, path: str) -> bool:
         if path in self.paths or path.startswith(self.folders):
             return True
-        if path.startswith(_GITHUB):
-            return path not in self.workflows and not _OF_AGENTS.fullmatch(path)
+        if path in self.workflows or _OF_AGENTS.fullmatch(path):
+            return False
         name = _document(path, self.packages)
-        return name is not None and not any(
-            name == each or (each.startswith(f"{_DOCS}/") and name.startswith(each))
-            for each in self.named
-        )
+        return name is not None and not _is_named(name, self.named)
+
+    def is_built(self, path: str) -> bool:
+        """Whether a build may need that a document exists."""
+        return _document(path, self.packages) in self.built
 
 
 async def read_known_files(
-    repository: GitRepository, tracked: Collection[str], settings: Settings, workflow: str
+    repository: GitRepository,
+    tracked: Collection[str],
+    covered: Collection[str],
+    links: Mapping[str, Sequence[str]],
+    settings: Settings,
+    workflow: str,
 ) -> KnownFiles:
-    """The known files of a tree with these `tracked` files; `workflow` is the path of the one that
-    runs, empty outside of GitHub."""
+    """The known files of a tree with these `tracked` files. Suites reference those that are
+    `covered`; `links` are symbolic links and where they lead. `workflow` is the path of the one
+    that runs, empty outside of GitHub."""
+    folders = [f"{_GITHUB}/workflows", f"{_GITHUB}/actions"]
+    workflows = {*await repository.search(_ACTION, folders), workflow}
     manifests = (PurePosixPath(path) for path in tracked)
     packages = {"", *(_folder(path) for path in manifests if path.name in _MANIFESTS)}
-    lines = await repository.search(_NAMING, [".", *(f":(exclude){glob}" for glob in _DATA)])
-    naming = (
-        line
-        for path, found in lines.items()
-        if PurePosixPath(path).name not in _NO_AGENTS and _document(path, packages) is None
-        for line in found
+    lines = await repository.search(
+        f"{_NAMES}|{_GLOBS}", [".", *(f":(exclude){glob}" for glob in _DATA)]
     )
-    workflows = await repository.search(_ACTION, [f"{_GITHUB}workflows", f"{_GITHUB}actions"])
+    named = {name for path in covered for name in _folder_of_program(path, packages)}
+    built, by_document = set[str](), defaultdict[str, set[str]](set)
+    for path, found in lines.items():
+        file, document = PurePosixPath(path), _document(path, packages)
+        names = {name for line in found for name in _named(line, file)}
+        if document is not None and path not in workflows and not _OF_AGENTS.fullmatch(path):
+            by_document[document] |= names
+        elif file.name in _MANIFESTS:
+            built |= names
+            named |= {name for name in names if name.startswith(_DOCS)}
+        elif not _OF_TOOLS.fullmatch(file.name):
+            named |= names
+    for link, targets in links.items():
+        if _document(link, packages) is None:
+            named.update(name for to in targets for name in _named(f"'{to}'", PurePosixPath(link)))
+    waiting = list(by_document)
+    while found_now := [name for name in waiting if _is_named(name, named)]:
+        waiting = [name for name in waiting if name not in found_now]
+        named.update(name for document in found_now for name in by_document[document])
     own = {FILE, *filter(None, [settings.baseline_file])}
-    folders = {settings.report_dir, *filter(None, [settings.cache_dir])}
+    written = {settings.report_dir, *filter(None, [settings.cache_dir])}
     return KnownFiles(
         frozenset(packages),
-        frozenset(name for line in naming for name in _named(line)),
-        frozenset({*workflows, workflow}),
+        frozenset(named),
+        frozenset(built),
+        frozenset(workflows),
         frozenset(own),
-        tuple(f"{folder}/" for folder in folders),
+        tuple(f"{folder}/" for folder in written),
     )
 
 
@@ -93,9 +143,11 @@ def _folder(path: PurePosixPath) -> str:
 
 
 def _document(path: str, packages: Collection[str]) -> str | None:
-    """The name of a document by which files may name it: from `docs/` on, else the last part; None
-    for any other file."""
+    """The name of a document by which files may name it: from `docs` or `.github` on, else the last
+    part; None for any other file."""
     parts = path.split("/")
+    if parts[0] == _GITHUB:
+        return path.lower()
     for index, part in enumerate(parts[:-1]):
         if part == _DOCS and "/".join(parts[:index]) in packages:
             return "/".join(parts[index:]).lower()
@@ -105,20 +157,61 @@ def _document(path: str, packages: Collection[str]) -> str | None:
     return name.lower() if is_document and "/".join(parts[:-1]) in packages else None
 
 
-def _named(line: str) -> Iterator[str]:
-    """The documents and folders of documentation that a line names; a URL names none."""
+def _folder_of_program(path: str, packages: Collection[str]) -> Iterator[str]:
+    """The folder of documentation, or that of GitHub's folders, in which a program lies: its other
+    files may be there, too."""
+    name = _document(path, packages)
+    if name is not None and "/" in name and PurePosixPath(name).suffix not in _TEXTS:
+        first, *rest = name.split("/")[:-1]
+        yield "/".join([first, *rest[:1]]) if first == _GITHUB else first
+
+
+def _is_named(name: str, named: Collection[str]) -> bool:
+    path = PurePosixPath(name)
+    ways = {name, *map(str, path.parents), f"*{path.suffix}", f"{path.name.partition('.')[0]}."}
+    return any(way in named for way in ways)
+
+
+def _named(line: str, file: PurePosixPath) -> Iterator[str]:
+    """The documents, and folders and suffixes of documents, that a line of a file names; a URL
+    names none."""
+    line = _URL.sub("", line)
+    for glob in _GLOB.finditer(line) if file.suffix not in _LISTS else ():
+        suffixes = (f".{suffix.lower()}" for suffix in re.findall(r"\w+", glob[1]))
+        yield from (f"*{suffix}" for suffix in suffixes if suffix in _TEXTS)
     for found in _WORD.finditer(line):
-        before, word, after = found.groups()
-        parts = [part.lower() for part in re.split(r"[/\\]", word)]
-        if before == ":" and word.startswith("//"):
+        if not _NAME.search(found[0]):
             continue
-        if _DOCS in parts:
-            rest = parts[parts.index(_DOCS) :]
-            # The word alone is prose, unless it is quoted or the value of a key.
-            if len(parts) > 1 or (before and after is not None):
-                yield "/".join(rest) if rest[1:] else f"{_DOCS}/"
-        elif _DOCUMENT.fullmatch(parts[-1]):
-            yield parts[-1]
+        word = found[0].lower().lstrip("@^~#")
+        parts = [part for part in re.split(r"[/\\]+", word) if part not in ("", ".", "..")]
+        marked = f"{line[: found.start()]}\0{line[found.end() :]}"
+        for first in (_DOCS, _GITHUB):
+            if first in parts:
+                rest = parts[parts.index(first) :]
+                if rest[1:] or (first == _DOCS and _is_path(found[0], marked, file)):
+                    yield "/".join(rest)
+                break
+        else:
+            name = parts[-1].rstrip(".") if parts and file.suffix not in _LISTS else ""
+            if _DOCUMENT.fullmatch(name):  # with a language or format that is computed
+                yield f"{name}." if re.match(r"\.[{$%]", line[found.end() - 1 :]) else name
+
+
+def _is_path(word: str, line: str, file: PurePosixPath) -> bool:
+    """Whether the name of a folder in a line of a file, which a null stands for, is that of the
+    folder."""
+    if file.name in _MANIFESTS or file.suffix in _LISTS:
+        return bool(file.name in _MANIFESTS and _VALUE.search(line))
+    if _QUOTED.search(line) or "/" in word or "\\" in word or _AFTER_COMMAND.search(line):
+        return True
+    is_make = file.name.startswith("Makefile") or file.suffix == ".mk"
+    if is_make and not line.startswith("\t"):  # a target
+        return False
+    if file.suffix in _SCRIPTS or is_make or file.name.startswith("Dockerfile"):
+        return not line.lstrip().startswith("#")
+    if file.suffix in _SETTINGS:
+        return bool(_VALUE.search(line) or _ITEM.search(line))
+    return file.suffix in _TEXTS and bool(_VALUE.search(line))
 
 
 def uncovered(paths: Iterable[str], covered: Collection[str], known: KnownFiles) -> frozenset[str]:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from agentevals_action.formatting import counted, joined, list_paths, plural, printable_path
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.path_patterns import WatchRule, rule_for
+from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
 from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system.git import ChangedFile
@@ -23,11 +23,13 @@ class Change:
 
     `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
     suite besides those that it names itself, by its path on head: stored replies, and those that it
-    names on base. `watch` are the rules of head and those of base,
-    because a change cannot uncover its own files. `uncovered` are the files that no suite and no
-    rule that counts covers, and that are known to be nothing else: unless rules of both sides name
-    the agent (`names_agent`), they affect all suites. `links` are the changed paths that are
-    symbolic links on either side, with the files that they lead to: suites reference these."""
+    names on base. `watch` are the rules of head and those of base that match a file,
+    because a change cannot uncover its own files. `uncovered` are the files that not all suites and
+    no rule that counts cover, and that are known to be nothing else: they affect all suites whose
+    agent the rules of both sides do not name. Other suites cover those that are `shared`.
+    `links` are the changed paths that are symbolic links on either side, with the files that they
+    lead to: suites reference these. `every_path` are all paths by which rules may name a changed
+    one."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
@@ -35,8 +37,14 @@ class Change:
     named: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     watch: Sequence[Sequence[WatchRule]] = ()
     uncovered: Sequence[ChangedFile] = ()
-    names_agent: bool = False
+    shared: Collection[str] = ()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    every_path: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def names_agent(self, suite: str) -> bool:
+        """Whether rules of both sides name the agent of a suite."""
+        own = [[rule for rule in rules if rule.affects(suite)] for rules in self.watch]
+        return bool(own) and all(map(names_files, own))
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,17 @@ def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
     if isinstance(suite, BrokenSuite):  # a new file may have broken it
         roles = {error.location.path: "error" for error in suite.errors} | roles
     reasons = {}
-    # The files of a suite with errors are unknown.
-    unknown = () if change.names_agent and isinstance(suite, Suite) else change.uncovered
+    unknown = change.uncovered
+    if change.names_agent(suite.path):  # the files of a suite with errors are unknown
+        is_broken = isinstance(suite, BrokenSuite)
+        unknown = [file for file in unknown if is_broken and file.path not in change.shared]
     for file in change.files or ():
         reason = _referenced(suite, file, roles, change.links) or _watched(suite, file, change)
         if reason is None and file in unknown:
-            reason = f"no suite covers {printable_path(file.path)}"
+            covering = (
+                "only other suites cover" if file.path in change.shared else "no suite covers"
+            )
+            reason = f"{covering} {printable_path(file.path)}"
         if reason is not None:
             reasons[file.path] = reason
     return reasons
@@ -125,7 +138,8 @@ def _referenced(
 
 def _watched(suite: Suite | BrokenSuite, file: ChangedFile, change: Change) -> str | None:
     for path in file.paths:
-        if any(rule_for(rules, path, suite.path) for rules in change.watch):
+        every = change.every_path.get(path, [path])
+        if any(rule_for(rules, each, suite.path) for rules in change.watch for each in every):
             return f"watch: {printable_path(file.path)}"
     return None
 
@@ -151,12 +165,15 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
     """The sentence about the files that no suite and no rule of `watch` covers, with the lines of
     `watch` that tell what they are; empty without such files. `suites` are those that run, with
     `samples` of each test."""
+    is_named = [change.names_agent(suite.path) for suite in suites]
     paths = [file.path for file in change.uncovered]
+    if all(is_named) and change.watch:
+        paths = [path for path in paths if path not in change.shared]
     if not paths:
         return ""
     folders = (PurePosixPath(path).parts for path in paths)
     globs = list(dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders))
-    if change.names_agent:
+    if all(is_named) and change.watch:
         belong = plural(len(paths), "it belongs", "they belong")
         return (
             f"no suite and no rule of `watch` covers {list_paths(paths)}: "
@@ -165,9 +182,11 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
     calls = counted(samples * sum(len(suite.tests) for suite in suites), "call")
     of_runners = " and those of runners" if any(suite.program for suite in suites) else ""
     excluded = list_paths([f'- "!{glob}"' for glob in globs])
+    covering = "not every suite covers" if change.shared else "no suite covers"
+    running = "the suites run whose agent no rule names" if any(is_named) else "all suites run"
     return (
-        f"no suite covers {list_paths(paths)}, and nothing says that the agent does not use "
-        f"{plural(len(paths), 'it', 'them')}, so all suites run ({calls} of agents{of_runners} on "
+        f"{covering} {list_paths(paths)}, and nothing says that the agent does not use "
+        f"{plural(len(paths), 'it', 'them')}, so {running} ({calls} of agents{of_runners} on "
         f"each side that runs): write below `watch:` in `.agentevals.yaml` either {excluded}, or "
         "all of the agent's own files, as `- src/**`; this holds once it is merged"
     )

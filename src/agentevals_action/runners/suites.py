@@ -59,11 +59,15 @@ def find_all(
     return AllSuites(suites, (*errors, *found.errors), others)
 
 
-def files_of(suites: Iterable[Suite | BrokenSuite]) -> frozenset[str]:
-    """The paths of suites and of all files that they name."""
-    return frozenset(
-        path for suite in suites for path in (suite.path, *(file.path for file in suite.files))
-    )
+def files_of(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, bool]:
+    """The paths of suites and of all files that they name, and whether each is known to be a part
+    of suites alone."""
+    found: dict[str, bool] = {}
+    for suite in suites:
+        found.setdefault(suite.path, True)
+        for file in suite.files:
+            found[file.path] = found.get(file.path, True) and file.belongs_to(suite.path)
+    return found
 
 
 def files_of_all(
@@ -73,9 +77,9 @@ def files_of_all(
     folder: Path,
     environ: Mapping[str, str],
     found: Sequence[Suite | BrokenSuite],
-) -> frozenset[str]:
+) -> Mapping[str, bool]:
     """The files of the suites that were `found`, and of those that `suites`, `working-directory` or
-    the command line leave to other runs."""
+    the command line leave to other runs, as `files_of`."""
     whole = replace(checkout, below=checkout.root, missing=frozenset())
     every = settings.model_copy(update={"suites": ()})
     of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())

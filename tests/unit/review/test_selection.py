@@ -206,7 +206,8 @@ def test_describe_uncovered__names_the_rules_that_would_cover_the_files(
     names_agent: bool, sentence: str
 ) -> None:
     files = modified("src/kb.py", "src/deep/x.py", "agent.py", "lib/a", "b")
-    change = Change(files, uncovered=files, names_agent=names_agent)
+    rules = [read_rule("other/**")] if names_agent else []
+    change = Change(files, uncovered=files, watch=(rules, rules))
     assert describe_uncovered(change, [A], 3) == sentence
     assert describe_uncovered(Change(files), [A], 3) == ""
 
@@ -216,7 +217,7 @@ def test_select_suites__an_uncovered_file_affects_all_or_only_broken_ones() -> N
     every = select_suites([A, broken("b/EVAL.yaml")], Change(files, uncovered=files))
     assert reasons(every) == {A.path: ("no suite covers src/kb.py",)}
     assert [suite.path for suite in every.broken] == ["b/EVAL.yaml"]
-    named = Change(files, uncovered=files, names_agent=True)
+    named = Change(files, uncovered=files, watch=[[read_rule("other/**")]] * 2)
     declared = select_suites([A, broken("b/EVAL.yaml")], named)
     assert reasons(declared) == {}
     assert [suite.path for suite in declared.broken] == ["b/EVAL.yaml"]
