@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
@@ -32,7 +33,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.model.validation.file_model import Steps, errors_at, folder_of, spelled
-from agentevals_action.model.validation.json_values import check_depth, parse_json, shown
+from agentevals_action.model.validation.json_values import canonical, check_depth, parse_json, shown
 from agentevals_action.system.files.paths import Folder
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -63,6 +64,10 @@ _SIMILARITY = 0.8
 _MAX_SCHEMA = 1_000_000  # bytes of a file
 #: Mismatches that become misses.
 _MAX_MISMATCHES = 10
+#: Checks of a keyword on a value, of one output; references can multiply them without end.
+MAX_CHECKS = 200_000
+#: Comparisons that take as long as a check: jsonschema compares all members for `unevaluated…`.
+_COMPARISONS = 1_000
 
 
 class IsJson(Evaluator):
@@ -282,19 +287,50 @@ def _check_additional(
     yield from _additional_properties(validator, allowed, value, {"properties": known})
 
 
+def _check_unique(_: Any, is_unique: bool, value: Any, __: Any) -> Iterator[ValidationError]:
+    if is_unique and isinstance(value, list) and len(set(map(canonical, value))) < len(value):
+        yield ValidationError("has items that are equal")
+
+
+#: Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal, and
+#: compare each item with each.
+_OWN_CHECKS = {
+    "pattern": _check_pattern,
+    "patternProperties": _check_pattern_properties,
+    "additionalProperties": _check_additional,
+    "uniqueItems": _check_unique,
+}
+
+
+def _limited(draft: type[Validator]) -> type[Validator]:
+    """A draft whose validators make at most `MAX_CHECKS` checks together, then AttemptError."""
+    left = MAX_CHECKS
+
+    def check(keyword: str, validator: Any, operand: Any, value: Any, schema: Any) -> Any:
+        nonlocal left
+        is_compared = keyword.startswith("unevaluated") and isinstance(value, list | dict)
+        left -= 1 + (len(value) ** 2 // _COMPARISONS if is_compared else 0)
+        if left < 0:
+            raise AttemptError(
+                "evaluator",
+                f"the output is too large for the schema: it needs over {MAX_CHECKS:,} checks",
+                "Ask for a shorter answer, write a schema with fewer alternatives (`anyOf`), or "
+                "check it with a `code_judge`.",
+            )
+        return checks[keyword](validator, operand, value, schema)
+
+    checks = {**draft.VALIDATORS, **_OWN_CHECKS}
+    counted = {keyword: partial(check, keyword) for keyword in checks}
+    return extend(draft, counted)  # type: ignore[no-any-return,no-untyped-call]  # jsonschema has no types here
+
+
 def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
     """The first mismatches, each with its JSON path and the expected value; the time of a pattern
-    is bounded."""
-    # Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal.
-    limited: type[Validator] = extend(  # type: ignore[no-untyped-call]  # jsonschema has no types here
-        _draft(schema) or Draft202012Validator,
-        {
-            "pattern": _check_pattern,
-            "patternProperties": _check_pattern_properties,
-            "additionalProperties": _check_additional,
-        },
-    )
-    errors = limited(schema, registry=Registry()).iter_errors(value)
+    and the number of checks are bounded."""
+    limited = _limited(_draft(schema) or Draft202012Validator)
+    # A reference to a schema with `$schema` would lead to the draft that is not limited.
+    contents = {keyword: operand for keyword, operand in schema.items() if keyword != "$schema"}
+    errors = limited(contents, registry=Registry()).iter_errors(value)
     try:
         return tuple(map(_describe, itertools.islice(errors, _MAX_MISMATCHES)))
     except RecursionError:

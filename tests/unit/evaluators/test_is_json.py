@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.evaluators import text_checks
+from agentevals_action.evaluators import is_json, text_checks
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Suite
@@ -82,6 +82,7 @@ def test_schema__output_that_is_not_json_is_a_miss() -> None:
         ({"$defs": {"a": {"$anchor": "here", "type": "string"}}, "$ref": "#here"}, 1, False),
         ({"x-order": 1, "propertyOrdering": ["a"]}, None, True),
         ({"pattern": r"^\p{L}+$"}, "été", True),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"$ref": "#"}}, "pattern": r"^\p{L}+$"}, {"a": "été"}, True),
     ],
 )  # fmt: skip
 def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> None:
@@ -159,6 +160,57 @@ def test_schema__whose_references_do_not_end_is_an_evaluator_error() -> None:
     assert result.score is None
     assert result.error is not None
     assert (result.error.kind, "do not end" in result.error.message) == ("evaluator", True)
+
+
+@pytest.mark.parametrize(
+    ("items", "matches"),
+    [
+        ([1, 1.0], False),
+        ([0, -0.0], False),
+        ([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], False),
+        ([1, True, "1", None, "true", 0, False, [], {}, [1], [True], {"a": 1}, {"a": True}], True),
+        ([{"id": number} for number in range(20_000)], True),
+        ([{"id": number} for number in [*range(20_000), 7]], False),
+    ],
+)
+def test_schema__unique_items_are_not_equal(items: Any, matches: bool) -> None:
+    assert (misses({"uniqueItems": True}, items) == ()) is matches
+
+
+#: A tree that two alternatives describe: each level doubles the checks.
+TREE = {
+    "anyOf": [
+        {"required": ["b"], "properties": {"a": {"$ref": "#"}}},
+        {"required": ["c"], "properties": {"a": {"$ref": "#"}}},
+    ]
+}
+DRAFT_2020 = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        ({"items": {"type": "integer"}}, json.dumps([0] * 1_000)),
+        (TREE, '{"a":' * 100 + "1" + "}" * 100),
+        ({**DRAFT_2020, **TREE}, '{"a":' * 100 + "1" + "}" * 100),
+        ({"contains": {"const": 1}, "unevaluatedItems": True}, json.dumps([0] * 2_000)),
+    ],
+    ids=["items", "references", "references to the root", "items of which each is compared"],
+)
+def test_schema__that_needs_too_many_checks_is_an_evaluator_error(
+    schema: Any, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(is_json, "MAX_CHECKS", 1_000)
+    result = cases.run("is_json", {"schema": schema}, cases.case(answer), negate=True)
+    assert result.score is None
+    assert "the output is too large for the schema" in str(result.error)
+
+
+def test_schema__of_a_large_answer_is_checked() -> None:
+    schema = {"items": {"type": "object", "required": ["id"]}, "uniqueItems": True}
+    answer = [{"id": number} for number in range(20_000)]
+    assert misses(schema, answer) == ()
+    assert misses(schema, [*answer, {}]) == ("$[20000]: 'id' is a required property",)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from agentevals_action.formatting import QUOTE_LIMIT, cut, quoted
@@ -78,6 +78,16 @@ def equal(left: Any, right: Any) -> bool:
         elif left != right:
             return False
     return True
+
+
+def canonical(value: Any) -> Hashable:
+    """A form of a value of at most `MAX_DEPTH` levels for a set: the forms of two values are the
+    same if the values are `equal`."""
+    if isinstance(value, Mapping):
+        return frozenset((key, canonical(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(canonical, value))
+    return str(value).encode() if isinstance(value, bool) else value  # JSON has no bytes
 
 
 def read_path(text: str) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ def test_equal__holds_of_the_same_data(data: Any) -> None:
 )
 def test_equal__looks_past_spelling(left: Any, right: Any) -> None:
     assert json_values.equal(left, right)
+    assert json_values.canonical(left) == json_values.canonical(right)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ def test_equal__looks_past_spelling(left: Any, right: Any) -> None:
 def test_equal__tells_kinds_apart(left: Any, right: Any) -> None:
     assert not json_values.equal(left, right)
     assert not json_values.equal(right, left)
+    assert json_values.canonical(left) != json_values.canonical(right)
 
 
 def test_equal__of_deep_data_needs_no_recursion() -> None:
