@@ -1,5 +1,6 @@
 """`tool_trajectory`: the agent's tool calls are compared with those expected."""
 
+import asyncio
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -82,7 +83,10 @@ class ToolTrajectory(Evaluator):
         return self
 
     async def evaluate(self, case: Case) -> Score:
-        """The satisfied share, by the mode."""
+        """The satisfied share, by the mode; AttemptError for too many calls."""
         plan = ExpectedCalls(self.mode, self.expected or (), self.minimums or {}, self.args_match)
         trace = case.trace
-        return score_calls(plan, trace.tool_calls, trace.hidden_tools, calls_of(trace.messages))
+        # A thread: many calls must not block the other tests.
+        return await asyncio.to_thread(
+            score_calls, plan, trace.tool_calls, trace.hidden_tools, calls_of(trace.messages)
+        )

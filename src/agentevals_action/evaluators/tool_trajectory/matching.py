@@ -3,12 +3,14 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.metric_checks import amount, within
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
@@ -21,6 +23,8 @@ Pairs = list[int | None]
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
+#: Pairs of an expected call and a call that are compared for one answer.
+MAX_PAIRS = 1_000_000
 _NOT_SHOWN = "the agent does not show calls of this tool"
 
 
@@ -84,14 +88,13 @@ def fits(expected: Expectation, call: ToolCall, default: ArgsMatch | None = None
     compared that the item has. A call without arguments has `{}`."""
     if call.name != expected.tool:
         return False
-    compared = _compared(expected, call, default)
-    return compared is not None and all(_same(*values) for values in compared.values())
+    return _different(expected, call, default) == {}
 
 
-def _compared(
+def _different(
     expected: Expectation, call: ToolCall, default: ArgsMatch | None
 ) -> Mapping[str, tuple[Any, Any]] | None:
-    """The arguments that are compared by name, as given and as expected (MISSING: on one side
+    """The compared arguments that differ, by name, as given and as expected (MISSING: on one side
     only); None if the call's arguments have no names."""
     how = expected.args_match or default or "superset"
     args, given = expected.args, {} if call.arguments is None else call.arguments
@@ -101,9 +104,11 @@ def _compared(
         return None
     if isinstance(how, tuple):
         paired = {name: (argument(given, name), argument(args, name)) for name in how}
-        return {name: values for name, values in paired.items() if values[1] is not MISSING}
-    names = {"exact": {**given, **args}, "subset": given}.get(how, args)
-    return {name: (given.get(name, MISSING), args.get(name, MISSING)) for name in names}
+        paired = {name: both for name, both in paired.items() if both[1] is not MISSING}
+    else:
+        names = {"exact": {**given, **args}, "subset": given}.get(how, args)
+        paired = {name: (given.get(name, MISSING), args.get(name, MISSING)) for name in names}
+    return {name: both for name, both in paired.items() if not _same(*both)}
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -166,10 +171,18 @@ def _unknown(
 
 class _Trajectory:
     """The calls beside those expected, and the requirements that were counted so far: each is a hit
-    or a miss. `fitting` are the calls that are the expected one, by index, for each of them."""
+    or a miss. `fitting` are the calls that are the expected one, by index, for each of them.
+    AttemptError for more than `MAX_PAIRS`."""
 
     def __init__(self, plan: ExpectedCalls, calls: Sequence[ToolCall]) -> None:
         self.plan, self.expected, self.calls = plan, plan.expected, calls
+        if len(plan.expected) * len(calls) > MAX_PAIRS:
+            raise AttemptError(
+                "evaluator",
+                f"{len(calls):,} tool calls cannot be compared with {len(plan.expected):,} that "
+                f"are expected: these are over {MAX_PAIRS:,} pairs",
+                "Expect fewer calls, or limit the calls of the agent.",
+            )
         self.refused = Counter(call.name for call in calls if call.refused)
         self.fitting = [
             {
@@ -207,19 +220,16 @@ class _Trajectory:
 
     def add_items(self, pairs: Pairs) -> None:
         """Counts the expected calls with the calls that satisfy them."""
+        left = sorted(set(range(len(self.calls))).difference(pairs))
         for row, index in enumerate(pairs):
             item, call = self.expected[row], None if index is None else self.calls[index]
-            wrong = [
-                other
-                for column, other in enumerate(self.calls)
-                if column not in pairs and column not in self.fitting[row]
-            ]
+            wrong = (self.calls[column] for column in left if column not in self.fitting[row])
             if call is not None:
                 text = f"called {item.describe()}"
             elif difference := self.difference(item, wrong):
                 text = f"called {quoted(item.tool)} {difference}"
             else:
-                text = f"did not call {item.describe()}; {self.called()}"
+                text = f"did not call {item.describe()}; {self.called}"
             self.add(call is not None, text)
             self.add_duration(item, call)
 
@@ -227,12 +237,21 @@ class _Trajectory:
         """How the arguments of the most similar call of the expected tool differ: those given, and
         those expected, without what is the same. Empty if the tool was not called."""
         found = [
-            _difference(item, _compared(item, call, self.plan.args_match), call)
+            (_different(item, call, self.plan.args_match), call)
             for call in calls
             if call.name == item.tool and not call.refused
         ]
-        return min(found, default=(0, ""))[1]
+        if not found:
+            return ""
+        values, call = min(found, key=lambda pair: math.inf if pair[0] is None else len(pair[0]))
+        pairs = (values or {}).items()
+        given, wanted = (
+            {name: both[side] for name, both in pairs if both[side] is not MISSING}
+            for side in (0, 1)
+        )
+        return f"with {shown(given or call.arguments or {})}, expected {shown(wanted or item.args)}"
 
+    @cached_property
     def called(self) -> str:
         """The names of the tools that were called, in order, repeated calls counted."""
         groups = (
@@ -246,22 +265,32 @@ class _Trajectory:
         is free if its owner finds another. Those with a limit come last and choose calls in time
         first."""
         owners: dict[int, int] = {}
+        lost = set[int]()  # calls that no search frees any more
 
-        def find_call(row: int, tried: set[int]) -> bool:
+        def candidates(row: int) -> Iterator[int]:
             def order(index: int) -> tuple[bool, bool, int]:
                 return _is_late(self.expected[row], self.calls[index]), index in owners, index
 
-            for index in sorted(self.fitting[row] - tried, key=order):
-                if index not in tried:
-                    tried.add(index)
-                    if index not in owners or find_call(owners[index], tried):
-                        owners[index] = row
-                        return True
-            return False
+            return iter(sorted(self.fitting[row] - tried, key=order))
 
         rows = range(len(self.expected))
         for row in sorted(rows, key=lambda row: self.expected[row].max_duration_ms is not None):
-            find_call(row, set())
+            tried = set(lost)
+            path, taken = [(row, candidates(row))], list[int]()
+            while path:
+                index = next((each for each in path[-1][1] if each not in tried), None)
+                if index is None:
+                    path.pop()
+                    del taken[-1:]
+                    continue
+                tried.add(index)
+                taken.append(index)
+                if index not in owners:
+                    break
+                path.append((owners[index], candidates(owners[index])))
+            else:
+                lost = tried
+            owners.update(zip(taken, (row for row, _ in path), strict=True))
         by_row = {row: index for index, row in owners.items()}
         return [by_row.get(row) for row in rows]
 
@@ -270,18 +299,19 @@ class _Trajectory:
         subsequence), and among these ways the one with the most calls in time."""
         rows, columns = range(len(self.expected)), range(len(self.calls))
         # For the items and calls from each on: their pairs, those in time, and a chain of them.
-        best: list[list[tuple[int, int, Any]]]
-        best = [[(0, 0, None)] * (len(columns) + 1) for _ in range(len(rows) + 1)]
+        none: tuple[int, int, Any] = (0, 0, None)
+        best = [none] * (len(columns) + 1)
         for row in reversed(rows):
+            later, best = best, [none] * (len(columns) + 1)
             for column in reversed(columns):
-                ways = [best[row + 1][column], best[row][column + 1]]
+                ways = [later[column], best[column + 1]]
                 if column in self.fitting[row]:
-                    count, in_time, chain = best[row + 1][column + 1]
+                    count, in_time, chain = later[column + 1]
                     kept = not _is_late(self.expected[row], self.calls[column])
                     ways.append((count + 1, in_time + kept, (row, column, chain)))
-                best[row][column] = max(ways, key=lambda way: way[:2])
+                best[column] = max(ways, key=lambda way: way[:2])
         pairs: Pairs = [None for _ in rows]
-        chain = best[0][0][2]
+        chain = best[0][2]
         while chain:
             row, column, chain = chain
             pairs[row] = column
@@ -296,18 +326,6 @@ class _Trajectory:
             reasoning="; ".join(self.warnings),
             details={"warnings": self.warnings} if self.warnings else {},
         )
-
-
-def _difference(
-    expected: Expectation, compared: Mapping[str, tuple[Any, Any]] | None, call: ToolCall
-) -> tuple[float, str]:
-    different = {name: both for name, both in (compared or {}).items() if not _same(*both)}
-    given, wanted = (
-        {name: both[side] for name, both in different.items() if both[side] is not MISSING}
-        for side in (0, 1)
-    )
-    text = f"with {shown(given or call.arguments or {})}, expected {shown(wanted or expected.args)}"
-    return math.inf if compared is None else len(different), text
 
 
 def _is_late(item: Expectation, call: ToolCall) -> bool:
@@ -342,7 +360,7 @@ def _in_order(trajectory: _Trajectory) -> None:
         return
     order = ", ".join(quoted(item.tool) for item in trajectory.expected)
     miss = f"all the expected tools were called, but not in the order {order}"
-    trajectory.add(False, f"{miss}; {trajectory.called()}")
+    trajectory.add(False, f"{miss}; {trajectory.called}")
 
 
 def _exact(trajectory: _Trajectory) -> None:

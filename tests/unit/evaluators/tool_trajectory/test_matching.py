@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.tool_trajectory import matching
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
@@ -68,6 +69,25 @@ def score(
 )
 def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> None:
     assert score(mode, expected, calls).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+def test_mode__of_too_many_calls_is_an_error(mode: str) -> None:
+    with pytest.raises(AttemptError, match="20,001 tool calls cannot be compared with 50 that"):
+        score(mode, "a" * 50, "a" * 20_001)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected", "calls", "value"),
+    [
+        ("any_order", 951, 949, 949 / 951),
+        ("in_order", 202, 200, 200 / 202),
+        ("exact", 202, 2_000, 202 / 2_000),
+        ("subset", 10, 20_000, 1),
+    ],
+)
+def test_mode__of_many_calls_scores(mode: str, expected: int, calls: int, value: float) -> None:
+    assert score(mode, "a" * expected, "a" * calls).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
