@@ -3,7 +3,7 @@
 import asyncio
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
@@ -42,7 +42,7 @@ from agentevals_action.results.scoring import weighted_mean
 Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
 Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
 
-_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```([^\n`]*)$\n?", re.MULTILINE)
 
 
 #: The match for which a field has an effect.
@@ -147,12 +147,23 @@ def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
     firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
     if not all(first.isdigit() for first in firsts):
         return find_object(text, firsts)
-    for fenced in reversed(_FENCED.findall(text)):
+    for fenced in reversed([*_fenced(text)]):
         try:
             return read_json(fenced)
         except UnreadableReply as error:
             problem = error
     raise problem
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """The texts in code fences."""
+    start = None
+    for fence in _FENCE.finditer(text):
+        if start is None:
+            start = fence.end()
+        elif not fence[1].strip():
+            yield text[start : fence.start()]
+            start = None
 
 
 def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:

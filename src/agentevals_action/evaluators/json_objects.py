@@ -6,17 +6,22 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
 from agentevals_action.model.validation.json_values import check_depth, replace_surrogates
 
 # A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
-_START = re.compile(r"""\{(?=\s*(?:["'}]|\w+["']?\s*:|\Z))""")
+# Only one with `json` can be JSON.
+_START = re.compile(r"""\{(?=\s*(?:(?P<json>["}])|'|\w+["']?\s*:|\Z))""")
 
 # Text around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`), which
 # is broken itself.
 _PART_BEFORE = re.compile(r"""(?:["']\s*:|\[|\}\s*,)\s*\Z""")
 _PART_AFTER = re.compile(r"\s*[,:\]}]")
 _BEFORE_LENGTH = 200  # characters before an object in which `_PART_BEFORE` is searched
+#: Characters that are read for broken objects of one text. The decoder also counts the lines before
+#: an error, 50 times as fast.
+_MAX_READ, _COUNTED = 200_000_000, 50
 
 
 class UnreadableReply(ValueError):
@@ -34,12 +39,17 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
     around them are ignored.
 
     UnreadableReply if there is none, or if a broken object follows the last. An object inside a
-    broken one (`{"score": 0.1, "details": {"score": 1}, …`) does not count."""
+    broken one (`{"score": 0.1, "details": {"score": 1}, …`) does not count. AttemptError if the
+    broken ones take too long."""
     found: list[Mapping[str, Any]] = []
-    problem = ""
-    start = text.find("{")
-    while start >= 0:
+    problem, read = "", 0
+    begin = _START.search(text)
+    while begin:
+        start = end = begin.start()
         try:
+            if not begin["json"]:
+                raise ValueError("Expecting property name enclosed in double quotes")
+            end = len(text)  # an error that is not of the syntax does not say where it is
             value, end = _DECODER.raw_decode(text, start)
             check_depth(text[start:end])
             before = max(0, start - _BEFORE_LENGTH)
@@ -48,14 +58,19 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
         except RecursionError:
             raise UnreadableReply("the JSON object is nested too deeply") from None
         except ValueError as error:
-            end = start + 1
-            if _START.match(text, start):
-                problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            if isinstance(error, json.JSONDecodeError):
+                end = error.pos
+                read += end // _COUNTED
+            read += end - start
+            if read > _MAX_READ:
+                problem = f"{len(text):,} characters have too many broken JSON objects to read all"
+                raise AttemptError("evaluator", problem, "Ask for JSON alone.") from None
+            end, problem = start + 1, getattr(error, "msg", str(error))
         else:
             if value.keys() & set(keys):
                 found.append(_clean(value))
                 problem = ""
-        start = text.find("{", end)
+        begin = _START.search(text, end)
     if problem:
         raise UnreadableReply(f"the JSON object is broken ({problem})")
     if not found:

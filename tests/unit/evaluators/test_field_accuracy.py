@@ -67,8 +67,9 @@ def test_data__of_a_list_may_stand_in_fences() -> None:
     listed = [field("[0].a"), field("1")]
     assert fields.read_data('```\n[{"a": 1}, 2]\n```', listed) == [{"a": 1}, 2]
     assert fields.read_data('[{"a": 1}]', listed) == [{"a": 1}]
-    with pytest.raises(UnreadableReply):
-        fields.read_data("see [1]", listed)
+    for text in ("see [1]", "```json\n" * 50_000):  # an unclosed fence is searched once
+        with pytest.raises(UnreadableReply):
+            fields.read_data(text, listed)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import json_objects
 
 LEAVES = (
@@ -130,11 +131,18 @@ def test_find_object__never_fails_otherwise(text: str) -> None:
             assert "score" in found(given_text)
 
 
-@pytest.mark.parametrize("unit", ['{"', '"\\', '{"a": {"b": ,}} ', '{"score": 1} '])
+@pytest.mark.parametrize("unit", ['{"', '"\\', '{"a": {"b": ,}} ', '{"score": 1} ', "{a: 1} "])
 def test_find_object__ends_for_a_long_text(unit: str) -> None:
     """Time that grows with the square of 100,000 characters would be minutes."""
     with contextlib.suppress(json_objects.UnreadableReply):
         found('{"a": ' + unit * (100_000 // len(unit)))
+
+
+def test_find_object__of_too_many_broken_ones_is_an_error() -> None:
+    text = '{"score": 0, "score": 0} ' * 50_000 + '{"score": 1}'
+    with pytest.raises(AttemptError, match="too many broken JSON objects"):
+        found(text)
+    assert found(text[-10_000:]) == {"score": 1}
 
 
 def test_find_object__half_a_surrogate_pair_is_replaced() -> None:
