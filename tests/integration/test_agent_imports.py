@@ -83,7 +83,7 @@ def test_list__a_change_of_what_an_agent_imports_affects_its_suites(
     assert reason in done.out, done.out + done.err
     made.git("checkout", "--quiet", "-B", "change", "main")
     made.commit("other", {"shop/other.py": "x = 2\n"})
-    listed = command.run(tmp_path, "list", "--base", "main", "--watch", "rules/**")
+    listed = command.run(tmp_path, "list", "--base", "main", "--watch", ".gitignore")
     assert "affects no suite" in listed.out
     unknown = command.run(tmp_path, "list", "--base", "main")
     assert "no suite covers shop/other.py" in unknown.out
@@ -99,7 +99,7 @@ def test_review__what_only_base_s_agent_imports_affects_the_suite(tmp_path: Path
     done = command.run(tmp_path, "review", "--base", "main")
     assert "removed: shop/prompts.py (agent.py imports shop/prompts.py)" in done.out, done.err
     # The commit before imports it no more.
-    reviewed = command.run(tmp_path, "review", "--base", "flat", "--watch", "rules/**")
+    reviewed = command.run(tmp_path, "review", "--base", "flat", "--watch", ".gitignore")
     assert "affects no suite" in reviewed.out
 
 

@@ -255,5 +255,5 @@ def test_review__a_helper_that_a_judge_imports_selects_the_suite_alone(
     assert "changed: evals/lib/rules.py (evals/check.py imports evals/lib/rules.py)" in out
     repository.git("checkout", "--quiet", "main")
     repository.commit("none", {"evals/lib/other.py": "x = 1\n"})
-    done = command.run(repository.path, "list", "--base", "HEAD~1", "--watch", "src/**")
+    done = command.run(repository.path, "list", "--base", "HEAD~1", "--watch", ".gitignore")
     assert "the change affects no suite" in done.out, done.err
