@@ -51,7 +51,8 @@ EVALUATORS: Mapping[str, type[Evaluator]] = {
     "skill_trigger": SkillTrigger,
 }
 
-#: The same with the aliases of each type.
+#: The same with the aliases of each type: the union of which files have evaluators.
 EVALUATORS_BY_NAME: Mapping[str, type[Evaluator]] = {
     name: options for options in EVALUATORS.values() for name in (options.type, *options.aliases)
 }
+Evaluator.types = EVALUATORS_BY_NAME

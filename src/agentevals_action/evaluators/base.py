@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult
-from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.suite import Case, Evaluator, gate_path
 from agentevals_action.results.scoring import reaches
 
 Value = TypeVar("Value")
@@ -28,11 +28,6 @@ def require(condition: Callable[[Any], object], problem: str) -> Callable[[Value
 def is_given(value: Any) -> bool:
     """Whether a value is not null."""
     return value is not None
-
-
-def gate_path(name: str, inner: str) -> str:
-    """The name of a gate inside the evaluator `name`; the evaluator's own if `inner` is empty."""
-    return f"{name}/{inner}" if inner else name
 
 
 async def run_evaluators(

@@ -7,7 +7,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    InstanceOf,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
@@ -24,7 +23,7 @@ from agentevals_action.model.result import (
     EvaluatorResult,
     Score,
 )
-from agentevals_action.model.suite import Case, Evaluator
+from agentevals_action.model.suite import AnyEvaluator, Case, Evaluator, with_own_names
 from agentevals_action.model.validation.file_model import (
     FileModel,
     ListOf,
@@ -135,23 +134,16 @@ def closes_gate(result: EvaluatorResult) -> bool:
     return result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
 
 
-def _have_unique_names(evaluators: Sequence[Evaluator]) -> bool:
-    return len({evaluator.name for evaluator in evaluators}) == len(evaluators)
-
-
 class Composite(Evaluator):
     """Several evaluators whose scores become one by `aggregator`; with `threshold`, 1 if enough of
     them pass, else 0."""
 
     type = "composite"
     aliases = ("assert_set",)
-    children_field = "evaluators"
 
     evaluators: Annotated[
-        ListOf[InstanceOf[Evaluator]],
-        AfterValidator(
-            require(_have_unique_names, "two of them have the same name; give each its own")
-        ),
+        ListOf[AnyEvaluator],
+        AfterValidator(with_own_names),
         WithJsonSchema({"type": "array", "minItems": 1}),
     ] = spelled(
         "evaluators",
@@ -201,7 +193,7 @@ class Composite(Evaluator):
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The safety gate itself, then the gates of the evaluators."""
         own = [("", None)] if self.aggregator.type == "safety_gate" else []
-        inner = [(gate.name, gate.location) for child in self.evaluators for gate in child.gates]
+        inner = [(gate.name, gate.location) for child in self.evaluators for gate in child.gates()]
         return (*own, *inner)
 
     async def evaluate(self, case: Case) -> Score:

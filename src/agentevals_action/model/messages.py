@@ -313,6 +313,15 @@ Answer = Annotated[
     ListOf[Message],
     BeforeValidator(_read_messages("assistant"), json_schema_input_type=_MESSAGES),
 ]
+#: Files that precede a text, by their paths.
+FileBlocks = ListOf[
+    Annotated[
+        Block,
+        BeforeValidator(
+            lambda path: {"type": "file", "value": path}, json_schema_input_type=NonEmpty
+        ),
+    ]
+]
 
 
 def named_files(messages: Iterable[Message], root: Path) -> tuple[NamedFile, ...]:

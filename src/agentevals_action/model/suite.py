@@ -9,29 +9,38 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
     ValidationInfo,
+    WrapValidator,
     field_validator,
     model_validator,
 )
 
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.messages import Answer, Message, Question
+from agentevals_action.model.messages import Answer, FileBlocks, Message, Question
 from agentevals_action.model.result import Score
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.target import Choice, Target, TargetTable
 from agentevals_action.model.trace import Trace
+from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.model.validation.file_model import (
     Computed,
+    FileContext,
     FileModel,
     ListOf,
     NonEmpty,
     Steps,
     Weight,
+    check_fields,
     errors_at,
+    expected,
+    folder_of,
+    location_of,
     spelled,
 )
 from agentevals_action.model.workspace import Workspace
@@ -45,14 +54,11 @@ MAX_NAME = 64
 #: The score that an evaluator with `required: true` must reach.
 REQUIRED_SCORE = 0.8
 
+#: Characters of a name of an evaluator that is made from type and value.
+_GENERATED_NAME = 40
 _NAME_PATTERN = r"^[a-z][a-z0-9]*(-+[a-z0-9]+)*$"
 
 Seconds = Annotated[float, Field(ge=1, le=3600)]
-
-
-def _given(default: Any) -> Callable[[Any, ValidationInfo], Any]:
-    """A validator for a field that the loader reads by itself, and sets in a copy."""
-    return lambda value, info: value if info.context is None else default
 
 
 def _empty_if_none(value: Any) -> Any:
@@ -137,19 +143,20 @@ class Evaluator(FileModel):
     Each type is a subclass, which adds its own fields and implements `evaluate`. `aliases` are
     other names of the `type` (`-` and `_` are equal already). `deterministic` types give the same
     score for the same answer. With `asks_judge`, the field `target` names a judge.
-    `children_field` is the field that holds other evaluators, which the loader builds first. With
-    `passes_fields`, unknown fields are part of `config`.
+    With `passes_fields`, unknown fields are part of `config`.
 
-    `location` is that of its entry, `target_location` that of its judge's name. `gates` are its own
-    gate (when it is one) and those inside it. `files` are those that it names."""
+    `location` is that of its entry, `target_location` that of its judge's name. `files` are those
+    that it names."""
 
     noun = "evaluator"
+
+    #: All types by their names and aliases.
+    types: ClassVar[Mapping[str, type["Evaluator"]]] = {}
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
     asks_judge: ClassVar[bool] = False
-    children_field: ClassVar[str] = ""
     passes_fields: ClassVar[bool] = False
 
     written_type: str = spelled(
@@ -179,7 +186,6 @@ class Evaluator(FileModel):
     origin: Computed[Origin] = "test"
     location: Computed[Location] = Location("")
     target_location: Computed[Location | None] = None
-    gates: Computed[tuple[Gate, ...]] = ()
     files: Computed[tuple[NamedFile, ...]] = ()
 
     @model_validator(mode="after")
@@ -211,7 +217,7 @@ class Evaluator(FileModel):
 
     def own_fields(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
         """The fields of its type as data, without other evaluators."""
-        common = {*Evaluator.model_fields, self.children_field}
+        common = {*Evaluator.model_fields}
         return self.model_dump(exclude=common, exclude_defaults=exclude_defaults)
 
     def label(self) -> str:
@@ -269,6 +275,15 @@ class Evaluator(FileModel):
         An empty name is the evaluator itself, if it can fail the test without `required`."""
         return ()
 
+    def gates(self, place: Location | None = None) -> Iterator[Gate]:
+        """Its own gate, when it is one, and those inside it; annotations go to `place`, or to the
+        entry of each."""
+        if self.gate_threshold is not None:
+            yield Gate(self.name, place or self.location)
+        for inner, location in self.inner_gates():
+            if inner or self.gate_threshold is None:
+                yield Gate(gate_path(self.name, inner), place or location or self.location)
+
     def walk(self) -> Iterator["Evaluator"]:
         """This evaluator and all inside it, at any depth, in suite order."""
         yield self
@@ -276,9 +291,84 @@ class Evaluator(FileModel):
             yield from child.walk()
 
 
-_EVALUATORS = Annotated[
-    tuple[Evaluator, ...], PlainValidator(_given(()), json_schema_input_type=list[Any])
-]
+def gate_path(name: str, inner: str) -> str:
+    """The name of a gate inside the evaluator `name`; the evaluator's own if `inner` is empty."""
+    return f"{name}/{inner}" if inner else name
+
+
+def with_own_names(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
+    """Evaluators with a name each, made from type and value when missing; one that is taken gets a
+    number."""
+    named: dict[str, Evaluator] = {}
+    for evaluator in evaluators:
+        label = " ".join(evaluator.label().split())
+        made = f"{evaluator.type}-{label}" if label else evaluator.type
+        name = wanted = evaluator.name or made[:_GENERATED_NAME].rstrip()
+        number = 1
+        while name in named:
+            number += 1
+            name = f"{wanted}-{number}"
+        is_written = name == evaluator.name
+        named[name] = evaluator if is_written else evaluator.model_copy(update={"name": name})
+    return tuple(named.values())
+
+
+def type_key(name: Any) -> str:
+    """A type's name for look-up: `-` and `_` are equal. Empty for what is no name."""
+    return name.replace("-", "_") if isinstance(name, str) else ""
+
+
+def _type_of(data: Any, info: ValidationInfo) -> type[Evaluator]:
+    """The type of evaluator that an object names: the discriminator of the union."""
+    if isinstance(data, str):  # a judge's opinion must not replace an evaluator
+        problem = f"`{data.strip()}` alone is the type of an evaluator and not a criterion"
+        raise ValueError(f"{problem}; write an object with a `type`")
+    if not isinstance(data, Mapping):
+        raise expected("an object with a `type`")
+    types, key = Evaluator.types, type_key(data.get("type"))
+    if key in types:
+        return types[key]
+    known = one_of(sorted({model.type for model in types.values()}))
+    if "type" not in data:
+        named = next((types[name].type for name in map(type_key, data) if name in types), None)
+        if named is None:
+            check_fields(Evaluator, data, info)
+        advice = f"write `type: {named}`" if named else f"write one of {known}"
+        raise ValueError(f"it has no `type`; {advice}")
+    if not key:
+        raise errors_at({("type",): expected(f"one of {known}")})
+    problem, advice = "is unknown", did_you_mean(key, types, f"write one of {known}")
+    if positive := types.get(key.removeprefix("not_")):
+        problem = "of AgentV is not supported"
+        advice = f"write `type: {positive.type}` with `negate: true`"
+    raise errors_at({("type",): f"the evaluator type `{data['type']}` {problem}; {advice}"})
+
+
+def _read_evaluator(value: Any, info: ValidationInfo) -> Evaluator:
+    if isinstance(value, Evaluator):
+        return value
+    evaluator = _type_of(value, info).model_validate(value, context=info.context)
+    if isinstance(info.context, FileContext):
+        info.context.warn_of(evaluator, value)
+    try:
+        files = tuple(evaluator.named_files(folder_of(info)))
+    except (OSError, ValueError) as error:
+        problem = f"one of its files cannot be used: {error}"
+        raise ValueError(f"{problem}; name a file of the repository") from None
+    return evaluator.model_copy(update={"files": files}) if files else evaluator
+
+
+def _read_rubrics(value: Any, info: ValidationInfo) -> Evaluator | None:
+    if isinstance(value, Evaluator):
+        return value
+    rubric = _read_evaluator({"type": "rubric", "name": "rubrics", "rubrics": value}, info)
+    place = location_of(info, value)
+    return rubric.model_copy(update={"origin": "rubrics", "location": place or rubric.location})
+
+
+#: The union of all types of evaluators by `type`. A type is built when a file has it.
+AnyEvaluator = Annotated[Evaluator, PlainValidator(_read_evaluator)]
+_EVALUATORS = ListOf[AnyEvaluator]
 
 
 class SuiteExecution(FileModel):
@@ -302,6 +392,8 @@ class SuiteExecution(FileModel):
         default=None, description="Time limit of each test in seconds, 1-3600."
     )
 
+    places: Computed[Mapping[str, Location]] = Field(default={})
+
 
 class TestExecution(SuiteExecution):
     """Overrides for one test."""
@@ -313,9 +405,22 @@ class TestExecution(SuiteExecution):
     )
 
 
+def _read_workspace(value: Any, validate: Any, info: ValidationInfo) -> Any:
+    if isinstance(info.context, FileContext):
+        if isinstance(value, str) and value:
+            return info.context.read_file(value, Workspace)
+        if not isinstance(value, dict):
+            raise expected("an object, or the path of a YAML file that contains one")
+    return validate(value)
+
+
 _WORKSPACE = Annotated[
-    Workspace | None, PlainValidator(_given(None), json_schema_input_type=NonEmpty | Workspace)
+    Workspace | None, WrapValidator(_read_workspace, json_schema_input_type=NonEmpty | Workspace)
 ]
+
+
+def _strip_blank(text: str | None) -> str | None:
+    return text if text and text.strip() else None
 
 
 class Test(FileModel):
@@ -331,7 +436,7 @@ class Test(FileModel):
         "input_messages",
         description="The question to the agent: a text, an object, or messages.",
     )
-    criteria: str | None = spelled(
+    criteria: Annotated[str | None, AfterValidator(_strip_blank)] = spelled(
         "criteria",
         "expected_outcome",
         default=None,
@@ -343,7 +448,7 @@ class Test(FileModel):
         default=(),
         description="A reference answer: a text, an object, or messages.",
     )
-    rubrics: Any = Field(
+    rubrics: Annotated[Evaluator | None, PlainValidator(_read_rubrics)] = Field(
         default=None,
         description="Criteria that a judge checks one by one: texts, or objects with id, outcome, "
         "weight, required.",
@@ -363,7 +468,7 @@ class Test(FileModel):
     execution: TestExecution = Field(
         default=TestExecution(), description="Overrides for this test."
     )
-    input_files: ListOf[NonEmpty] = Field(
+    input_files: FileBlocks = Field(
         default=(), description="Files that precede the `input`, which must be a text."
     )
     vars: dict[str, Any] | None = Field(
@@ -394,7 +499,12 @@ class Test(FileModel):
     @property
     def gates(self) -> tuple[Gate, ...]:
         """Every gate declared for this test, in suite order."""
-        return tuple(gate for evaluator in self.evaluators for gate in evaluator.gates)
+        return tuple(gate for each in self.evaluators for gate in self.gates_of(each))
+
+    def gates_of(self, evaluator: Evaluator) -> Iterator[Gate]:
+        """The gates of one of its evaluators; annotations about one of the suite's go to the
+        test."""
+        return evaluator.gates(self.location if evaluator.origin == "suite" else None)
 
 
 class Suite(FileModel):
@@ -434,7 +544,7 @@ class Suite(FileModel):
         default=(),
         description="Messages that precede the messages of every test.",
     )
-    input_files: ListOf[NonEmpty] = Field(
+    input_files: FileBlocks = Field(
         default=(), description="Files that precede the `input` of every test."
     )
     evaluators: _EVALUATORS = spelled(
@@ -451,8 +561,8 @@ class Suite(FileModel):
     )
     tests: Annotated[
         tuple[Test, ...],
-        PlainValidator(
-            _given(()),
+        BeforeValidator(
+            tuple,
             json_schema_input_type=NonEmpty | Annotated[list[NonEmpty | Test], Field(min_length=1)],
         ),
     ] = spelled(
@@ -464,6 +574,7 @@ class Suite(FileModel):
         "or a glob of such files.",
     )
 
+    places: Computed[Mapping[str, Location]] = Field(default={})
     path: Computed[str] = ""
     root: Computed[Path] = Path()
     folder: Computed[Path] = Path()

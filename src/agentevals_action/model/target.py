@@ -158,6 +158,7 @@ class Target(TargetModel):
 
     definition: Computed[Mapping[str, Any]] = Field(default_factory=dict)
     location: Computed[Location] = Location("")
+    places: Computed[Mapping[str, Location]] = Field(default={})
     variables: Computed[tuple[str, ...]] = ()
     files: Computed[tuple[NamedFile, ...]] = ()
 

@@ -72,6 +72,7 @@ def _read_template(value: Any, info: ValidationInfo) -> Path:
         looked_for = folder_of(info).relative(path)
         problem = f"there is no folder {value!r} (looked for {looked_for})"
         raise ValueError(f"{problem}; {_FOLDER_ADVICE}")
+    folder_of(info).tree(path)
     return path
 
 

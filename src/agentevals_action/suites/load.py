@@ -1,32 +1,42 @@
-"""Loads a suite: every dialect, imports, evaluators and targets, into the model or all errors."""
+"""Loads a suite with its tests in their effective form, or all errors in it."""
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.messages import named_files
-from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite, Test
+from agentevals_action.model.messages import Message, named_files
+from agentevals_action.model.suite import (
+    MAX_NAME,
+    BrokenSuite,
+    Evaluator,
+    Suite,
+    Test,
+    with_own_names,
+)
+from agentevals_action.model.validation.field_errors import describe_value
+from agentevals_action.model.validation.file_model import fields_of
+from agentevals_action.suites import texts
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
-from agentevals_action.suites.evaluators import EvaluatorReader, declared_evaluators
+from agentevals_action.suites.evaluators import gather_evaluators
 from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.suites.reading import FileReader, tests_key
+from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader, tests_key
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
 from agentevals_action.suites.target_use import Catalog, TargetUse
-from agentevals_action.suites.tests import TestReader
 from agentevals_action.suites.texts import Environment
-from agentevals_action.suites.workspace import WorkspaceReader
+from agentevals_action.suites.workspace import effective_workspace
 from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 
+#: The spellings of the field of the tests.
+_TESTS = fields_of(Suite)["tests"]
 _SIDECAR = "dataset"
 _OBJECT = "write an object with `name` and `tests`"
 
@@ -37,27 +47,21 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     No content of a file raises an error, and nothing outside the repository is read."""
     root = root.resolve()
     file = path.parent.resolve() / path.name
-    diagnostics = DiagnosticCollector()
-    if not file.is_relative_to(root) or not file.resolve().is_relative_to(root):
-        named = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(path)
-        problem = "this suite leaves the repository"
-        diagnostics.error(Location(named), problem, "keep it in the repository")
-        return BrokenSuite(named, diagnostics.errors)
-    folder = Folder(root, file.parent)
+    folder, diagnostics = Folder(root, file.parent), DiagnosticCollector()
+    name = folder.relative(file) if file.is_relative_to(root) else str(path)
     try:
-        suite = _read_root(file, folder, diagnostics)
+        written = _read_root(file, name, folder, diagnostics)
     except Unreadable as error:
         diagnostics.unreadable(error)
-        name = folder.relative(file)
         return BrokenSuite(name, diagnostics.errors, (NamedFile(name, "suite"),))
     reader = FileReader(
         root,
         folder.path,
-        suite.document.positions,
+        written.document.positions,
         diagnostics,
         known_imports=catalog.imports,
     )
-    return _Loader(suite, reader, catalog).load()
+    return _Loader(written, reader, catalog).load()
 
 
 @dataclass(frozen=True)
@@ -71,28 +75,29 @@ class _Root:
     files: tuple[NamedFile, ...]
 
 
-def _read_root(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> _Root:
+def _read_root(file: Path, path: str, folder: Folder, diagnostics: DiagnosticCollector) -> _Root:
     """Reads the file of a suite, or the sidecar of a JSONL file; Unreadable."""
-    path = folder.relative(file)
-    own = NamedFile(path, "suite")
-    if file.suffix.lower() not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
+
+    def refuse(problem: str, advice: str) -> Unreadable:
+        return Unreadable(Diagnostic(Location(path), problem, advice))
+
+    suffix, own = file.suffix.lower(), NamedFile(path, "suite")
+    if not (file.is_relative_to(folder.root) and file.resolve().is_relative_to(folder.root)):
+        raise refuse("this suite leaves the repository", "keep it in the repository")
+    if suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
         advice = "name a file that ends in .yaml, .yml or .jsonl"
-        raise Unreadable(Diagnostic(Location(path), "this is neither YAML nor JSONL", advice))
+        raise refuse("this is neither YAML nor JSONL", advice)
     if not file.exists():
-        problem = "there is no such suite"
-        raise Unreadable(Diagnostic(Location(path), problem, "name a file of the repository"))
-    if file.suffix.lower() in ROW_SUFFIXES:
+        raise refuse("there is no such suite", "name a file of the repository")
+    if suffix in ROW_SUFFIXES:
         sidecar = _read_sidecar(file, folder, diagnostics)
         if sidecar is None:
             return _Root(path, Document({}, Positions(path)), file, (own,))
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.positions.path, "sidecar")))
-    document = read_yaml_object(file, path, "suite", _OBJECT)
-    rows = file.with_suffix(".jsonl")
-    if tests_key(document.data) is not None:
-        return _Root(path, document, None, (own,))
-    if is_present(rows) and rows.resolve().is_relative_to(folder.root):
-        return _Root(path, document, rows, (own,))
-    return _Root(path, document, None, (own,))
+    document, rows = read_yaml_object(file, path, "suite", _OBJECT), file.with_suffix(".jsonl")
+    is_inside = is_present(rows) and rows.resolve().is_relative_to(folder.root)
+    has_rows = is_inside and tests_key(document.data) is None
+    return _Root(path, document, rows if has_rows else None, (own,))
 
 
 def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> Document | None:
@@ -118,49 +123,44 @@ def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) 
 
 
 class _Loader:
-    """Loads one suite, and collects its errors and the files that it names."""
+    """Loads one suite, and collects its errors and the files that it names. `data` are the fields
+    of its root without the tests, `suite` the valid ones, from which each test takes what it does
+    not have itself."""
 
-    def __init__(self, suite: _Root, reader: FileReader, catalog: Catalog) -> None:
-        self._root, self._reader, self._catalog = suite, reader, catalog
+    def __init__(self, root: _Root, reader: FileReader, catalog: Catalog) -> None:
+        self._root, self._reader, self._strict = root, reader, catalog.strict
         self._files: dict[str, NamedFile] = {}
-        self._add_files(suite.files)
         self._ids: dict[str, Location] = {}
         self._is_criteria_reported = False
+        self._environment = Environment(catalog.environ, catalog.allowed)
+        # The texts of tests are filled in when the tests are read.
+        data = reader.without(root.document.data, *_TESTS)
+        before = reader.diagnostics.error_count
+        data = gather_evaluators(self._environment.fill(data, reader), reader)
+        has_errors = reader.diagnostics.error_count > before
+        self._data, of_suite = data, replace(reader, origin="suite")
+        self._lists_evaluators = has_errors or any(map(data.get, EVALUATOR_LISTS))
+        self._suite = suite = of_suite.validate(Suite, data) or Suite()
+        self._workspace = effective_workspace(None, suite.workspace, reader)
+        self._targets = TargetUse(reader, catalog, suite, root.document.location)
 
     def load(self) -> Suite | BrokenSuite:
         """The suite, or its errors."""
-        reader, diagnostics = self._reader, self._reader.diagnostics
-        environment = Environment(self._catalog.environ, self._catalog.allowed)
-        # The texts of tests are filled in when the tests are read.
-        written = self._root.document.data
-        key = tests_key(written)
-        data = environment.fill(reader.without(written, *([key] if key else [])), reader)
-        fields = {**data, key: written[key]} if key else data
-        reader.positions.copy(written, fields)
-        suite = self._validate(fields)
-        start, named = reader.positions.of(data), self._target_location(suite, data)
-        targets = TargetUse(reader, self._catalog, start, suite.default_target, named)
-        workspaces = WorkspaceReader()
-        self._add_files(workspaces.read_suite(data, reader))
-        before = diagnostics.error_count
-        evaluators = EvaluatorReader(reader, "suite").read(declared_evaluators(data, reader))
-        are_valid = diagnostics.error_count == before
-        for evaluator in evaluators:
-            self._add_files(file for inside in evaluator.walk() for file in inside.files)
+        reader, suite, targets = self._reader, self._suite, self._targets
+        diagnostics = reader.diagnostics
+        self._add_files(self._root.files)
+        self._add_files(self._workspace.files if self._workspace else ())
+        self._add_files(file for each in _walk(suite.evaluators) for file in each.files)
         self._add_files(named_files(suite.input, reader.root))
-        suite = suite.model_copy(
-            update={"name": suite.name or self._default_name(), "evaluators": evaluators}
-        )
-        tests = self._read_tests(
-            written,
-            key,
-            TestReader(reader, data, suite, are_valid, environment, targets, workspaces),
-        )
+        tests = self._read_tests()
         self._add_files(targets.files())
         targets.warn_of_unused()
-        if self._catalog.strict:
-            for warning in diagnostics.warnings:
-                diagnostics.error(warning.location, warning.problem, warning.advice)
+        name = suite.name or self._default_name()
+        if "--" in suite.name:
+            problem = f"the name `{suite.name}` has a doubled hyphen"
+            reader.warn(suite.places["name"], problem, "write single hyphens")
+        for warning in diagnostics.warnings if self._strict else ():
+            diagnostics.error(warning.location, warning.problem, warning.advice)
         if diagnostics.errors:
             for path in reader.looked_up:
                 if not os.path.isdir(reader.root / path):  # noqa: PTH112  # no error for a long path
@@ -169,6 +169,7 @@ class _Loader:
             return BrokenSuite(self._root.path, diagnostics.errors, files, targets.table)
         return suite.model_copy(
             update={
+                "name": name,
                 "path": self._root.path,
                 "root": reader.root,
                 "folder": reader.path,
@@ -192,29 +193,6 @@ class _Loader:
                 path = self._reader.relative(behind)
                 self._files.setdefault(path, NamedFile(path, file.role))
 
-    def _validate(self, data: dict[str, Any]) -> Suite:
-        """The fields of the root; if some are invalid, the others, by which tests are checked."""
-        reader = self._reader
-        try:
-            suite = Suite.model_validate(data, context=reader)
-        except ValidationError as error:
-            invalid = reader.report(error, data, Suite.noun)
-            return Suite.model_validate(reader.without_values(data, invalid), context=reader)
-        if "--" in suite.name:
-            problem = f"the name `{suite.name}` has a doubled hyphen"
-            reader.warn(reader.positions.value(data, "name"), problem, "write single hyphens")
-        return suite
-
-    def _target_location(self, suite: Suite, data: dict[str, Any]) -> Location | None:
-        """Where the suite names its target."""
-        positions, named = self._reader.positions, suite.execution.target
-        if suite.target and named not in (None, suite.target):
-            problem = "`target` and `execution.target` are the same field and differ"
-            self._reader.error(positions.key(data, "target"), problem, "keep one of them")
-        if named:
-            return positions.value(data["execution"], "target")
-        return positions.value(data, "target") if suite.target else None
-
     def _default_name(self) -> str:
         """The name of the folder, or at the repository's root of the file: the name of the root
         folder differs between checkouts."""
@@ -230,25 +208,24 @@ class _Loader:
             folder.warn(document.location, "this suite has no `name`", advice)
         return name
 
-    def _read_tests(
-        self, data: dict[str, Any], key: str | None, reader: TestReader
-    ) -> tuple[Test, ...]:
-        own, sources = self._reader, Sources(self._reader)
-        entries: Iterable[Entry] = ()
+    def _read_tests(self) -> tuple[Test, ...]:
+        own, written = self._reader, self._root.document.data
+        start, data = own.positions.of(written), own.check_fields(Suite, own.only(written, _TESTS))
+        sources, entries = Sources(own), iter(tuple[Entry]())
         if self._root.rows is not None:
-            entries = sources.file(self._root.rows, own, own.positions.of(data))
-        elif key is not None:
+            entries = sources.file(self._root.rows, own, start)
+        elif key := next(iter(data), None):
             entries = sources.entries(data[key], own.positions.value(data, key), own, key)
-        elif "tests" not in own.misspelled.get(own.positions.of(data), ()):
+        elif "tests" not in own.reported.get(start, ()):
             rows = Path(self._root.path).with_suffix(".jsonl").name
             advice = f"write a list of tests, or put them into {rows} next to this file"
-            own.error(own.positions.of(data), "`tests` is missing", advice)
+            own.error(start, "`tests` is missing", advice)
         tests: list[Test] = []
         for entry in entries:
             if own.diagnostics.error_limit_reached(entry.location):
                 break
             self._check_id(entry)
-            test = reader.read(entry)
+            test = self._read_test(entry)
             if test is not None:
                 tests.append(test)
                 self._add_files(test.files)
@@ -267,11 +244,116 @@ class _Loader:
             self._reader.error(location, f"duplicate id `{name}` (first {where})")
 
     def _check_criteria(self, test: Test) -> None:
-        if self._is_criteria_reported or test.criteria is None:
-            return
-        evaluators = [inside for evaluator in test.evaluators for inside in evaluator.walk()]
-        if not any(each.reads_criteria() for each in evaluators):
+        is_scored = any(each.reads_criteria() for each in _walk(test.evaluators))
+        if test.criteria and not is_scored and not self._is_criteria_reported:
             self._is_criteria_reported = True
             problem = f"no model scores `criteria` of the test `{test.id}`"
             advice = "write an `llm_judge`, or move the text to `description`"
             self._reader.warn(test.location, problem, advice)
+
+    def _read_test(self, entry: Entry) -> Test | None:
+        """The effective test, None if it is invalid."""
+        reader, data = entry.reader, entry.data
+        if not isinstance(data, dict):
+            problem = f"a test is {describe_value(data)}"
+            reader.error(entry.location, problem, "write an object with `id` and `input`")
+            return None
+        before = reader.diagnostics.error_count
+        data = self._environment.fill(data, reader)
+        preceding = self._suite.input
+        if isinstance(variables := data.get("vars"), dict):
+            data = texts.fill_vars(data, variables, reader)
+            preceding = self._filled_input(variables)
+        data = gather_evaluators(data, reader)
+        test = reader.validate(Test, data)
+        if test is None:
+            return None
+        skips = test.execution.skip_defaults
+        own = test.evaluators + ((test.rubrics,) if test.rubrics else ())
+        evaluators = own if skips else own + self._suite.evaluators
+        # An invalid evaluator is missing in these, and its error is the only one.
+        has_errors = reader.diagnostics.error_count > before
+        if not (evaluators or has_errors or (self._lists_evaluators and not skips)):
+            evaluators = _default_evaluators(test, reader)
+        evaluators = with_own_names(evaluators)
+        self._check_targets(test, evaluators, reader)
+        question = self._with_files(test, data, reader)
+        workspace = self._workspace
+        if test.workspace:
+            workspace = effective_workspace(test.workspace, self._suite.workspace, reader)
+        named = [
+            *named_files((*question, *test.expected_output), reader.root),
+            *(file for each in _walk(own) for file in each.files),
+            *(workspace.files if test.workspace and workspace else ()),
+        ]
+        test = test.model_copy(
+            update={
+                "input": question if skips else preceding + question,
+                "evaluators": evaluators,
+                "workspace": workspace,
+                "files": tuple(dict.fromkeys(named)),
+            }
+        )
+        if reader.diagnostics.error_count == before:
+            _check_options(test, reader)
+        return test if reader.diagnostics.error_count == before else None
+
+    def _with_files(
+        self, test: Test, data: dict[str, Any], reader: FileReader
+    ) -> tuple[Message, ...]:
+        """The messages of a test, with `input_files` before the text that is its `input`."""
+        shared = () if test.execution.skip_defaults else self._suite.input_files
+        if reader.path != self._reader.path:  # they are named from the folder of the suite
+            paths = [(block, block.path) for block in shared if block.path]
+            shared = tuple(
+                replace(block, value=f"/{reader.relative(path)}") for block, path in paths
+            )
+        files, question = shared + test.input_files, test.input
+        if not (files or data.get("input_files")):
+            return question
+        key = next(key for key in fields_of(Test)["input"] if key in data)
+        if not isinstance(data[key], str):
+            problem = "`input_files` needs an `input` that is a text"
+            advice = "write blocks of `type: file` in `input`"
+            reader.error(reader.positions.value(data, key), problem, advice)
+        return (replace(question[0], content=(*files, *question[0].blocks)),)
+
+    def _filled_input(self, variables: dict[str, Any]) -> tuple[Message, ...]:
+        """The suite's messages with the variables of a test."""
+        own = self._reader.only(self._data, fields_of(Suite)["input"])
+        filled = self._reader.validate(Suite, texts.fill_vars(own, variables, self._reader))
+        return filled.input if filled else ()
+
+    def _check_targets(
+        self, test: Test, evaluators: Sequence[Evaluator], reader: FileReader
+    ) -> None:
+        agent = self._targets.agent(test.target, test.execution.places.get("target"))
+        for evaluator in _walk(evaluators):
+            # `target` may be among its misspelled fields.
+            if evaluator.needs_judge() and evaluator.location not in reader.reported:
+                self._targets.judge(evaluator, agent)
+
+
+def _default_evaluators(test: Test, reader: FileReader) -> tuple[Evaluator, ...]:
+    """The judge that scores `criteria` where nothing is declared; an error without them."""
+    if test.criteria:
+        judge = EVALUATORS["llm_judge"].model_validate({"name": "criteria"}, context=reader)
+        return (judge.model_copy(update={"origin": "default", "location": test.location}),)
+    problem = f"the test `{test.id}` has no evaluator"
+    reader.error(test.location, problem, "write `criteria`, `rubrics` or evaluators")
+    return ()
+
+
+def _walk(evaluators: Iterable[Evaluator]) -> Iterator[Evaluator]:
+    return (inside for evaluator in evaluators for inside in evaluator.walk())
+
+
+def _check_options(test: Test, reader: FileReader) -> None:
+    """Reports the options of evaluators that do not fit the test."""
+    for evaluator in test.evaluators:
+        for inner in evaluator.walk():
+            for mismatch in inner.check(test):
+                own: Location = mismatch.location or inner.location
+                # An evaluator of the suite is reported at the test that it does not fit.
+                location = test.location if evaluator.origin == "suite" else own
+                reader.error(location, f"`{inner.name}`: {mismatch.problem}", mismatch.advice)

@@ -4,19 +4,33 @@ No other module knows the dialects: which fields are earlier spellings, which ar
 which may be anywhere."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError
 
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import is_message
-from agentevals_action.model.suite import Evaluator, Suite, SuiteExecution, Test, TestExecution
-from agentevals_action.model.validation.field_errors import did_you_mean, field_errors, nearest
+from agentevals_action.model.suite import (
+    Evaluator,
+    Origin,
+    Suite,
+    SuiteExecution,
+    Test,
+    TestExecution,
+)
+from agentevals_action.model.validation.field_errors import (
+    FieldError,
+    did_you_mean,
+    field_errors,
+    nearest,
+)
 from agentevals_action.model.validation.file_model import (
     FileContext,
     FileModel,
@@ -26,8 +40,9 @@ from agentevals_action.model.validation.file_model import (
 )
 from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
 from agentevals_action.settings import INPUTS
-from agentevals_action.suites.diagnostics import DiagnosticCollector
+from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.positions import Document, Positions
+from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.targets.registry import PROVIDERS
 
 AModel = TypeVar("AModel", bound=FileModel)
@@ -42,6 +57,8 @@ def words(text: str) -> frozenset[str]:
 
 #: Fields that contain evaluators, in every dialect: of the suite, of tests, and of `execution`.
 EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
+#: Features of AgentV that a code judge does not get as a part of its `config`.
+_NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 
 #: Spellings of the earlier format: accepted, with one warning for each in a file.
 EARLIER = frozenset(
@@ -79,6 +96,7 @@ UNSUPPORTED: Mapping[str, frozenset[str]] = {
         for label, fields in {
             "expectation": "input output",
             "evaluator": "include preprocessors transform threshold model temperature max_steps",
+            "llm_judge": "value",
             "workspace": "path pool static static_path docker env setup_script teardown_script",
             "repository": "source type checkout clone resolver ancestor sparse",
             "target": "fallback_targets response workspace_template temperature max_output_tokens "
@@ -109,18 +127,21 @@ class FileReader(FileContext):
     diagnostics.
 
     `looked_up` are the paths that were looked up for the suite: a change that deletes a file
-    affects the suites that name it. `contents` are the files that were read: many tests name the
-    same; `known_imports` are those of the programs. `misspelled` are the names that were meant by
-    misspelled ones, by where the object is."""
+    affects the suites that name it. `contents` are the files that were read, `trees` the folders
+    that were searched: many tests name the same; `known_imports` are those of the programs.
+    `reported` are fields that are not missing, by where their object is: a misspelled one was
+    meant for them, or they have errors. `origin` is that of the evaluators in the file."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     looked_up: dict[str, None] = field(default_factory=dict)
     contents: dict[Path, bytes] = field(default_factory=dict)
+    trees: dict[Path, Sequence[Path]] = field(default_factory=dict)
     known_imports: Imports = field(default_factory=dict)
-    misspelled: dict[Location, set[str]] = field(default_factory=dict)
+    reported: dict[Location, set[str]] = field(default_factory=dict)
+    origin: Origin = "test"
 
-    def of(self, document: Document, folder: Path) -> "FileReader":
+    def of(self, document: Document, folder: Path) -> Self:
         """The reader of another file of the same suite, in a folder."""
         return replace(self, path=folder, positions=document.positions)
 
@@ -129,6 +150,12 @@ class FileReader(FileContext):
         if path not in self.contents:
             self.contents[path] = super().read(path, name, limit)
         return self.contents[path]
+
+    def tree(self, path: Path) -> Sequence[Path]:
+        """The files below a folder, searched once: many tests name the same template."""
+        if path not in self.trees:
+            self.trees[path] = super().tree(path)
+        return self.trees[path]
 
     def imports(
         self, files: Sequence[Path], words: Sequence[str], start: Path
@@ -149,6 +176,15 @@ class FileReader(FileContext):
         """Where an object begins, or its value of a key."""
         return self.positions.value(container, key) if key else self.positions.of(container)
 
+    def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
+        """Where an object begins, and names its judge; its folder; who declares it."""
+        return {
+            "location": self.positions.of(data),
+            "home": self.path,
+            "origin": self.origin,
+            "target_location": self.positions.value(data, "target") if "target" in data else None,
+        }
+
     def error(self, location: Location, problem: str, advice: str = "") -> None:
         """Adds an error."""
         self.diagnostics.error(location, problem, advice)
@@ -156,6 +192,18 @@ class FileReader(FileContext):
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Adds a warning."""
         self.diagnostics.warn(location, problem, advice)
+
+    def warn_of(self, found: Any, data: dict[str, Any]) -> None:
+        """Adds the `warnings` of a model of this data."""
+        model: Any = type(found)
+        names = spellings_of(model)
+        for name, problem, advice in found.warnings():
+            key = next(key for key in data if names.get(key) == name)
+            self.warn(self.positions.value(data, key), f"`{key}` {problem}", advice)
+
+    def set_reported(self, data: dict[str, Any], *names: str) -> None:
+        """These fields of an object are not missing: there is an error about them already."""
+        self.reported.setdefault(self.positions.of(data), set()).update(names)
 
     def refuse_feature(self, location: Location, name: str) -> None:
         """Adds the error of a feature of AgentV that could change a verdict and is not
@@ -168,49 +216,67 @@ class FileReader(FileContext):
         self.positions.copy(data, copy)
         return copy
 
-    def without_values(self, data: dict[str, Any], invalid: Collection[Steps]) -> dict[str, Any]:
-        """A copy without the values of these steps; of one deeper than two steps, without the
-        second."""
-        kept = self.without(data, *(str(steps[0]) for steps in invalid if steps))
-        for name, value in data.items():
-            names = [str(steps[1]) for steps in invalid if steps[:1] == (name,) and steps[1:]]
-            if isinstance(value, dict) and names and (name,) not in invalid:
-                kept[name] = self.without(value, *names)
-        return kept
-
     def only(self, data: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
         """A copy with some of the keys, with the same positions."""
         return self.without(data, *(key for key in data if key not in keys))
 
-    def validate(
-        self, model: type[AModel], data: dict[str, Any], label: str = "", skipped: str = ""
-    ) -> AModel | None:
-        """The model of `data`; None where it is invalid, and its errors are added. A sentence calls
-        it by its `label`, or the model's noun. `skipped` is a field whose errors are already
-        known."""
+    def validate(self, model: type[AModel], data: dict[str, Any], label: str = "") -> AModel | None:
+        """The model of `data`, which a sentence calls by its `label`, or the model's noun. The
+        errors of what is invalid are added; the rest is read without it, None if that is not
+        enough."""
         try:
             return model.model_validate(data, context=self)
         except ValidationError as error:
-            self.report(error, data, label or model.noun, skipped)
-            return None
+            invalid = self._report(error, data, label or model.noun)
+        with suppress(ValidationError):
+            return model.model_validate(self._without_values(data, invalid), context=self)
+        return None
 
-    def report(
-        self, error: ValidationError, data: dict[str, Any], label: str, skipped: str = ""
-    ) -> set[Steps]:
-        """Adds the errors of a model, which a sentence calls by its label, about the data; the
-        steps of the invalid values. A field that is misspelled is not missing."""
+    def read_file(self, text: str, model: type[AModel]) -> AModel | None:
+        """The model of the object in the YAML file that a text names, with this file; None, with
+        the errors, if it is invalid. ValueError if there is no such file."""
+        try:
+            path = self.file(text)
+            advice = f"write an object with {one_of(list(fields_of(model)))}"
+            document = read_yaml_object(path, self.relative(path), model.noun, advice)
+        except Unreadable as error:
+            self.diagnostics.unreadable(error)
+            return None
+        except ValueError as error:
+            advice = f"name a YAML file of the repository, or write the {model.noun} here"
+            raise ValueError(f"{error}; {advice}") from None
+        found = self.of(document, path.parent).validate(model, document.data)
+        file = NamedFile(self.relative(path), model.noun)
+        return found and found.model_copy(update={"files": (file,)})
+
+    def _report(self, error: ValidationError, data: dict[str, Any], label: str) -> set[Steps]:
+        """Adds the errors about an object, which a sentence calls by its label, or about one inside
+        it that has a label of its own; the steps of the invalid values."""
         invalid = set()
         for found in field_errors(error, data):
-            if skipped and found.steps[:1] == (skipped,):
-                continue
             invalid.add(found.steps)
-            steps = found.steps[:-1] if found.is_missing else found.steps
-            location = self.positions.locate(data, steps)
-            meant = self.misspelled.get(location, ())
-            is_about_all = bool(meant) and isinstance(found.value, dict)
-            if not (found.steps[-1] in meant if found.is_missing else is_about_all):
-                self.error(location, *found.sentences(label))
+            location = self.positions.locate(data, found.steps[: -1 if found.is_missing else None])
+            known = self.reported.get(location, ())
+            is_about_all = bool(known) and isinstance(found.value, dict)
+            if not (found.steps[-1] in known if found.is_missing else is_about_all):
+                inner, name = _innermost(found, data)
+                self.error(location, *inner.sentences(name or label))
         return invalid
+
+    def _without_values(self, data: dict[str, Any], invalid: Collection[Steps]) -> dict[str, Any]:
+        """A copy without the values of these steps: without an evaluator of a list, the part of an
+        object, or the complete field."""
+        kept = self.without(data)
+        for name in {str(steps[0]) for steps in invalid if steps} & data.keys():
+            value = data[name]
+            parts = {steps[1] if steps[1:] else "" for steps in invalid if steps[:1] == (name,)}
+            if isinstance(value, dict) and "" not in parts:
+                kept[name] = self.without(value, *map(str, parts))
+            elif isinstance(value, list) and "" not in parts and name in EVALUATOR_LISTS:
+                kept[name] = [item for index, item in enumerate(value) if index not in parts]
+            else:
+                del kept[name]
+        return kept
 
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
         """The fields of an object that a model reads, by their canonical names.
@@ -222,29 +288,33 @@ class FileReader(FileContext):
         names, label = spellings_of(model), model.noun or model.__name__.lower()
         if all(names.get(key) == key for key in data):
             return data
-        read: dict[str, str] = {}
+        read, passed = dict[str, str](), dict[str, Any]()
         for key, value in data.items():
             name = names.get(key)
             if name is None:
-                self._report_unknown(data, key, names, label)
+                if getattr(model, "passes_fields", False) and _is_passed(key, names):
+                    passed[key] = value
+                else:
+                    self._report_unknown(model, data, key, label)
                 continue
             if key != name and key in EARLIER:
                 problem = f"`{key}` is the earlier spelling of `{name}`"
                 self.warn(self.positions.key(data, key), problem, f"write `{name}`")
             first = read.setdefault(name, key)
-            if first == key or name == "evaluators":
-                continue
-            if _long_form(name, data[first]) != _long_form(name, value):
+            if first != key and _long_form(name, data[first]) != _long_form(name, value):
                 problem = f"`{first}` and `{key}` are the same field and differ"
                 self.error(self.positions.key(data, key), problem, "keep one of them")
         kept = {key: data[key] for key in read.values()}
+        if passed and isinstance(config := kept.get("config") or {}, dict):
+            kept["config"] = passed | config
         self.positions.copy(data, kept)
         return kept
 
-    def _report_unknown(self, data: Any, key: str, names: Mapping[str, str], label: str) -> None:
-        location = self.positions.key(data, key)
+    def _report_unknown(self, model: Any, data: Any, key: str, label: str) -> None:
+        location, names = self.positions.key(data, key), spellings_of(model)
         problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
-        unsupported, owners = UNSUPPORTED.get(label, ()), _owners(label)
+        kind, owners = getattr(model, "type", ""), _owners(label)
+        unsupported = {*UNSUPPORTED.get(label, ()), *UNSUPPORTED.get(kind, ())}
         if label == "configuration" and key.replace("_", "-") in INPUTS:
             advice = "write it in the workflow, under `with:`, or as an option of the command"
             self.error(location, f"`{key}` is an input, and this file cannot set it", advice)
@@ -253,10 +323,10 @@ class FileReader(FileContext):
                 advice = did_you_mean(key, names, "remove it")
                 self.error(location, f"the field `{key}` is unknown", advice)
                 if meant := nearest(key, names):
-                    self.misspelled.setdefault(self.positions.of(data), set()).add(names[meant])
+                    self.set_reported(data, names[meant])
         elif key in unsupported:
             self.refuse_feature(location, f"`{key}`")
-        elif is_exempt(key):
+        elif is_exempt(key) or (model is Evaluator and key in owners):  # its type is not known
             return
         elif key in owners:
             places = [noun for noun in owners[key] if noun != label]
@@ -269,14 +339,28 @@ class FileReader(FileContext):
             nearest(key, (*names, *unsupported, *owners), MISSPELLED),
         ):
             self.error(location, problem, f"did you mean `{meant}`?")
-            self.misspelled.setdefault(self.positions.of(data), set()).add(names.get(meant, meant))
+            self.set_reported(data, names.get(meant, meant))
         elif label in _WITH_OTHER_DATA:
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
             self.warn(location, f"{problem} and has no effect", advice)
         else:
             self.error(location, problem, f"write one of {one_of(sorted({*names.values()}))}")
             # Any of the fields that are missing may be meant.
-            self.misspelled.setdefault(self.positions.of(data), set()).update(names.values())
+            self.set_reported(data, *names.values())
+
+
+def _innermost(found: FieldError, data: Any) -> tuple[FieldError, str]:
+    """An error as one of the innermost object around it that has a label of its own, an evaluator
+    or a workspace; empty if there is none."""
+    start, label = 0, ""
+    for index, step in enumerate(found.steps[: -1 if found.is_missing else None]):
+        data = data[step]
+        if index and isinstance(step, int) and found.steps[index - 1] in EVALUATOR_LISTS:
+            is_named = isinstance(data, dict) and "type" in data
+            start, label = index + 1, f"`{data['type']}`" if is_named else Evaluator.noun
+        elif step == "workspace" and isinstance(data, dict):
+            start, label = index + 1, Workspace.noun
+    return replace(found, steps=found.steps[start:]), label
 
 
 @cache
@@ -302,9 +386,11 @@ def is_exempt(key: str) -> bool:
     return key in EXEMPT or key.startswith("x-")
 
 
-def type_key(name: str) -> str:
-    """A type's name for look-up: `-` and `_` are equal."""
-    return name.replace("-", "_")
+def _is_passed(key: str, names: Collection[str]) -> bool:
+    """Whether an unknown field of a code judge is passed on in its `config`, as AgentV does. One
+    that resembles a known field is not: `requird` would silently remove a gate."""
+    is_free = key not in _NEVER_PASSED and not is_exempt(key)
+    return is_free and nearest(key, names, MISSPELLED) is None
 
 
 def _long_form(name: str, value: Any) -> Any:

@@ -44,44 +44,40 @@ class Catalog:
     targets_files: dict[Path, TargetsFile] = field(default_factory=dict)
     imports: Imports = field(default_factory=dict)
 
+    def find_targets(self, folder: Folder) -> TargetsFile:
+        """The targets for the suites in a folder."""
+        file, known = self.targets_file, self.targets_files
+        if file is None:
+            return read_targets_above(folder, self.environ, known)
+        if file not in known:
+            known[file] = read_targets(file, folder.root, self.environ)
+        return known[file]
+
 
 class TargetUse:
     """The targets that a suite sees, in `table`, and the names of those that its tests use and that
     answer or judge, in `used`.
 
     Without a targets file nothing is checked: the tests that need a target end in that error.
-    `start` is the location of the suite's root, `named` that of the suite's own target."""
+    `suite` has valid fields, and `start` is the location of its root."""
 
-    def __init__(
-        self,
-        reader: FileReader,
-        catalog: Catalog,
-        start: Location,
-        target: str | None,
-        named: Location | None,
-    ) -> None:
-        self._diagnostics = reader.diagnostics
-        self._start, self._target, self._named = start, target, named or start
+    def __init__(self, reader: FileReader, catalog: Catalog, suite: Suite, start: Location) -> None:
+        self._diagnostics, self._start = reader.diagnostics, start
+        self._target = suite.default_target
+        place, own = suite.places.get("target"), suite.execution.target
+        self._named = suite.execution.places.get("target") or place or start
+        if place and own and suite.target != own:
+            problem = "`target` and `execution.target` are the same field and differ"
+            reader.error(place, problem, "keep one of them")
         self.used: dict[str, None] = {}
         self._judges: dict[str, None] = {}
-        known = catalog.targets_files
-        if (path := catalog.targets_file) is None:
-            file = read_targets_above(reader, catalog.environ, known)
-        else:
-            if path not in known:
-                known[path] = read_targets(path, reader.root, catalog.environ)
-            file = known[path]
+        self._file = catalog.find_targets(reader)
+        self._diagnostics.add(self._file.diagnostics)
         self._entries = {
-            name: _with_files(entry, reader)
-            for name, entry in (file.entries if file else {}).items()
+            name: _with_files(entry, reader) for name, entry in self._file.entries.items()
         }
-        self._path = file.path if file else None
-        self._paths = file.paths if file else ()
-        self._is_checked = file is not None and file.is_complete
-        if file is not None:
-            self._diagnostics.add(file.diagnostics)
         self.table = TargetTable(
-            path=self._path,
+            path=self._file.path,
             targets={name: entry.target for name, entry in self._entries.items() if entry.target},
             agent_override=catalog.target,
             judge_override=catalog.judge_target,
@@ -89,21 +85,21 @@ class TargetUse:
         )
         # The suite's own target is checked even if no test uses it.
         self._own = None
-        if target and self._is_checked and not catalog.target:
-            self._own = self._find(target, self._named, _MISSING)
+        if self._target and self._file.is_complete and not catalog.target:
+            self._own = self._find(self._target, self._named, _MISSING)
 
     def agent(self, wanted: str | None, location: Location | None) -> str | None:
         """Name of the target that answers a test, which names the target `wanted` at a location;
         None, with an error, when it does not exist."""
         choice = self.table.agent_choice(wanted or self._target)
-        if not self._is_checked:
+        if not self._file.is_complete:
             return choice.name
         if choice.reason == "input":
             return self._use(choice.name, self._start, "the input `target` names")
         name = choice.name or ("default" if "default" in self._entries else None)
         if name is not None:
             return self._use(name, location or self._named, _MISSING)
-        problem = f"no target is named, and {self._path} has none called `default`"
+        problem = f"no target is named, and {self._file.path} has none called `default`"
         line = f"`execution: {{target: …}}` with {self._known()}"
         advice = f"write {line} in the suite, or call a target `default`"
         self._diagnostics.error(self._start, problem, advice)
@@ -112,7 +108,7 @@ class TargetUse:
     def judge(self, evaluator: Evaluator, agent: str | None) -> None:
         """Adds an error when an evaluator that asks a judge has none."""
         own = evaluator.judge_name()
-        if not self._is_checked or (agent is None and not own):
+        if not self._file.is_complete or (agent is None and not own):
             return
         choice = self.table.judge_choice(own, self.table.get(agent))
         if choice.name is None:
@@ -121,17 +117,16 @@ class TargetUse:
                 "no `judge_target`"
             )
             here = ", or `target` here" if evaluator.asks_judge else ""
-            advice = f"write `judge_target` in {self._path}{here}"
+            advice = f"write `judge_target` in {self._file.path}{here}"
             self._diagnostics.error(evaluator.location, problem, advice)
             return
         location, problem = evaluator.target_location, _MISSING
         if choice.reason == "input":
             location, problem = self._start, "the input `judge-target` names"
         elif choice.reason == "judge_target":
-            location, problem = (
-                self._entries[agent or ""].judge_location,
-                "there is no judge target",
-            )
+            places = self.table.targets[agent or ""].places
+            location = places.get("judge_target") or places.get("grader_target")
+            problem = "there is no judge target"
         if name := self._use(choice.name, location or evaluator.location, problem):
             self._judges[name] = None
             judge = self.table.targets[name]
@@ -151,7 +146,7 @@ class TargetUse:
         if entry := self._entries.get(name):
             self._diagnostics.add(entry.diagnostics)
             return name if entry.target else None
-        where = f", which is not in {self._path}" if problem.startswith("the input") else ""
+        where = f", which is not in {self._file.path}" if problem.startswith("the input") else ""
         advice = did_you_mean(name, self._entries, f"write {self._known()}")
         self._diagnostics.error(location, f"{problem} `{name}`{where}", advice)
         return None
@@ -171,7 +166,7 @@ class TargetUse:
     def files(self) -> Iterable[NamedFile]:
         """The targets files, whose targets may extend each other, and the files of the programs of
         the used targets and the suite's own: a program that judges is no part of the agent."""
-        for path in self._paths:
+        for path in self._file.paths:
             yield NamedFile(path, "targets file")
         own = (self._own,) if self._own else ()
         for name in dict.fromkeys((*self._judges, *own, *self.used)):

@@ -9,12 +9,13 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.suite import type_key
 from agentevals_action.model.target import Target
 from agentevals_action.model.validation.field_errors import describe_value, did_you_mean, nearest
 from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.find import FOLDER
-from agentevals_action.suites.reading import FileReader, type_key, words
+from agentevals_action.suites.reading import FileReader, words
 from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
@@ -28,9 +29,8 @@ _SHELL_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 #: The providers of AgentV that are not supported.
 UNSUPPORTED_PROVIDERS = words(
     "agentv cc_mirror claude_sdk copilot_log copilot_sdk openrouter pi pi_cli "
-    "pi_coding_agent transcript"
+    "pi_coding_agent transcript vscode vscode_insiders"
 )
-_DESKTOP_PROVIDERS = ("vscode", "vscode_insiders")
 _PARENTS = ("extends", "use_target")
 
 #: The entries of a file as written, by name, each with the reader of its file.
@@ -40,38 +40,37 @@ _Written = Mapping[str, tuple[dict[str, Any], FileReader]]
 @dataclass(frozen=True)
 class TargetEntry:
     """One target. Its errors and warnings are reported where a test uses it; with errors it has no
-    `target`. `judge_location` is where it names its judge."""
+    `target`."""
 
     diagnostics: DiagnosticCollector
     target: Target | None = None
-    judge_location: Location | None = None
 
 
 @dataclass(frozen=True)
 class TargetsFile:
     """The targets of a file, and those of files farther up that it does not replace, by name.
-    `paths` are those of all these files, the nearest first.
+    `paths` are those of all these files, the nearest first; none if there is no file.
 
     `is_complete` is false when a list could not be read; `diagnostics` concern no single target."""
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     entries: Mapping[str, TargetEntry] = field(default_factory=dict)
-    is_complete: bool = True
+    is_complete: bool = False
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
     written: _Written = field(default_factory=dict)
 
     @property
-    def path(self) -> str:
+    def path(self) -> str | None:
         """The file itself."""
-        return self.paths[0]
+        return next(iter(self.paths), None)
 
 
 def read_targets_above(
     folder: Folder, environ: Mapping[str, str], known: dict[Path, TargetsFile]
-) -> TargetsFile | None:
+) -> TargetsFile:
     """The targets for the suites in a folder: of the files in it and above it up to the root, the
     nearest with precedence. `known` are the files that were read, and gets the others."""
-    found: TargetsFile | None = None
+    found = TargetsFile()
     for above in reversed((folder.path, *folder.path.parents)):
         file = above / FOLDER / NAME
         if above.is_relative_to(folder.root) and is_present(file):
@@ -86,36 +85,33 @@ def read_targets(
 ) -> TargetsFile:
     """Reads a targets file. `environ` are the variables of the names in `use_target`, `above` the
     targets of files farther up."""
+    above = above or TargetsFile()
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     diagnostics = DiagnosticCollector()
-    if above is not None:
-        diagnostics.add(above.diagnostics)
-    before = diagnostics.error_count
     own = _read_entries(file, path, root, diagnostics)
-    has_errors = diagnostics.error_count > before  # a target that a suite names may be in them
-    written = {**(above.written if above else {}), **(own or {})}
+    has_errors = bool(diagnostics.errors)  # a target that a suite names may be in them
+    diagnostics.add(above.diagnostics)
+    written = {**above.written, **own}
     return TargetsFile(
-        (path, *(above.paths if above else ())),
+        (path, *above.paths),
         {name: _read_entry(name, written, environ) for name in written},
-        not has_errors and (above is None or above.is_complete),
+        not has_errors and (above.is_complete or not above.paths),
         diagnostics,
         written,
     )
 
 
-def _read_entries(
-    file: Path, path: str, root: Path, diagnostics: DiagnosticCollector
-) -> _Written | None:
-    """The entries of a file by name; None if the list could not be read."""
+def _read_entries(file: Path, path: str, root: Path, diagnostics: DiagnosticCollector) -> _Written:
+    """The entries of a file by name."""
     if not is_present(file):
         problem = "there is no such targets file"
         diagnostics.error(Location(path), problem, "correct the input `targets`")
-        return None
+        return {}
     try:
         document = read_settings_file(file, root, path)
     except Unreadable as error:
         diagnostics.unreadable(error)
-        return None
+        return {}
     data, positions = document.data, document.positions
     listed = data.get("targets") if isinstance(data, dict) else data
     if not isinstance(listed, list):
@@ -126,7 +122,7 @@ def _read_entries(
             problem = "`targets` is missing"
         advice = "write a list of targets, each with `name` and `provider`"
         diagnostics.error(location, problem, advice)
-        return None
+        return {}
     reader = FileReader(root, file.parent.resolve(), positions, diagnostics)
     entries: dict[str, tuple[dict[str, Any], FileReader]] = {}
     for index, value in enumerate(listed):
@@ -160,12 +156,7 @@ def _read_entry(name: str, written: _Written, environ: Mapping[str, str]) -> Tar
     start = reader.positions.of(own)
     reader.positions.add(data, (start.line, start.column), positions)
     target = None if reader.diagnostics.errors else _read_target(data, own, reader)
-    judge = "judge_target" if "judge_target" in data else "grader_target"
-    return TargetEntry(
-        reader.diagnostics,
-        None if reader.diagnostics.errors else target,
-        reader.positions.value(data, judge),
-    )
+    return TargetEntry(reader.diagnostics, None if reader.diagnostics.errors else target)
 
 
 def _ancestry(
@@ -208,7 +199,7 @@ def _ancestry(
 def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
     """The target of an entry; `own` are the fields that are not inherited."""
     provider = data.get("provider")
-    key = type_key(provider) if isinstance(provider, str) else ""
+    key = type_key(provider)
     model = PROVIDERS.get(ALIASES.get(key, key))
     if model is None:  # which other fields it has is not known
         _report_provider(data, reader)
@@ -238,28 +229,26 @@ def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
     """Reports that the provider of a target is missing, or none that is known."""
     provider, location = data.get("provider"), reader.positions.value(data, "provider")
     advice = f"write one of {one_of(sorted(name.replace('_', '-') for name in PROVIDERS))}"
-    key = type_key(provider) if isinstance(provider, str) else ""
-    if parent := next((name for name in _PARENTS if name in data), None):
+    parent = next((name for name in _PARENTS if name in data), None)
+    misspelled = next((name for name in data if nearest(name, ("provider",))), None)
+    if key := type_key(provider):
+        if key in UNSUPPORTED_PROVIDERS:
+            reader.refuse_feature(location, f"the provider `{provider}`")
+            return
+        problem = f"the provider `{provider}` is unknown"
+        advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
+    elif parent:
         location = reader.positions.value(data, parent)
         problem = f"`{parent}` is {describe_value(data[parent])}"
         advice = "write the name of a target"
-    elif "provider" not in data:
-        problem = "`provider` is missing"
-        if misspelled := next((name for name in data if nearest(name, ("provider",))), None):
-            location = reader.positions.key(data, misspelled)
-            problem = f"the field `{misspelled}` of this target is unknown"
-            advice = "did you mean `provider`?"
-    elif not key:
+    elif "provider" in data:
         problem = f"`provider` is {describe_value(provider)}"
-    elif key in UNSUPPORTED_PROVIDERS:
-        reader.refuse_feature(location, f"the provider `{provider}`")
-        return
-    elif key in _DESKTOP_PROVIDERS:
-        problem = f"the provider `{provider}` needs a desktop, which a runner has not"
-        advice = "use a `cli` target"
+    elif misspelled:
+        location = reader.positions.key(data, misspelled)
+        problem = f"the field `{misspelled}` of this target is unknown"
+        advice = "did you mean `provider`?"
     else:
-        problem = f"the provider `{provider}` is unknown"
-        advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
+        problem = "`provider` is missing"
     reader.error(location, problem, advice)
 
 

@@ -57,5 +57,5 @@ def test_own_type__is_the_program_in_the_nearest_folder_of_assertions(tmp_path: 
     assert isinstance(own, CodeJudge)
     assert list(own.script) == ["bun", "run", "../.agentv/assertions/word-count.mjs"]
     assert [file.path for file in own.files] == ["evals/.agentv/assertions/word-count.mjs"]
-    assert [gate.name for gate in own.gates] == ["word-count"]
+    assert [gate.name for gate in own.gates()] == ["word-count"]
     assert known.type == "contains"

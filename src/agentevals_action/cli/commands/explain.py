@@ -17,7 +17,7 @@ from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.suite import Evaluator, Gate, Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.results.jsonl import read_results
@@ -141,7 +141,8 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
         "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or settings.timeout,
         "input": wire_messages(test.input),
         "evaluators": [
-            _evaluator(evaluator, suite, suite.agent_of(test)) for evaluator in test.evaluators
+            _evaluator(evaluator, test.gates_of(evaluator), suite, suite.agent_of(test))
+            for evaluator in test.evaluators
         ],
     }
     if test.expected_output:
@@ -153,17 +154,19 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
     return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
 
 
-def _evaluator(evaluator: Evaluator, suite: Suite, agent: Target | None) -> dict[str, Any]:
+def _evaluator(
+    evaluator: Evaluator, gates: Iterable[Gate], suite: Suite, agent: Target | None
+) -> dict[str, Any]:
     named = {"name": evaluator.name, "type": evaluator.type, "location": str(evaluator.location)}
-    others = (*named, "written_type", "target_location", "gates")
+    others = (*named, "written_type", "target_location")
     computed = {**dict.fromkeys(others, True), **_PART_OF_FILES}
     data = named | evaluator.model_dump(mode="json", exclude_defaults=True, exclude=computed)
-    if evaluator.gates:
-        data["gates"] = {gate.name: str(gate.location) for gate in evaluator.gates}
+    if places := {gate.name: str(gate.location) for gate in gates}:
+        data["gates"] = places
     if evaluator.needs_judge():
         data["judge"] = suite.judge_choice(evaluator, agent).name
     if children := evaluator.children():
-        data["evaluators"] = [_evaluator(child, suite, agent) for child in children]
+        data["evaluators"] = [_evaluator(child, child.gates(), suite, agent) for child in children]
     return data
 
 

@@ -54,6 +54,19 @@ class FileContext(Folder):
     def location_of(self, container: Any, key: str = "") -> Any:
         """The `Location` where an object begins, or its value of a key."""
 
+    @abstractmethod
+    def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
+        """The values of computed fields of an object, whichever it has."""
+
+    @abstractmethod
+    def warn_of(self, found: Any, data: dict[str, Any]) -> None:
+        """Adds the `warnings` of a model of this data."""
+
+    @abstractmethod
+    def read_file(self, text: str, model: Any) -> Any:
+        """The model of the object in the YAML file that a text names; None, with the errors, if it
+        is invalid. ValueError if there is no such file."""
+
 
 def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
     """The fields of an object that its model reads, where the context checks them."""
@@ -99,7 +112,7 @@ class FileModel(BaseModel):
         read, context = check_fields(cls, data, info), info.context
         if not isinstance(context, FileContext) or not isinstance(data, dict):
             return read
-        known = {"location": context.location_of(data), "home": context.path}
+        known = {**context.computed(data)}
         if "places" in cls.model_fields:
             known["places"] = {name: context.location_of(read, name) for name in read}
         return read | {name: known[name] for name in known.keys() & cls.model_fields.keys()}

@@ -8,6 +8,7 @@ from pathlib import Path
 from agentevals_action.formatting import cut
 from agentevals_action.system.files.imports import find_imports
 from agentevals_action.system.files.regular_files import read_regular
+from agentevals_action.system.files.tree_files import files_below, leads_out
 
 #: A text with such a prefix is a path, and one word with such a suffix.
 _PREFIXES = ("./", "../", "/", "file://")
@@ -84,6 +85,18 @@ class Folder:
         if len(data) > limit:
             raise ValueError(f"{name} is longer than {limit:,} bytes")
         return data
+
+    def tree(self, path: Path) -> Sequence[Path]:
+        """All files and links below a folder that is copied; ValueError if it cannot be read, or a
+        link in it leads out of it."""
+        try:
+            found = tuple(files_below(path))
+        except OSError as error:
+            raise ValueError(f"{error}; make it readable") from None
+        for link in (file for file in found if file.is_symlink() and leads_out(path, file)):
+            name, advice = link.relative_to(path).as_posix(), "put the target of the link into it"
+            raise ValueError(f"the link {name!r} in it leads out of it; {advice}")
+        return found
 
     def files_among(self, words: Sequence[str], start: Path) -> Iterator[Path]:
         """The files of the repository that the words of a command, or their parts after `=`, name;
