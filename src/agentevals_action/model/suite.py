@@ -371,19 +371,17 @@ AnyEvaluator = Annotated[Evaluator, PlainValidator(_read_evaluator)]
 _EVALUATORS = ListOf[AnyEvaluator]
 
 
+def _evaluators(description: str, **others: Any) -> Any:
+    names = ("evaluators", "assert", "assertions")
+    return spelled(*names, default=(), description=description, **others)
+
+
 class SuiteExecution(FileModel):
     """Defaults for every test of the suite."""
 
     noun = "`execution`"
 
-    evaluators: _EVALUATORS = spelled(
-        "evaluators",
-        "assert",
-        "assertions",
-        default=(),
-        exclude=True,
-        description="The same as `assert`.",
-    )
+    evaluators: _EVALUATORS = _evaluators("The same as `assert`.", exclude=True)
     target: NonEmpty | None = Field(
         default=None,
         description="Name of the target (see .agentv/targets.yaml) that answers the tests.",
@@ -453,12 +451,8 @@ class Test(FileModel):
         description="Criteria that a judge checks one by one: texts, or objects with id, outcome, "
         "weight, required.",
     )
-    evaluators: _EVALUATORS = spelled(
-        "evaluators",
-        "assert",
-        "assertions",
-        default=(),
-        description="The evaluators of the answer; plain strings make one rubric.",
+    evaluators: _EVALUATORS = _evaluators(
+        "The evaluators of the answer; plain strings make one rubric."
     )
     workspace: _WORKSPACE = Field(
         default=None,
@@ -547,13 +541,7 @@ class Suite(FileModel):
     input_files: FileBlocks = Field(
         default=(), description="Files that precede the `input` of every test."
     )
-    evaluators: _EVALUATORS = spelled(
-        "evaluators",
-        "assert",
-        "assertions",
-        default=(),
-        description="The evaluators of every test.",
-    )
+    evaluators: _EVALUATORS = _evaluators("The evaluators of every test.")
     workspace: _WORKSPACE = Field(
         default=None,
         description="The folder that the agent works in, or the path of a YAML file that describes "

@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from agentevals_action.evaluators import EVALUATORS, EVALUATORS_BY_NAME
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.evaluators import OWN_TYPE
@@ -123,42 +123,32 @@ def _definition(form: type, definitions: Schema, mode: JsonSchemaMode = "validat
 
 
 def _add_evaluators(definitions: Schema) -> None:
-    """Adds `Evaluators`, `Evaluator`, and each type of evaluator by its name."""
+    """Adds `Evaluators`, `Evaluator`, and each type of evaluator by its name: the union by `type`,
+    whose conditions close the object."""
     common = _definition(Evaluator, definitions)
-    types = [name for model in EVALUATORS.values() for name in _names(model.type)]
-    # The types of a repository's own are the names of files, which a schema cannot know.
-    common["properties"]["type"]["anyOf"] = [{"enum": types}, {"pattern": f"^{OWN_TYPE}$"}]
-    conditions = []
+    names, conditions = list[str](), list[Schema]()
     for name, model in EVALUATORS.items():
-        made = _definition(model, definitions)
-        made["properties"] = {
-            key: field
-            for key, field in made["properties"].items()
-            if key not in common["properties"]
-        }
+        definitions[name] = made = _definition(model, definitions)
+        for shared in common["properties"]:
+            del made["properties"][shared]
         if model.passes_fields:
-            made.pop("additionalProperties")
+            del made["additionalProperties"]
         else:
             made["patternProperties"] = _allowed(*common["properties"])
-        definitions[name] = made
-        its_type = {"type": "string", "pattern": f"^({'|'.join(_names(name))})$"}
+        own = [
+            spelling
+            for each in (name, *sorted(model.aliases))
+            for spelling in dict.fromkeys((each, each.replace("_", "-")))
+        ]
+        names += own
+        its_type = {"type": "string", "pattern": f"^({'|'.join(own)})$"}
         condition = {"properties": {"type": its_type}, "required": ["type"]}
         conditions.append({"if": condition, "then": {"$ref": f"#/definitions/{name}"}})
-    # The conditions close the object, each for its type.
-    common.pop("additionalProperties")
+    # The types of a repository's own are the names of files, which a schema cannot know.
+    common["properties"]["type"]["anyOf"] = [{"enum": names}, {"pattern": f"^{OWN_TYPE}$"}]
+    del common["additionalProperties"]
     definitions["Evaluator"] = {**common, "required": ["type"], "allOf": conditions}
-    definitions["Evaluators"] = {
-        "type": "array",
-        "minItems": 1,
-        "items": {
-            "anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/Evaluator"}]
-        },
-        "description": "The evaluators of the answer; plain strings make one rubric.",
-    }
-
-
-def _names(type_name: str) -> list[str]:
-    """The names of a type of evaluator: its own first, with `_` and with `-`."""
-    names = [name for name, options in EVALUATORS_BY_NAME.items() if options.type == type_name]
-    ordered = sorted(names, key=lambda name: (name != type_name, name))
-    return list(dict.fromkeys(each for name in ordered for each in (name, name.replace("_", "-"))))
+    one = {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/Evaluator"}]}
+    text = "The evaluators of the answer; plain strings make one rubric."
+    every = {"type": "array", "minItems": 1, "items": one, "description": text}
+    definitions["Evaluators"] = every
