@@ -20,7 +20,7 @@ from agentevals_action.review.comparison.decision_rule import (
     find_fall,
     priors_of,
 )
-from agentevals_action.review.confirmation import sample_failures, sample_suspects
+from agentevals_action.review.run.confirmation import sample_failures, sample_suspects
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from agentevals_action.cli.commands.schema import SCHEMAS
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.model.validation.file_model import FileModel, fields_of
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
 from agentevals_action.targets.registry import ALIASES, PROVIDERS
+from agentevals_action.validation.file_model import FileModel, fields_of
 
 DOCS = Path(__file__).parent
 _ROOT = DOCS.parent

@@ -28,8 +28,8 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
 from agentevals_action.model.path_patterns import Glob, WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
-from agentevals_action.model.validation.field_errors import nearest
 from agentevals_action.system.child_environment import is_never_passed
+from agentevals_action.validation.field_errors import nearest
 
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100

@@ -16,8 +16,8 @@ from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.suite import Evaluator
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.validation.file_model import fields_of
 from tests.support import cases
 
 FOLDER = Path(evaluators.__file__).parent

@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.runner import PassRule, Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.runners.commands import problems_of
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row
 from agentevals_action.runners.rows import result_of, rows_by_test
+from agentevals_action.validation.field_errors import invalid_json
 
 DATA = Path(__file__).resolve().parents[1] / "data/runners"
 #: Of each format the recorded results (a folder, or a file), the name that its program gives to

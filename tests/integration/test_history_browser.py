@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 
 from agentevals_action.baselines.trends import SuiteTrend
-from agentevals_action.reports.html.history_page import history_page
+from agentevals_action.reports.page.history_page import history_page
 from tests.support.browser import Window, opened
 from tests.support.trends import trend
 

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser as Chromium
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Fingerprint, TestResult
 from agentevals_action.model.review import Review
-from agentevals_action.reports.html.layout import TEXT
-from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports.page.layout import TEXT
+from agentevals_action.reports.page.report_page import report_page
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
 from tests.support.browser import Window, opened

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.github.events import Event, job_for
-from agentevals_action.review import base_tree
+from agentevals_action.review.inputs import base_tree
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import restore_owner

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.github.claimed_run import read_completed
 from agentevals_action.github.events import Event, job_for
-from agentevals_action.github.first_phase import read_completed
 from agentevals_action.github.run_requests import RunRequest, read_request
 from agentevals_action.settings import Settings
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.first_phase import ARTIFACT
+from agentevals_action.github.claimed_run import ARTIFACT
 from agentevals_action.review.request import SHARDS
 from agentevals_action.settings import INPUTS, Settings
 

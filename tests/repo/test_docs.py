@@ -21,12 +21,12 @@ from agentevals_action import evaluators, settings
 from agentevals_action.model.messages import Block
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.runners.commands import problems_of
 from agentevals_action.suites.configuration_file import read_configuration, read_quarantines
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS
 from agentevals_action.suites.target_use import Catalog
+from agentevals_action.validation.file_model import fields_of
 from docs import generate
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Files, Repository

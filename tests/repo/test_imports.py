@@ -26,6 +26,7 @@ ORDER = (
     "escaping",
     "templating",
     "system",
+    "validation",
     "model",
     "settings",
     "results",

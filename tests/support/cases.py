@@ -16,11 +16,11 @@ from agentevals_action.model.messages import Block, Message, read_message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Ask, Case, Evaluator, Judges, Test
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.field_errors import FieldError, field_errors
-from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text
+from agentevals_action.validation.field_errors import FieldError, field_errors
+from agentevals_action.validation.file_model import FileModel
 
 HERE = Location("evals/EVAL.yaml", 7, 3)
 

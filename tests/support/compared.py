@@ -9,7 +9,7 @@ from agentevals_action.model.review import Decision
 from agentevals_action.model.run import Level, Note, Policy, Run, RunSuite, Selection
 from agentevals_action.model.run import notes as run_notes
 from agentevals_action.review.comparison import gate
-from agentevals_action.review.comparison.compare import compare_suite
+from agentevals_action.review.comparison.states import compare_suite
 from tests.support import results
 
 PATH = "evals/EVAL.yaml"

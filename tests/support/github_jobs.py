@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.github.api import GitHubApi
-from agentevals_action.github.events import BaseRule, Job, PullRequest
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.model.job import BaseRule, Job, PullRequest
 from agentevals_action.settings import Settings
 from tests.support.github_server import GitHubServer
 

@@ -31,12 +31,13 @@ from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, 
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
+from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import build, scoring
-from agentevals_action.review.comparison import compare, gate
+from agentevals_action.review.comparison import gate
+from agentevals_action.review.comparison import states as compare
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.runners.rows import error_row, result_of, rows_by_test
 from tests.support import results

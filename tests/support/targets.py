@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import ProviderContext, Request, Target
-from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.registry import PROVIDERS
 from agentevals_action.targets.variables import names_in
+from agentevals_action.validation.field_errors import describe
 
 AnyTarget = TypeVar("AnyTarget", bound=Target)
 

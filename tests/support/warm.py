@@ -248,8 +248,8 @@ def _build_what_all_use() -> None:
     from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
 
     from agentevals_action import templating
-    from agentevals_action.reports import console
     from agentevals_action.reports.registry import REPORTS
+    from agentevals_action.reports.terminal import console
     from agentevals_action.reports.view.build import build_view
     from agentevals_action.suites.find import find_suites
     from agentevals_action.suites.load import load_suite

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agentevals_action import templating
+from agentevals_action.reports.markdown.comment import build_comment
+from agentevals_action.reports.markdown.tests import Limits
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.comment import build_comment
-from agentevals_action.reports.view.tests import Limits
 from tests.support import reviews
 
 ROOT = Path(__file__).resolve().parents[2]

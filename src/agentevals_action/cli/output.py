@@ -12,11 +12,11 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted
 from agentevals_action.model.suite import Suite
-from agentevals_action.reports import terminal
-from agentevals_action.reports.terminal import Styled
+from agentevals_action.reports.terminal import lines as terminal
+from agentevals_action.reports.terminal.lines import Styled
 from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.suites.yaml_writer import write_yaml
+from agentevals_action.suites.documents.yaml_writer import write_yaml
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.redaction import redact, without_secrets
 

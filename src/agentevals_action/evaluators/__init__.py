@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.evaluators.composite import Composite
-from agentevals_action.evaluators.field_accuracy import FieldAccuracy
-from agentevals_action.evaluators.is_json import IsJson
+from agentevals_action.evaluators.json.field_accuracy import FieldAccuracy
+from agentevals_action.evaluators.json.is_json import IsJson
 from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.evaluators.metric_checks import Cost, ExecutionMetrics, Latency, TokenUsage

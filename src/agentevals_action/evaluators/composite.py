@@ -24,7 +24,8 @@ from agentevals_action.model.result import (
     Score,
 )
 from agentevals_action.model.suite import AnyEvaluator, Case, Evaluator, with_own_names
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.results.scoring import reaches, weighted_mean
+from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     Steps,
@@ -32,7 +33,6 @@ from agentevals_action.model.validation.file_model import (
     errors_at,
     spelled,
 )
-from agentevals_action.results.scoring import reaches, weighted_mean
 
 Aggregation = Literal[
     "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"

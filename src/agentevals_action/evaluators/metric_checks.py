@@ -12,7 +12,7 @@ from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import spelled, spellings_of
+from agentevals_action.validation.file_model import spelled, spellings_of
 
 #: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
 EXPLORATION_TOOLS = frozenset({

@@ -16,7 +16,7 @@ from agentevals_action.evaluators.base import require
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
-from agentevals_action.model.validation.file_model import ListOf
+from agentevals_action.validation.file_model import ListOf
 
 #: Seconds after which a search is stopped and the pattern is an error.
 TIME_LIMIT = 2.0

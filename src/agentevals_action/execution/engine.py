@@ -23,12 +23,7 @@ from agentevals_action.settings import Settings
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.isolation import (
-    PRIVATE_TEMP,
-    TRAVERSABLE,
-    Isolation,
-    end_processes,
-)
+from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, Isolation, end_processes
 from agentevals_action.system.signals import in_thread
 from agentevals_action.system.workers import Workers
 from agentevals_action.targets.calls.budget import Budget

@@ -7,11 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agentevals_action.execution.suite_description import (
-    SuiteDescription,
-    TrackedFiles,
-    digest_of,
-)
+from agentevals_action.execution.suite_description import SuiteDescription, TrackedFiles, digest_of
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.path_patterns import WatchRule

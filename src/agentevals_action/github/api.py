@@ -13,12 +13,7 @@ from github.IssueComment import IssueComment
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
-from agentevals_action.github.retry import (
-    LAST_SECONDS,
-    REQUEST_SECONDS,
-    BoundedRetry,
-    WaitingTime,
-)
+from agentevals_action.github.retry import LAST_SECONDS, REQUEST_SECONDS, BoundedRetry, WaitingTime
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model import github_limits as limits
 

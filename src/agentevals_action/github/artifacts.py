@@ -19,7 +19,7 @@ from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
 from agentevals_action.github.report_artifact import why_unsupported
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
-from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.validation.json_values import parse_json
 
 _SERVICE = "/twirp/github.actions.results.api.v1.ArtifactService"
 #: The first version of artifacts that need not be archives.

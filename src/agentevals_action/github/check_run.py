@@ -12,10 +12,10 @@ from github.CheckRun import CheckRun
 
 from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
-from agentevals_action.github.events import Job, PullRequest
 from agentevals_action.github.run_requests import other_bases
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.model import github_limits as limits
+from agentevals_action.model.job import Job, PullRequest
 from agentevals_action.model.report import Annotation, CheckReport
 from agentevals_action.settings import Settings
 

@@ -10,11 +10,11 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.comment import CommentWriter, Marker
-from agentevals_action.github.events import Job
 from agentevals_action.github.labels import AcceptLabel
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.retry import LAST_SECONDS
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.model.job import Job
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 from agentevals_action.model.review import Outcome

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
 from agentevals_action.github.comment import AcceptedCommit, CommentWriter, Marker
-from agentevals_action.github.events import Job, PullRequest
+from agentevals_action.model.job import Job, PullRequest
 from agentevals_action.model.quarantine import Acceptance
 
 #: Events of the timeline: a label was added, a push was forced.

@@ -11,13 +11,8 @@ import github.PullRequest
 from pydantic import AliasPath, Field
 
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors, as_host_errors
-from agentevals_action.github.events import (
-    COMMAND,
-    Payload,
-    PullRequest,
-    read_payload,
-    run_command,
-)
+from agentevals_action.github.events import read_payload
+from agentevals_action.model.job import COMMAND, Payload, PullRequest, run_command
 
 EVENT = "issue_comment"
 USAGE = f"{COMMAND} run SHA"

@@ -20,8 +20,9 @@ from pydantic import (
 )
 
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.validation.field_errors import describe
+from agentevals_action.validation.file_model import (
     Computed,
     ComputedStored,
     FileModel,
@@ -33,7 +34,6 @@ from agentevals_action.model.validation.file_model import (
     folder_of,
     spelled,
 )
-from agentevals_action.system.files.paths import Folder
 
 Role = Literal["system", "user", "assistant", "tool"]
 BlockType = Literal["text", "file", "image", "json"]

@@ -14,7 +14,7 @@ from wcmatch import glob
 from wcmatch._wcparse import PatternLimitException
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.validation.file_model import NonEmpty
+from agentevals_action.validation.file_model import NonEmpty
 
 _FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX
 #: The most alternatives of the braces of a glob: each is a regular expression.

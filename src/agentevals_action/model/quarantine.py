@@ -14,7 +14,7 @@ from pydantic import (
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import Glob
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.validation.file_model import (
     ComputedStored,
     FileModel,
     ListOf,

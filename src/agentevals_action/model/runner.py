@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.quarantine import FILE, Globs
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.validation.file_model import (
     Computed,
     FileModel,
     ListOf,

@@ -27,8 +27,11 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.target import Choice, Target, TargetTable
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.field_errors import did_you_mean
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.model.workspace import Workspace
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.program import Program
+from agentevals_action.validation.field_errors import did_you_mean
+from agentevals_action.validation.file_model import (
     Computed,
     FileContext,
     FileModel,
@@ -43,9 +46,6 @@ from agentevals_action.model.validation.file_model import (
     location_of,
     spelled,
 )
-from agentevals_action.model.workspace import Workspace
-from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.program import Program
 
 Origin = Literal["test", "rubrics", "suite", "default"]
 

@@ -12,16 +12,16 @@ from agentevals_action.model.diagnostic import Diagnostic, Location, missing_pro
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.services import StartedServices
+from agentevals_action.system.workers import Workers
+from agentevals_action.validation.file_model import (
     Computed,
     NonEmpty,
     TargetModel,
     spelled,
 )
-from agentevals_action.system.child_environment import ChildContext
-from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.services import StartedServices
-from agentevals_action.system.workers import Workers
 
 _Dollars = Annotated[float, Field(ge=0)]
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import OutputError
-from agentevals_action.reports import junit, markdown, sarif, summary_json
-from agentevals_action.reports.html.report_page import PAGE, report_page
+from agentevals_action.reports import junit, sarif, summary_json
+from agentevals_action.reports.markdown import texts as markdown
+from agentevals_action.reports.page.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.system.files.tree_files import write_file
 

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.system.files.tree_files import output_errors, write_file
+from agentevals_action.validation.field_errors import invalid_json
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Level, Policy, Run, notes
-from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.results.jsonl import encode, encode_row, parse_results
+from agentevals_action.validation.field_errors import invalid_json
 
 RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
 #: In the order in which they are written: the last one has the problems of the others.

@@ -9,9 +9,9 @@ from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.run_files import RunFiles, file_name, write_run
 from agentevals_action.baselines.trends import trends_of
 from agentevals_action.errors import GitError, OutputError, ResourceError
-from agentevals_action.github.events import Job
+from agentevals_action.model.job import Job
 from agentevals_action.model.review import Review
-from agentevals_action.reports.html.history_page import PAGE, history_page
+from agentevals_action.reports.page.history_page import PAGE, history_page
 from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.system.files.tree_files import write_file
 

@@ -11,29 +11,29 @@ from agentevals_action.errors import InvalidInput, unwrapped
 from agentevals_action.github.base import Host
 from agentevals_action.model.report import Published
 from agentevals_action.model.run import Level
-from agentevals_action.reports.html.report_page import PAGE
-from agentevals_action.reports.progress import show_progress
+from agentevals_action.reports.page.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
+from agentevals_action.reports.terminal.progress import show_progress
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review import publication
-from agentevals_action.review.base_results import find_base
-from agentevals_action.review.comparison.outcome import compare
-from agentevals_action.review.confirmation import confirm
-from agentevals_action.review.head_and_base import (
+from agentevals_action.review.comparison.compare import compare
+from agentevals_action.review.inputs.inputs import open_inputs
+from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
+from agentevals_action.review.run.base_results import find_base
+from agentevals_action.review.run.confirmation import confirm
+from agentevals_action.review.run.engine import open_engine
+from agentevals_action.review.run.head_and_base import (
     base_rows,
     completed_facts,
     head_rows,
     run_base,
     run_head,
 )
-from agentevals_action.review.inputs import open_inputs
-from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
-from agentevals_action.review.rescoring import rescore_base, rescore_head
-from agentevals_action.review.run_engine import open_engine
-from agentevals_action.review.unmatched_globs import unmatched_globs
+from agentevals_action.review.run.rescoring import rescore_base, rescore_head
+from agentevals_action.review.run.unmatched_globs import unmatched_globs
 from agentevals_action.runners.executor import Executors
 from agentevals_action.system.redaction import without_secrets
 

@@ -10,8 +10,8 @@ from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Run
-from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
+from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.settings import Settings

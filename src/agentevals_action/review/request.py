@@ -8,7 +8,7 @@ from pathlib import Path
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.github.base import Host
-from agentevals_action.github.events import Job
+from agentevals_action.model.job import Job
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level, Policy
 from agentevals_action.model.suite import BrokenSuite, Suite, Test

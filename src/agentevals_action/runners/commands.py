@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentevals_action.formatting import joined
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.targets.programs.placeholders import in_braces
+from agentevals_action.validation.field_errors import did_you_mean
 
 SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELECTION}"
 _PLACEHOLDER = re.compile(r"\{[A-Z_]+\}")

@@ -18,16 +18,9 @@ from agentevals_action.formatting import counted, list_paths
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.runners import commands
 from agentevals_action.runners.formats import FORMATS
-from agentevals_action.runners.formats.base import (
-    MAX_ROWS,
-    ResultsError,
-    Row,
-    Selection,
-    read_file,
-)
+from agentevals_action.runners.formats.base import MAX_ROWS, ResultsError, Row, Selection, read_file
 from agentevals_action.runners.rows import (
     error_row,
     missing_sample,
@@ -41,6 +34,7 @@ from agentevals_action.system.isolation import TRAVERSABLE
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import redact, without_secrets
 from agentevals_action.system.resources import exhausted
+from agentevals_action.validation.field_errors import invalid_json
 
 
 class Executors:

@@ -10,7 +10,6 @@ from agentevals_action.formatting import counted, joined, list_paths, one_of, pl
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import (
     DEFAULT_PATTERNS,
@@ -24,6 +23,7 @@ from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.proposed_runners import propose_runners
 from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.git import GitRepository
+from agentevals_action.validation.field_errors import did_you_mean
 
 #: Folders with copies of other files, which git ignores.
 _BUILT = frozenset({"build", "dist", "site-packages", "target"})

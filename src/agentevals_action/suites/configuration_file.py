@@ -17,8 +17,13 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Globs, Quarantine, Quarantines
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.validation.field_errors import describe_value, shorten
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.settings import Settings
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.positions import Document
+from agentevals_action.suites.documents.yaml_reader import read_settings_file, read_yaml
+from agentevals_action.suites.reading import FileReader
+from agentevals_action.validation.field_errors import describe_value, shorten
+from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
@@ -26,11 +31,6 @@ from agentevals_action.model.validation.file_model import (
     errors_at,
     spelled,
 )
-from agentevals_action.settings import Settings
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
-from agentevals_action.suites.positions import Document
-from agentevals_action.suites.reading import FileReader
-from agentevals_action.suites.yaml_reader import read_settings_file, read_yaml
 
 _MISNAMED = (".agentevals.yml", "agentevals.yaml", "agentevals.yml")
 _FIELDS = "`watch`, `quarantine` or `runners`"

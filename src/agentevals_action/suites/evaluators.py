@@ -10,9 +10,9 @@ from typing import Any
 from agentevals_action.evaluators import EVALUATORS_BY_NAME
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import type_key
-from agentevals_action.model.validation.field_errors import describe_value
-from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader
+from agentevals_action.validation.field_errors import describe_value
+from agentevals_action.validation.file_model import spellings_of
 
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")

@@ -10,14 +10,14 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.model import path_patterns
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.validation.field_errors import describe_value
-from agentevals_action.model.validation.file_model import FileModel, ListOf
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES, read_settings_file
 from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
-from agentevals_action.suites.yaml_reader import MAX_BYTES, read_settings_file
 from agentevals_action.system.files.regular_files import is_present, read_regular
+from agentevals_action.validation.field_errors import describe_value
+from agentevals_action.validation.file_model import FileModel, ListOf
 
 #: The folder of configuration and targets, and the name of the configuration.
 FOLDER, CONFIG = ".agentv", "config.yaml"

@@ -20,20 +20,20 @@ from agentevals_action.model.suite import (
     Test,
     with_own_names,
 )
-from agentevals_action.model.validation.field_errors import describe_value
-from agentevals_action.model.validation.file_model import fields_of
 from agentevals_action.suites import texts
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.positions import Document, Positions
+from agentevals_action.suites.documents.yaml_reader import read_yaml_object
 from agentevals_action.suites.evaluators import gather_evaluators
-from agentevals_action.suites.positions import Document, Positions
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader, tests_key
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
 from agentevals_action.suites.target_use import Catalog, TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import effective_workspace
-from agentevals_action.suites.yaml_reader import read_yaml_object
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
+from agentevals_action.validation.field_errors import describe_value
+from agentevals_action.validation.file_model import fields_of
 
 #: The spellings of the field of the tests.
 _TESTS = fields_of(Suite)["tests"]

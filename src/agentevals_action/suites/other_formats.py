@@ -11,13 +11,13 @@ from typing import Any
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.validation.field_errors import nearest
-from agentevals_action.model.validation.file_model import fields_of, spellings_of
-from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES, read_yaml
 from agentevals_action.suites.reading import MISSPELLED, words
 from agentevals_action.suites.sources import YAML_SUFFIXES
-from agentevals_action.suites.yaml_reader import MAX_BYTES, read_yaml
 from agentevals_action.system.files.regular_files import read_regular
+from agentevals_action.validation.field_errors import nearest
+from agentevals_action.validation.file_model import fields_of, spellings_of
 
 _OWN_RUNNER = "https://github.com/org/agentevals-action/blob/main/docs/reference/own-runner.md"
 _VALLY, _CLAUDE = "an eval spec of Vally", "a case of Claude's plugin evals"

@@ -25,25 +25,25 @@ from agentevals_action.model.suite import (
     Test,
     TestExecution,
 )
-from agentevals_action.model.validation.field_errors import (
+from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
+from agentevals_action.settings import INPUTS
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.positions import Document, Positions
+from agentevals_action.suites.documents.yaml_reader import read_yaml_object
+from agentevals_action.targets.registry import PROVIDERS
+from agentevals_action.validation.field_errors import (
     FieldError,
     did_you_mean,
     field_errors,
     nearest,
 )
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.validation.file_model import (
     FileContext,
     FileModel,
     Steps,
     fields_of,
     spellings_of,
 )
-from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
-from agentevals_action.settings import INPUTS
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
-from agentevals_action.suites.positions import Document, Positions
-from agentevals_action.suites.yaml_reader import read_yaml_object
-from agentevals_action.targets.registry import PROVIDERS
 
 AModel = TypeVar("AModel", bound=FileModel)
 #: What programs import, by their files, the words of their commands, and the folder they run in.

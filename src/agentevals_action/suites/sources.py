@@ -14,12 +14,12 @@ from pydantic_core import from_json
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.validation.field_errors import describe_value, shorten
-from agentevals_action.suites.diagnostics import Unreadable
-from agentevals_action.suites.positions import Document, Positions
+from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.positions import Document, Positions
+from agentevals_action.suites.documents.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.suites.reading import FileReader
-from agentevals_action.suites.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.system.files.regular_files import open_regular
+from agentevals_action.validation.field_errors import describe_value, shorten
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")

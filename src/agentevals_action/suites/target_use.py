@@ -9,8 +9,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.model.target import TargetTable
-from agentevals_action.model.validation.field_errors import did_you_mean
-from agentevals_action.suites.diagnostics import DiagnosticCollector
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.reading import FileReader, Imports
 from agentevals_action.suites.targets_file import (
@@ -22,6 +21,7 @@ from agentevals_action.suites.targets_file import (
 )
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
+from agentevals_action.validation.field_errors import did_you_mean
 
 _MISSING = "there is no target"
 #: Names under which no targets file is read, from the folder of a suite and those above it.

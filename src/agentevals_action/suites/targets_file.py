@@ -11,17 +11,17 @@ from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import type_key
 from agentevals_action.model.target import Target
-from agentevals_action.model.validation.field_errors import describe_value, did_you_mean, nearest
-from agentevals_action.model.validation.file_model import spellings_of
-from agentevals_action.suites.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.yaml_reader import read_settings_file
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.reading import FileReader, words
-from agentevals_action.suites.yaml_reader import read_settings_file
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.system.redaction import looks_like_key, looks_secret
 from agentevals_action.targets import variables
 from agentevals_action.targets.registry import ALIASES, PROVIDERS
+from agentevals_action.validation.field_errors import describe_value, did_you_mean, nearest
+from agentevals_action.validation.file_model import spellings_of
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20

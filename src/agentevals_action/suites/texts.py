@@ -8,9 +8,9 @@ from typing import Any
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Test
-from agentevals_action.model.validation.file_model import spellings_of
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.templating import fill_names
+from agentevals_action.validation.file_model import spellings_of
 
 _REFERENCE = re.compile(r"\$\{\{\s*((?:secrets|env|vars)\.)?([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 #: The fields of a test in which `vars` are filled in.

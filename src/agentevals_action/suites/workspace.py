@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, get_args
 
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.validation.file_model import FileModel
 from agentevals_action.model.workspace import Hook, HookName, Hooks, Workspace
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import files_below
 from agentevals_action.system.program import all_words
+from agentevals_action.validation.file_model import FileModel
 
 _HOOKS: tuple[HookName, ...] = get_args(HookName)
 #: The fields that come with the command of a hook.

@@ -12,8 +12,8 @@ from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import Message, read_message
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace, calls_of
-from agentevals_action.model.validation.file_model import FileModel, ListOf, errors_at
 from agentevals_action.targets.message_texts import content_text
+from agentevals_action.validation.file_model import FileModel, ListOf, errors_at
 
 _SEARCH_SECONDS = 2.0  # the limit for the search of one pattern
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from agentevals_action.formatting import quoted
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import FileModel
+from agentevals_action.validation.file_model import FileModel
 
 TABLE_FILE = "prices.json"
 #: Parts before a slash that name the vendor, or a router that charges the vendor's prices.

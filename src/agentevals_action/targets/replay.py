@@ -13,11 +13,11 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.results.jsonl import parse_results
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
+from agentevals_action.validation.file_model import NonEmpty
 
 _SIZE_LIMIT = 2 * 1024**3  # bytes of a results file
 _RERUN = "run the suite that the results come from again, or use another target for this test"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.events import BaseRule, Event, Job, job_for, local_job
+from agentevals_action.github.events import Event, job_for, local_job
+from agentevals_action.model.job import BaseRule, Job
 from agentevals_action.settings import Settings
 
 MERGE, HEAD, TIP, BEFORE = "1" * 40, "2" * 40, "3" * 40, "4" * 40

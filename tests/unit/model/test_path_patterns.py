@@ -2,13 +2,7 @@
 
 import pytest
 
-from agentevals_action.model.path_patterns import (
-    WatchRule,
-    matches,
-    read_rule,
-    rule_for,
-    selected,
-)
+from agentevals_action.model.path_patterns import WatchRule, matches, read_rule, rule_for, selected
 
 
 @pytest.mark.parametrize(

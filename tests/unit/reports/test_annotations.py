@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from agentevals_action.model.comparison import (
-    Finding,
-)
+from agentevals_action.model.comparison import Finding
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation

@@ -10,11 +10,7 @@ import pytest
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.results.jsonl import (
-    ResultsWriter,
-    encode_row,
-    read_results,
-)
+from agentevals_action.results.jsonl import ResultsWriter, encode_row, read_results
 from tests.conftest import Golden
 from tests.support import results, reviews
 from tests.support.schemas import closed_validator

@@ -19,7 +19,7 @@ from agentevals_action.model.workspace import Workspace
 from agentevals_action.results import shards
 from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RunResults
-from agentevals_action.review.comparison.outcome import compare
+from agentevals_action.review.comparison.compare import compare
 from tests.support import results
 
 HEAD = "a" * 40

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.review.selection import Change, select_suites
+from agentevals_action.review.inputs.selection import Change, select_suites
 from agentevals_action.system.git import ChangedFile
 from tests.support import suites
 

@@ -9,9 +9,9 @@ import pytest
 from agentevals_action.cli.commands.explain import effective_test
 from agentevals_action.model.suite import Suite
 from agentevals_action.settings import Settings
+from agentevals_action.suites.documents.yaml_writer import write_yaml
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.target_use import Catalog
-from agentevals_action.suites.yaml_writer import write_yaml
 from tests.conftest import Golden
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,8 +9,8 @@ import pytest
 
 from agentevals_action import evaluators, templating
 from agentevals_action.cli.commands.schema import SCHEMAS
+from agentevals_action.suites.documents.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema, write_schema
-from agentevals_action.suites.yaml_reader import read_yaml
 from tests.support import suites
 from tests.unit.suites import test_dialects as dialects
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.suites.diagnostics import Unreadable
+from agentevals_action.suites.documents.diagnostics import Unreadable
 from agentevals_action.suites.sources import read_row
 
 VALUES = st.recursive(

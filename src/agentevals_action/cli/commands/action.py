@@ -13,24 +13,18 @@ from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import joined
 from agentevals_action.github import events, run_requests
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
-from agentevals_action.github.events import Job
-from agentevals_action.github.first_phase import FirstPhase, NothingToPublish
+from agentevals_action.github.claimed_run import FirstPhase, NothingToPublish
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner import job_log, workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.job import Job
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import shards
-from agentevals_action.review import (
-    history,
-    job_step,
-    pipeline,
-    publication,
-    requested_run,
-    trusted_phase,
-)
-from agentevals_action.review.job_step import JobStep
+from agentevals_action.review import history, pipeline, publication
+from agentevals_action.review.jobs import claims, job_step, requested_run
+from agentevals_action.review.jobs.job_step import JobStep
 from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -55,8 +49,8 @@ async def command() -> int:
     refused: Sequence[str] = ()
     phase: FirstPhase | None = None
     try:
-        if trusted_phase.is_wanted(runner, settings):
-            job, phase = await asyncio.to_thread(trusted_phase.read, runner, settings)
+        if claims.is_wanted(runner, settings):
+            job, phase = await asyncio.to_thread(claims.read, runner, settings)
         elif runner.event_name == run_requests.EVENT:
             requested = await asyncio.to_thread(requested_run.answer, runner, settings, summary)
             if requested is None:

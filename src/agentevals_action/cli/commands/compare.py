@@ -9,11 +9,11 @@ import click
 from agentevals_action.cli.options import as_environment, input_options
 from agentevals_action.formatting import counted, plural
 from agentevals_action.model.run import Policy
-from agentevals_action.reports import console
+from agentevals_action.reports.terminal import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.results.stored_results import read_files
-from agentevals_action.review.comparison import outcome
+from agentevals_action.review.comparison import compare as outcome
 from agentevals_action.settings import Settings
 
 

@@ -19,12 +19,12 @@ from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Evaluator, Gate, Suite, Test
 from agentevals_action.model.target import Choice, Target
-from agentevals_action.model.validation.field_errors import did_you_mean
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.runners.commands import SUITE, commands_of, filled
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.validation.field_errors import did_you_mean
 
 _ORIGINS = {
     "test": "from the test",

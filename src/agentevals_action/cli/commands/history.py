@@ -11,7 +11,7 @@ from agentevals_action.baselines.trends import trends_of
 from agentevals_action.cli import output
 from agentevals_action.cli.options import as_environment, input_options, page_option
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.reports.html.history_page import PAGE, history_page
+from agentevals_action.reports.page.history_page import PAGE, history_page
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

@@ -16,10 +16,10 @@ from agentevals_action.cli.suite_arguments import paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.reports import console
-from agentevals_action.review import base_tree
-from agentevals_action.review.changed_files import HeadFiles, describe_change, read_trees
-from agentevals_action.review.selection import describe_uncovered, select_suites
+from agentevals_action.reports.terminal import console
+from agentevals_action.review.inputs import base_tree
+from agentevals_action.review.inputs.changed_files import HeadFiles, describe_change, read_trees
+from agentevals_action.review.inputs.selection import describe_uncovered, select_suites
 from agentevals_action.runners.suites import files_of_all
 from agentevals_action.system.git import GitRepository
 

@@ -8,10 +8,10 @@ from agentevals_action.cli import output
 from agentevals_action.cli.options import page_option
 from agentevals_action.errors import ExitCode
 from agentevals_action.model.run import Policy
-from agentevals_action.reports.html.report_page import PAGE, report_page
+from agentevals_action.reports.page.report_page import PAGE, report_page
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.stored_results import read_files
-from agentevals_action.review.comparison.outcome import compare
+from agentevals_action.review.comparison.compare import compare
 
 
 @click.command("report")

@@ -19,8 +19,10 @@ from agentevals_action.cli.options import (
 from agentevals_action.cli.output import print_shard
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
-from agentevals_action.reports import console, markdown, summary_json
-from agentevals_action.reports.html.report_page import PAGE
+from agentevals_action.reports import summary_json
+from agentevals_action.reports.markdown import texts as markdown
+from agentevals_action.reports.page.report_page import PAGE
+from agentevals_action.reports.terminal import console
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review import pipeline
 from agentevals_action.review.request import ReviewRequest, ReviewWorkspace

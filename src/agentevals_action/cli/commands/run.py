@@ -12,12 +12,7 @@ from pathlib import Path
 import click
 
 from agentevals_action.cli.loaded_suites import open_repository
-from agentevals_action.cli.options import (
-    RUN_INPUTS,
-    as_environment,
-    input_options,
-    json_option,
-)
+from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options, json_option
 from agentevals_action.cli.output import print_shard, print_warnings
 from agentevals_action.cli.suite_arguments import complete_tests, paths_argument
 from agentevals_action.errors import InvalidInput
@@ -31,8 +26,8 @@ from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.reports import console
 from agentevals_action.reports.summary_json import review_summary
+from agentevals_action.reports.terminal import console
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.jsonl import read_results

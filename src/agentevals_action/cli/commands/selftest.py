@@ -14,7 +14,7 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.reports import console
+from agentevals_action.reports.terminal import console
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
 from agentevals_action.review.comparison import selftest

@@ -27,8 +27,8 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext, Request, Target
-from agentevals_action.reports.console import STYLES
-from agentevals_action.reports.terminal import Styled
+from agentevals_action.reports.terminal.console import STYLES
+from agentevals_action.reports.terminal.lines import Styled
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import NO_ISOLATION
 from agentevals_action.system.redaction import without_secrets

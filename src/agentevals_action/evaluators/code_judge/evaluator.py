@@ -21,22 +21,22 @@ from pydantic import (
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
-from agentevals_action.evaluators.json_objects import UnreadableReply, find_objects
+from agentevals_action.evaluators.json.objects import UnreadableReply, find_objects
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
 from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.system import process
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.program import all_words, child_error, missing_script
+from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
     folder_of,
     spelled,
 )
-from agentevals_action.system import process
-from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.program import all_words, child_error, missing_script
 
 _QUOTED_CHARACTERS = 1_000  # of the output, as the hit or miss of an exit code
 _MAX_WORDS = 10_000  # of a command: each may name a file of the judge

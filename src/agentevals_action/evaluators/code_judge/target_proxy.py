@@ -15,8 +15,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut
 from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.suite import Judges
-from agentevals_action.model.validation.field_errors import describe
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.loopback_server import (
     HttpAnswer,
     HttpRequest,
@@ -24,6 +22,8 @@ from agentevals_action.system.loopback_server import (
     RefusedRequest,
     is_token,
 )
+from agentevals_action.validation.field_errors import describe
+from agentevals_action.validation.json_values import parse_json
 
 #: Bytes of a request's body.
 MAX_BODY = 10 * 1024 * 1024

@@ -12,10 +12,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Case, Evaluator
-from agentevals_action.model.validation.field_errors import nearest
-from agentevals_action.model.validation.file_model import NonEmpty, folder_of
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
+from agentevals_action.validation.field_errors import nearest
+from agentevals_action.validation.file_model import NonEmpty, folder_of
 
 #: Bytes of a prompt's file, characters of an inline prompt.
 MAX_PROMPT = 200_000

@@ -19,17 +19,14 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from agentevals_action.evaluators.base import require
-from agentevals_action.evaluators.json_objects import UnreadableReply
+from agentevals_action.evaluators.json.objects import UnreadableReply
 from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
-from agentevals_action.evaluators.judges.replies import (
-    JudgeReplyModel,
-    ask_judge,
-    validate_reply,
-)
+from agentevals_action.evaluators.judges.replies import JudgeReplyModel, ask_judge, validate_reply
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Case
-from agentevals_action.model.validation.file_model import (
+from agentevals_action.results.scoring import reaches, weighted_mean
+from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
@@ -37,7 +34,6 @@ from agentevals_action.model.validation.file_model import (
     location_of,
     spelled,
 )
-from agentevals_action.results.scoring import reaches, weighted_mean
 
 #: Criteria of one rubric: all of them go into one prompt.
 _MAX_CRITERIA = 1_000

@@ -16,7 +16,7 @@ from agentevals_action.evaluators.tool_trajectory.matching import (
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import calls_of
-from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
+from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
 

@@ -15,8 +15,8 @@ from agentevals_action.evaluators.metric_checks import amount, within
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.validation.file_model import FileModel, ListOf, NonEmpty
-from agentevals_action.model.validation.json_values import MISSING, equal, look_up, shown
+from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.validation.json_values import MISSING, equal, look_up, shown
 
 #: For each expected call the index of the call that satisfies it, or None.
 Pairs = list[int | None]

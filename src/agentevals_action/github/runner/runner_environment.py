@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.validation.json_values import parse_json
+from agentevals_action.validation.json_values import parse_json
 
 _Url = Annotated[
     str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(lambda url: url.rstrip("/"))

@@ -1,230 +1,123 @@
-"""The state of each test: head compared with base. Pure."""
+"""From the results of a run to the review of it: the comparison of each suite, and the decision.
+Pure: it reads nothing but the files of a run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
-from agentevals_action.formatting import first_line
-from agentevals_action.model.baseline import SAME_SERVICE
-from agentevals_action.model.comparison import (
-    BaseScoring,
-    ChangeKind,
-    Difference,
-    Evidence,
-    Finding,
-    SuiteComparison,
-    TestComparison,
+from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
+from agentevals_action.model.job import run_command
+from agentevals_action.model.result import ErrorInfo, Key, TestResult
+from agentevals_action.model.review import Review
+from agentevals_action.model.run import Level, Run, RunSuite
+from agentevals_action.results.run_folder import RunResults
+from agentevals_action.review.comparison import gate, waivers
+from agentevals_action.review.comparison.decision_rule import (
+    ConfirmationPlan,
+    FreshSamples,
+    Suspect,
+    assess,
+    priors_of,
 )
-from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.model.run import OF_ALL_TESTS, RunSuite
-from agentevals_action.results.build import without_fresh
-from agentevals_action.results.summary import summarise
-from agentevals_action.review.comparison.decision_rule import RANK, Suspect, find_fall, gates_kept
-from agentevals_action.review.comparison.statistics import paired_difference
+from agentevals_action.review.comparison.states import (
+    as_head_scores,
+    compare_suite,
+    find_suspects,
+)
 
-_CHANGE_OF_FINDING = {
-    Finding.REGRESSED: ChangeKind.REGRESSED,
-    Finding.CLEARED: ChangeKind.FLAKY,
-    Finding.UNDECIDED: ChangeKind.UNDECIDED,
-    Finding.ERROR: ChangeKind.HEAD_ERROR,
-}
-#: Tests with the same question and grading on both sides, and with a verdict on both.
-_COMPARED = frozenset(
-    {
-        ChangeKind.REGRESSED,
-        ChangeKind.IMPROVED,
-        ChangeKind.UNCHANGED,
-        ChangeKind.STILL_FAILING,
-        ChangeKind.FLAKY,
-        ChangeKind.UNDECIDED,
+_Rows = Mapping[str, Sequence[TestResult]]
+
+
+def compare(results: RunResults) -> Review:
+    """The review of the results of a run."""
+    run, (head, base) = results.run, rows_by_suite(results)
+    evidence = _find_evidence(run, head, base)
+    compared = tuple(
+        compare_suite(suite, head[suite.path], base[suite.path], evidence[suite.path])
+        for suite in run.suites
+    )
+    return _decide(run, compared)
+
+
+def rows_by_suite(results: RunResults) -> tuple[_Rows, _Rows]:
+    """The rows of head and of base by the suite's path on head. Each test of head has a row: one
+    without a result is an error."""
+    on_head: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
+    on_base: defaultdict[str, list[TestResult]] = defaultdict(list)
+    for row in results.head:
+        on_head[row.eval_path][row.eval_id] = row
+    for row in results.base:
+        on_base[row.eval_path].append(row)
+    head = {
+        suite.path: [on_head[suite.path].get(test) or _lost(suite, test) for test in suite.tests]
+        for suite in results.run.suites
     }
-)
+    return head, {suite.path: on_base[suite.base_path] for suite in results.run.suites}
 
 
-def find_suspects(
-    path: str, head: Sequence[TestResult], base: Sequence[TestResult]
-) -> list[Suspect]:
-    """The tests of a suite (by its path on head) with the same question and grading on both sides
-    whose verdict fell, without the samples of a confirmation."""
-    on_base = {result.eval_id: result for result in base}
-    found = []
-    for result in head:
-        if before := on_base.get(result.eval_id):
-            now, then = without_fresh(result), without_fresh(as_head_scores(before))
-            kept = find_fall(now, then)
-            change, _ = _change(now, then, before.by_head is not None, ())
-            if kept and change is ChangeKind.REGRESSED:
-                found.append(Suspect(path, now, then, kept))
+def _lost(suite: RunSuite, test: str) -> TestResult:
+    error = ErrorInfo(kind="shard", message="no shard has a result of it")
+    return TestResult(
+        timestamp="",
+        eval_id=test,
+        dataset=suite.name,
+        score=None,
+        verdict=None,
+        eval_path=suite.path,
+        path=suite.path,
+        error=error,
+    )
+
+
+def _find_evidence(run: Run, head: _Rows, base: _Rows) -> Mapping[str, Mapping[str, Evidence]]:
+    """The evidence about the tests that were sampled again because their verdict fell, by suite and
+    test id. A suspect without fresh samples is deterministic, or `confirm` is 0: it is certain."""
+    found: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
+    sampled: list[tuple[Suspect, FreshSamples]] = []
+    for suite in run.suites:
+        fresh = _fresh_samples(suite, head, base)
+        for suspect in find_suspects(suite.path, head[suite.path], base[suite.path]):
+            if of_suspect := fresh.get(suspect.key):
+                sampled.append((suspect, of_suspect))
+            else:
+                found[suite.path][suspect.head.eval_id] = _certain(suspect)
+    plan = ConfirmationPlan(run.policy.confirm, run.policy.alpha / max(len(sampled), 1))
+    priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in base.items()})
+    for suspect, of_suspect in sampled:
+        evidence = assess(suspect, of_suspect, plan, priors)
+        found[suspect.suite][suspect.head.eval_id] = evidence
     return found
 
 
-def as_head_scores(base: TestResult) -> TestResult:
-    """A result of base as head's evaluators score it."""
-    return base.by_head or base
+def _fresh_samples(suite: RunSuite, head: _Rows, base: _Rows) -> Mapping[Key, FreshSamples]:
+    """The samples of the confirmation, of tests that have some or should have some."""
+    on_base = {row.eval_id: as_head_scores(row) for row in base[suite.path]}
+    found = {}
+    for row in head[suite.path]:
+        if (before := on_base.get(row.eval_id)) and (row.fresh_samples or row.unconfirmed):
+            found[suite.path, row.eval_id] = FreshSamples(
+                row.fresh_samples, before.fresh_samples, row.unconfirmed, before.unconfirmed
+            )
+    return found
 
 
-def compare_suite(
-    suite: RunSuite,
-    head: Sequence[TestResult],
-    base: Sequence[TestResult],
-    evidence: Mapping[str, Evidence] = MappingProxyType({}),
-) -> SuiteComparison:
-    """All tests of one suite: those of head in their order, then the removed ones. `evidence` is by
-    test id; a fall without evidence is a regression."""
-    on_base = {result.eval_id: result for result in base}
-    tests = [
-        _compare(suite, result, on_base.pop(result.eval_id, None), evidence.get(result.eval_id))
-        for result in head
-    ]
-    tests += [
-        TestComparison(name, ChangeKind.REMOVED, None, result, gates_removed=_gates(result))
-        for name, result in on_base.items()
-    ]
-    compared = [test for test in tests if test.change in _COMPARED]
-    return SuiteComparison(
-        run=suite,
-        tests=tuple(tests),
-        head=summarise(suite.path, suite.name, head) if head else None,
-        base=summarise(suite.base_path, suite.name, map(as_head_scores, base)) if base else None,
-        score=_difference(compared, lambda sample: sample.score),
-        cost=_difference(
-            compared, lambda sample: sample.trace_summary.cost_usd if sample.trace_summary else None
-        ),
-        duration=_difference(
-            compared,
-            lambda sample: sample.trace_summary.duration_ms if sample.trace_summary else None,
-        ),
-    )
+def _certain(suspect: Suspect) -> Evidence:
+    """The evidence about a suspect that gives the same result each time."""
+    base, head = (suspect.kept.history(side.samples) for side in (suspect.base, suspect.head))
+    return Evidence(Finding.REGRESSED, base, head)
 
 
-def _difference(
-    tests: Iterable[TestComparison], value: Callable[[SampleResult], float | None]
-) -> Difference | None:
-    """Head minus base over the tests with a known value on both sides: the mean of a test's
-    samples. The turns of a conversation are one cluster."""
-    found = []
-    for test in tests:
-        head, base = _mean(test.head, value), _mean(test.base, value)
-        if test.head and head is not None and base is not None:
-            found.append((head - base, test.head.conversation_id or ("", test.id)))
-    return paired_difference(found)
-
-
-def _mean(result: TestResult | None, value: Callable[[SampleResult], float | None]) -> float | None:
-    samples = result.main_samples if result else ()
-    known = [number for sample in samples if (number := value(sample)) is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _compare(
-    suite: RunSuite, head: TestResult, base: TestResult | None, evidence: Evidence | None
-) -> TestComparison:
-    by_base = _base_scoring(head, base)
-    if base is None:
-        change, reason = _without_base(suite, head)
-        return TestComparison(head.eval_id, change, head, None, reason=reason, by_base=by_base)
-    counted, is_rescored = as_head_scores(base), base.by_head is not None
-    files = suite.question_files
-    question_files = files.get(head.eval_id) or files.get(OF_ALL_TESTS, ())
-    change, reason = _change(head, counted, is_rescored, question_files)
-    if evidence is not None:
-        change, reason = _CHANGE_OF_FINDING[evidence.finding], evidence.reason
-    lost = (gate for gate in head.gates_failed if gate in gates_kept(counted))
-    return TestComparison(
-        id=head.eval_id,
-        change=change,
-        head=head,
-        base=counted,
-        regraded=is_rescored,
-        gates_lost=tuple(lost) if change is ChangeKind.REGRESSED else (),
-        # The gates that base itself declares: a rescored result has head's gates.
-        gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
-        reason=reason,
-        evidence=evidence,
-        by_base=by_base,
-    )
-
-
-def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
-    reason, change = first_line(suite.base.problem), ChangeKind.NEW
-    if suite.base.problem:
-        change = ChangeKind.BASE_ERROR
-    if suite.base.broken:
-        reason, change = f"invalid on base ({suite.base.broken})", ChangeKind.NOT_COMPARABLE
-    if head.eval_id in suite.base.same_service:
-        reason, change = SAME_SERVICE, ChangeKind.NOT_COMPARABLE
-    return (change if head.verdict else ChangeKind.HEAD_ERROR), reason
-
-
-def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | None:
-    by_base = head.by_base
-    if by_base is None or by_base.verdict is None or head.verdict is None:
-        return BaseScoring(by_base) if by_base else None
-    is_lower = RANK[by_base.verdict] < RANK[head.verdict]
-    failed = base.gates_failed if base else ()
-    return BaseScoring(
-        by_base,
-        is_worse=head.verdict != "fail" and (is_lower or bool(by_base.gates_failed)),
-        failed_on_base=tuple(gate for gate in by_base.gates_failed if gate in failed),
-    )
-
-
-def _change(
-    head: TestResult, base: TestResult, is_rescored: bool, question_files: Sequence[str]
-) -> tuple[ChangeKind, str]:
-    if head.verdict is None:
-        return ChangeKind.HEAD_ERROR, ""
-    if head.fingerprint and base.fingerprint:
-        if head.fingerprint.question != base.fingerprint.question:
-            return ChangeKind.QUESTION_CHANGED, _question_reason(question_files)
-        if head.fingerprint.grading != base.fingerprint.grading and not is_rescored:
-            return _not_regraded(base)
-    if base.verdict is None:
-        return (
-            ChangeKind.BASE_ERROR,
-            base.error.message if base.error else "the base has no verdict",
-        )
-    return _moved(head, base), ""
-
-
-def _moved(head: TestResult, base: TestResult) -> ChangeKind:
-    if find_fall(head, base):
-        return ChangeKind.REGRESSED
-    if _improved(head, base):
-        return ChangeKind.IMPROVED
-    return ChangeKind.STILL_FAILING if head.verdict == "fail" else ChangeKind.UNCHANGED
-
-
-def _question_reason(files: Sequence[str]) -> str:
-    if not files:
-        return "the test asks something else than on base"
-    names = ", ".join(files)
-    return f"changed through {names}; if that is the agent's own prompt, put it under `watch`"
-
-
-def _not_regraded(base: TestResult) -> tuple[ChangeKind, str]:
-    if base.verdict is None and base.error:
-        return ChangeKind.BASE_ERROR, base.error.message
-    reason = "the base has no stored answer to grade again"
-    if had_workspace(base):
-        reason = "the folder in which base's agent worked is gone"
-    return ChangeKind.NOT_COMPARABLE, f"the grading changed and {reason}"
-
-
-def had_workspace(result: TestResult) -> bool:
-    """Whether the agent worked in a workspace."""
-    return any(sample.file_changes is not None for sample in result.samples)
-
-
-def _improved(head: TestResult, base: TestResult) -> bool:
-    """Whether head is better than every sample of base; what base reaches sometimes is not an
-    improvement."""
-    samples = [sample for sample in base.samples if sample.verdict]
-    rank = RANK[head.verdict or "fail"]
-    if rank > RANK[base.verdict or "fail"]:
-        return all(rank > RANK[sample.verdict or "fail"] for sample in samples)
-    regained = [gate for gate in base.gates_failed if gate in gates_kept(head)]
-    return any(all(gate in sample.gates_failed for sample in samples) for gate in regained)
-
-
-def _gates(result: TestResult) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(gate.name for gate in result.gates))
+def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
+    acceptance, notices = run.acceptance, list[str]()
+    if acceptance and acceptance.problem:
+        if waivers.needs_acceptance(compared):
+            notices.append(acceptance.problem)
+        acceptance = None
+    suites = waivers.apply(compared, run.quarantines, acceptance)
+    # Of two files, one may have another suite.
+    decision = gate.decide(run, [suite for suite in suites if suite.head])
+    if run.claims or decision.conclusion == gate.ACTION_REQUIRED:
+        who = "a person with write access who has read the change can"
+        if run.claims:
+            who = f"the results are claims of a run that the pull request controls: {who}"
+        notices.append(f"{who} comment `{run_command(run.head_sha)}` for a run with keys")
+    return Review(run.adding(Level.NOTICE, notices), decision, suites)

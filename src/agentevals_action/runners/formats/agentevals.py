@@ -12,8 +12,6 @@ from pydantic_core import PydanticCustomError
 from agentevals_action.model.result import Record, Verdict
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.field_errors import invalid_json
-from agentevals_action.model.validation.file_model import NonEmpty
 from agentevals_action.runners.formats.base import (
     Amount,
     Count,
@@ -24,6 +22,8 @@ from agentevals_action.runners.formats.base import (
     place_in,
     read_file,
 )
+from agentevals_action.validation.field_errors import invalid_json
+from agentevals_action.validation.file_model import NonEmpty
 
 _FILE = "results.jsonl"
 

@@ -12,10 +12,10 @@ from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import MAX_COUNT
-from agentevals_action.suites.diagnostics import Unreadable
-from agentevals_action.suites.yaml_reader import read_yaml
+from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.yaml_reader import read_yaml
 from agentevals_action.system.files.regular_files import read_resolved
+from agentevals_action.validation.json_values import MAX_COUNT
 
 #: Bytes of a file of results.
 MAX_BYTES = 32 * 1024 * 1024

@@ -14,7 +14,6 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.runner import PassRule
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage, total
-from agentevals_action.model.validation.field_errors import describe_value, shorten
 from agentevals_action.runners.formats.base import (
     Amount,
     Check,
@@ -26,6 +25,7 @@ from agentevals_action.runners.formats.base import (
     inside,
     read_file,
 )
+from agentevals_action.validation.field_errors import describe_value, shorten
 
 _OPTIONS = (
     *("--log-format", "json", "--log-dir", "{RESULTS}", "--epochs", "{SAMPLES}"),

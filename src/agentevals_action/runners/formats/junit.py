@@ -18,8 +18,6 @@ from pydantic import NonNegativeInt
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.model.validation.json_values import amount_in
 from agentevals_action.runners.formats.base import (
     Format,
     ResultsError,
@@ -28,6 +26,8 @@ from agentevals_action.runners.formats.base import (
     place_in,
     read_file,
 )
+from agentevals_action.validation.file_model import NonEmpty
+from agentevals_action.validation.json_values import amount_in
 
 _FILE = "junit.xml"
 # With `-x` in the configuration, the tests after the first failure would look deleted.

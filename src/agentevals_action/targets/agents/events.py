@@ -17,12 +17,12 @@ from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation import json_values
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.dialects import blocks
 from agentevals_action.targets.dialects.blocks import ToolResult
 from agentevals_action.targets.dialects.usage import read_usage
+from agentevals_action.validation import json_values
+from agentevals_action.validation.json_values import parse_json
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _LINE_SHOWN = 80

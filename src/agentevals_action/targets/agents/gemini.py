@@ -12,12 +12,12 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import decoded
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.dialects.blocks import ToolResult
 from agentevals_action.targets.dialects.usage import reported
+from agentevals_action.validation.json_values import decoded
 
 _NAMES = {
     "run_shell_command": "Bash", "read_file": "Read", "write_file": "Write", "replace": "Edit",

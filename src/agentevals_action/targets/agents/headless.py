@@ -22,8 +22,6 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import ListOf, NonEmpty, spelled
-from agentevals_action.model.validation.json_values import replace_surrogates
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
@@ -31,6 +29,8 @@ from agentevals_action.system.isolation import give_folder
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
 from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
+from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
+from agentevals_action.validation.json_values import replace_surrogates
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.field_errors import describe
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.budget import Budget
@@ -23,6 +22,7 @@ from agentevals_action.targets.calls.rate_limit import RateLimit
 from agentevals_action.targets.calls.retry import Retries
 from agentevals_action.targets.prices import with_cost
 from agentevals_action.targets.variables import Variables, missing_error, names_in, resolve
+from agentevals_action.validation.field_errors import describe
 
 #: Seconds after its time limit until a provider is cancelled: it can report more about a time-out
 #: than the client.

@@ -11,10 +11,10 @@ from typing import Any
 
 from agentevals_action.model.messages import Message, wire_message
 from agentevals_action.model.target import Request, Target
-from agentevals_action.model.validation.json_values import shown
 from agentevals_action.system.files.regular_files import digest_of
 from agentevals_action.system.redaction import looks_secret, redact
 from agentevals_action.targets.variables import Variables, names_in
+from agentevals_action.validation.json_values import shown
 
 _BEFORE = 20  # characters of a text before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.

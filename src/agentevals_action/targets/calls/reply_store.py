@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 from agentevals_action.errors import GitError, InvalidInput, NotStored, OutputError
 from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.settings import Settings
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.git import GitRepository
@@ -32,6 +31,7 @@ from agentevals_action.targets.calls.description import (
 )
 from agentevals_action.targets.prices import with_cost
 from agentevals_action.targets.variables import Variables
+from agentevals_action.validation.json_values import parse_json
 
 #: What a run does with stored replies: it reads them; reads them and stores others; takes no other;
 #: stores all that it gets.

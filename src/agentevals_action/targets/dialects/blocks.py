@@ -18,7 +18,7 @@ from typing import Any
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import decoded, members
+from agentevals_action.validation.json_values import decoded, members
 
 Item = Mapping[str, Any]
 

@@ -11,8 +11,11 @@ from agentevals_action.formatting import shortened
 from agentevals_action.model.messages import Message, read_message, read_tool_call
 from agentevals_action.model.trace import Trace, calls_of
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.field_errors import dotted, field_errors
-from agentevals_action.model.validation.json_values import (
+from agentevals_action.targets.dialects.blocks import objects, read_gemini_parts
+from agentevals_action.targets.dialects.conversations import read_conversation
+from agentevals_action.targets.dialects.usage import read_usage
+from agentevals_action.validation.field_errors import dotted, field_errors
+from agentevals_action.validation.json_values import (
     MAX_COUNT,
     MISSING,
     decoded,
@@ -20,9 +23,6 @@ from agentevals_action.model.validation.json_values import (
     members,
     shown,
 )
-from agentevals_action.targets.dialects.blocks import objects, read_gemini_parts
-from agentevals_action.targets.dialects.conversations import read_conversation
-from agentevals_action.targets.dialects.usage import read_usage
 
 _ANSWER = frozenset({"output", "text", "messages"})
 #: The fields of an object that is nothing but an error.

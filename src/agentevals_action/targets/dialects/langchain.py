@@ -6,9 +6,9 @@ https://reference.langchain.com/python/langchain_core/messages/
 
 from collections.abc import Mapping, Sequence
 
-from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.dialects import messages
 from agentevals_action.targets.dialects.blocks import Item, WireMessage, objects, output_text
+from agentevals_action.validation.json_values import members
 
 #: The roles by type. `remove` is not a message: it removes one from the state of a graph.
 _ROLES: Mapping[str, str] = {

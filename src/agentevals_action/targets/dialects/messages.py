@@ -16,7 +16,6 @@ from agentevals_action.model.messages import (
     read_tool_call,
 )
 from agentevals_action.model.pictures import Picture
-from agentevals_action.model.validation.json_values import members, shown
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (
     Item,
@@ -29,6 +28,7 @@ from agentevals_action.targets.dialects.blocks import (
     read_call,
 )
 from agentevals_action.targets.dialects.usage import read_usage
+from agentevals_action.validation.json_values import members, shown
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",

@@ -11,7 +11,6 @@ from typing import Any
 
 from agentevals_action.model.messages import Message
 from agentevals_action.model.pictures import Picture
-from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (
@@ -21,6 +20,7 @@ from agentevals_action.targets.dialects.blocks import (
     read_call,
     read_result,
 )
+from agentevals_action.validation.json_values import members
 
 #: The types of parts that only this API has.
 _PARTS = ("input_text", "output_text", "input_image", "input_file")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import amount, count, look_up, members
+from agentevals_action.validation.json_values import amount, count, look_up, members
 
 #: The paths of each count in the formats of OpenAI (chat and Responses), Anthropic, Gemini,
 #: LangChain, pydantic-ai and the agents.

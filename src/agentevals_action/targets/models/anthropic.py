@@ -11,11 +11,11 @@ from pydantic import Field
 from agentevals_action.model.messages import Message
 from agentevals_action.model.pictures import Picture
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import objects, trace_of_call
 from agentevals_action.targets.models.model_api import ModelTarget
+from agentevals_action.validation.json_values import members
 
 #: Later versions refuse fields that suites set: 2026-10-21 refuses `temperature`.
 #: https://platform.claude.com/docs/en/api/versioning

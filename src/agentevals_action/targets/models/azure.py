@@ -10,12 +10,12 @@ from pydantic import Field, field_validator
 
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import NonEmpty, spelled
 from agentevals_action.targets.dialects import messages as chat
 from agentevals_action.targets.models.errors import Service
 from agentevals_action.targets.models.http_client import check_url
 from agentevals_action.targets.models.model_api import ApiTarget
 from agentevals_action.targets.models.openai import PATHS, RESERVED, read_completion
+from agentevals_action.validation.file_model import NonEmpty, spelled
 
 _API_PATH = re.compile(r"/openai(/v1)?$")
 #: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle

@@ -12,7 +12,7 @@ import httpx
 
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.formatting import cut
-from agentevals_action.model.validation.json_values import amount_in, decoded
+from agentevals_action.validation.json_values import amount_in, decoded
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Codes of an account that cannot pay. A vendor may send them with 429, but no repetition helps.

@@ -14,7 +14,6 @@ from pydantic.alias_generators import to_snake
 from agentevals_action.model.messages import Message
 from agentevals_action.model.pictures import Picture
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.json_values import decoded, members
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (
     objects,
@@ -24,6 +23,7 @@ from agentevals_action.targets.dialects.blocks import (
 )
 from agentevals_action.targets.dialects.usage import read_usage
 from agentevals_action.targets.models.model_api import ModelTarget
+from agentevals_action.validation.json_values import decoded, members
 
 DEFAULT_VERSION = "v1beta"
 _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")

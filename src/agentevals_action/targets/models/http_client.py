@@ -16,9 +16,9 @@ import httpx
 
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.validation.json_values import amount_in, parse_json, shown
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.models.errors import Service, connection_error, host, refusal
+from agentevals_action.validation.json_values import amount_in, parse_json, shown
 
 #: Maximum size of a decoded reply, in bytes.
 REPLY_LIMIT: Final = 10 * 1024 * 1024

@@ -13,9 +13,9 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.file_model import NonEmpty, spelled
 from agentevals_action.targets.models.errors import Service
 from agentevals_action.targets.models.http_client import HttpClient, check_url, origin_of
+from agentevals_action.validation.file_model import NonEmpty, spelled
 
 
 def _check_base_url(url: str) -> str:

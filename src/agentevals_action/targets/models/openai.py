@@ -11,14 +11,14 @@ from pydantic import AfterValidator, Field
 from agentevals_action.formatting import one_of
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import expected
-from agentevals_action.model.validation.json_values import members
 from agentevals_action.targets.dialects import messages as chat
 from agentevals_action.targets.dialects import responses
 from agentevals_action.targets.dialects.blocks import objects, trace_of_call
 from agentevals_action.targets.dialects.usage import read_usage
 from agentevals_action.targets.models.model_api import ModelTarget
 from agentevals_action.targets.variables import names_in
+from agentevals_action.validation.file_model import expected
+from agentevals_action.validation.json_values import members
 
 #: The paths of the formats.
 PATHS: Mapping[str, str] = {"chat": "chat/completions", "responses": "responses"}

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from agentevals_action.model.messages import Message, Role, ToolCall
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import amount, count, decoded, members
 from agentevals_action.targets.dialects.blocks import decode_arguments, optional_text, output_text
 from agentevals_action.targets.dialects.usage import reported
 from agentevals_action.targets.otel.spans import Span
+from agentevals_action.validation.json_values import amount, count, decoded, members
 
 #: A call of a model, a call of a tool, or the run of an agent or a workflow around them.
 StepType = Literal["model", "tool", "agent"]

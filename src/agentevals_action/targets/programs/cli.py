@@ -14,7 +14,6 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import FileModel, spelled
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
@@ -27,6 +26,7 @@ from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.programs import placeholders
 from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
 from agentevals_action.targets.programs.worker_client import WorkerClient
+from agentevals_action.validation.file_model import FileModel, spelled
 
 _MEGABYTE = 1024**2
 #: The placeholders without which the prompt is on standard input.

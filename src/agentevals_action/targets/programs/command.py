@@ -15,7 +15,6 @@ from pydantic import Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.target import ProviderContext, Request, Target
-from agentevals_action.model.validation.file_model import ListOf
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import (
     CHECKOUT_VARIABLE,
@@ -25,6 +24,7 @@ from agentevals_action.system.child_environment import (
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.program import Program, all_words, child_error, missing_script
+from agentevals_action.validation.file_model import ListOf
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")

@@ -19,12 +19,6 @@ from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.model.validation.json_values import (
-    MISSING,
-    look_up,
-    read_path,
-    shown,
-)
 from agentevals_action.system import redaction
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.services import PORT, StartedService
@@ -36,6 +30,12 @@ from agentevals_action.targets.models.http_client import HttpClient, HttpReply, 
 from agentevals_action.targets.programs import placeholders
 from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
 from agentevals_action.templating import render_value, unknown_variables
+from agentevals_action.validation.json_values import (
+    MISSING,
+    look_up,
+    read_path,
+    shown,
+)
 
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")

@@ -17,8 +17,8 @@ from pydantic import AfterValidator
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.pictures import picture
-from agentevals_action.model.validation.field_errors import nearest
-from agentevals_action.model.validation.file_model import ListOf
+from agentevals_action.validation.field_errors import nearest
+from agentevals_action.validation.file_model import ListOf
 
 #: The files of a call by the placeholder that stands for their path.
 FILES = {

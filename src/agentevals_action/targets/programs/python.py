@@ -13,8 +13,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.file_model import NonEmpty
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
@@ -23,6 +21,8 @@ from agentevals_action.targets.dialects.envelope import ReplyModel
 from agentevals_action.targets.programs import python_worker
 from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
 from agentevals_action.targets.programs.worker_client import WorkerClient
+from agentevals_action.validation.file_model import NonEmpty
+from agentevals_action.validation.json_values import parse_json
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 #: Seconds that an import may take. It does not end with the time-out of the test that waits for

@@ -11,7 +11,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.target import Request
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.validation.json_values import parse_json
 from agentevals_action.system.program import Program
 from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import OnStart, RequestUnread, Worker, WorkerEnded, Workers
@@ -19,6 +18,7 @@ from agentevals_action.targets.dialects import messages
 from agentevals_action.targets.dialects.envelope import ReplyModel, read_object
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.programs.command import CommandRunner
+from agentevals_action.validation.json_values import parse_json
 
 _SHOWN = 200  # characters of a line that is not an answer
 

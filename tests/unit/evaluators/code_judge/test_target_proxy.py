@@ -11,11 +11,7 @@ import httpx
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.code_judge.target_proxy import (
-    MAX_BODY,
-    TargetProxy,
-    target_proxy,
-)
+from agentevals_action.evaluators.code_judge.target_proxy import MAX_BODY, TargetProxy, target_proxy
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Judges

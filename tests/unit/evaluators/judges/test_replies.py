@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.evaluators.json_objects import UnreadableReply
+from agentevals_action.evaluators.json.objects import UnreadableReply
 from agentevals_action.evaluators.judges import replies
 
 

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.comparison import (
-    Counts,
-    Evidence,
-    Finding,
-    TestComparison,
-)
+from agentevals_action.model.comparison import Counts, Evidence, Finding, TestComparison
 from agentevals_action.reports.view import confirmation
 from tests.support import reviews
 

@@ -5,11 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.model.result import ErrorInfo, SampleResult
-from agentevals_action.review.comparison.selftest import (
-    Flakiness,
-    blocked_together,
-    measure,
-)
+from agentevals_action.review.comparison.selftest import Flakiness, blocked_together, measure
 from tests.support import results
 
 HOLDS = SampleResult(score=1.0, verdict="pass")

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.validation.field_errors import invalid_json
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError
+from agentevals_action.validation.field_errors import invalid_json
 
 DATA = Path(__file__).resolve().parents[3] / "data/runners"
 CASES = yaml.safe_load((DATA / "broken.yaml").read_text())

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.system.files.regular_files import (
-    NotRegularFile,
-    read_regular,
-    read_resolved,
-)
+from agentevals_action.system.files.regular_files import NotRegularFile, read_regular, read_resolved
 
 both = pytest.mark.parametrize("read", [read_regular, read_resolved])
 

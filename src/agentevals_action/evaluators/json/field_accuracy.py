@@ -1,0 +1,351 @@
+"""`field_accuracy`: fields of JSON in the output are compared with those of `expected_output`."""
+
+import asyncio
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.base import require
+from agentevals_action.evaluators.json import dates
+from agentevals_action.evaluators.json.objects import UnreadableReply, find_object, read_json
+from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import Message
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
+from agentevals_action.model.trace import text_of as message_text
+from agentevals_action.results.scoring import weighted_mean
+from agentevals_action.validation.file_model import FileModel, ListOf, Weight, location_of
+from agentevals_action.validation.json_values import (
+    MISSING,
+    equal,
+    look_up,
+    read_path,
+    shown,
+    text_of,
+)
+
+Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
+Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
+
+_FENCE = re.compile(r"^[ \t]*```([^\n`]*)$\n?", re.MULTILINE)
+
+
+#: The match for which a field has an effect.
+_MATCH_OF: Mapping[str, Match] = {
+    "tolerance": "numeric_tolerance",
+    "relative": "numeric_tolerance",
+    "formats": "date",
+}
+
+
+class Comparison(FileModel):
+    """One field to compare."""
+
+    path: str = Field(
+        description="The path of the field in the answer and in `expected_output`: names "
+        "and positions, as `items[0].name` or `items.0.name`."
+    )
+    match: Match = Field(
+        default="exact",
+        description="How it is compared: `exact`, `contains` (the answer's text or list "
+        "contains the expected value), `regex` (the expected value is the "
+        "pattern), `numeric_tolerance`, `date` (the same instant in any "
+        "format).",
+    )
+    required: bool = Field(
+        default=False, description="If this field is missing in the answer, the evaluator scores 0."
+    )
+    weight: Weight = Field(
+        default=1.0, description="Its weight in the weighted average, 0 to 1,000,000."
+    )
+    tolerance: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="For `numeric_tolerance`: the allowed distance from the expected "
+        "number; 0 if missing.",
+    )
+    relative: bool = Field(
+        default=False,
+        description="For `numeric_tolerance`: the tolerance is a share of the expected number.",
+    )
+    formats: ListOf[str] | None = Field(
+        default=None,
+        description="For `date`: allowed formats, the first that matches decides, such as "
+        "`DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y` (of `strptime`). ISO 8601 is always read, and "
+        "without `formats` the usual written forms that are not ambiguous.",
+    )
+
+    _location: Location | None = PrivateAttr(None)
+
+    @field_validator("path")
+    @classmethod
+    def _check_path(cls, path: str) -> str:
+        read_path(path)
+        return path
+
+    @field_validator("formats")
+    @classmethod
+    def _check_formats(cls, formats: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for text in formats or ():
+            dates.read_format(text)
+        return formats
+
+    @field_validator("tolerance", "relative", "formats")
+    @classmethod
+    def _check_match(cls, value: Any, info: ValidationInfo) -> Any:
+        needed = _MATCH_OF[info.field_name or ""]
+        if value and info.data.get("match", needed) != needed:
+            raise ValueError(
+                f"it has an effect with `match: {needed}` only; write that, or remove it"
+            )
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_location(
+        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        comparison = handler(value)
+        comparison._location = location_of(info, value, "path")
+        return comparison
+
+    @property
+    def location(self) -> Location | None:
+        """The location of the path in its file, where that is known."""
+        return self._location
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the path."""
+        return read_path(self.path)
+
+
+def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
+    """The JSON in a text: the complete text, or the last object in it that has one of the fields,
+    in code fences and prose or without.
+
+    If the fields are those of a list, the last list in code fences. UnreadableReply if there is
+    none."""
+    try:
+        return read_json(text)
+    except UnreadableReply as error:
+        problem = error
+    firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
+    if not all(first.isdigit() for first in firsts):
+        return find_object(text, firsts)
+    for fenced in reversed([*_fenced(text)]):
+        try:
+            return read_json(fenced)
+        except UnreadableReply as error:
+            problem = error
+    raise problem
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """The texts in code fences."""
+    start = None
+    for fence in _FENCE.finditer(text):
+        if start is None:
+            start = fence.end()
+        elif not fence[1].strip():
+            yield text[start : fence.start()]
+            start = None
+
+
+def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:
+    """The JSON of the last assistant message; UnreadableReply if there is none."""
+    message = next((message for message in reversed(messages) if message.role == "assistant"), None)
+    if message is None:
+        raise UnreadableReply("there is none")
+    data = [block.value for block in message.blocks if block.type == "json"]
+    return data[-1] if data else read_data(message_text(message), comparisons)
+
+
+def expected_problem(comparison: Comparison, expected: Any) -> str:
+    """Why a field cannot be compared with the expected data, and the advice after a semicolon;
+    empty if it can."""
+    wanted = look_up(expected, comparison.steps)
+    if wanted is MISSING:
+        return "is not in `expected_output`; write the expected value there"
+    problem = ""
+    match comparison.match:
+        case "contains" if wanted == "":
+            return (
+                "is an empty text in `expected_output`, which every text contains; "
+                "write the text to look for"
+            )
+        case "regex" if not isinstance(wanted, str) or not wanted:
+            problem = "is not a valid pattern; write a regular expression there"
+        case "regex":
+            try:
+                compile_pattern(wanted)
+            except ValueError as error:
+                return f"cannot be compared: {error}; correct the expression in `expected_output`"
+        case "numeric_tolerance" if _number(wanted) is None:
+            problem = "is not a valid number; write a number there"
+        case "date" if len(found := _dates(comparison, wanted)) != 1:
+            problem = "may mean two dates" if found else "is not a valid date"
+            problem += "; write it as YYYY-MM-DD, or add its format to `formats`"
+    return problem and f"is {shown(wanted)} in `expected_output`, which {problem}"
+
+
+def holds(comparison: Comparison, wanted: Any, given: Any) -> bool:
+    """Whether a value of the answer is the expected one. AttemptError if a pattern exceeds its time
+    limit."""
+    part, text = text_of(wanted), text_of(given)
+    match comparison.match:
+        case "contains" if isinstance(given, list | tuple):
+            return any(equal(item, wanted) for item in given)
+        case "contains":
+            return part is not None and text is not None and part in text
+        case "regex":
+            where = f"the field {comparison.path}"
+            return text is not None and search_pattern(wanted, "", text, where)
+        case "numeric_tolerance":
+            return _is_near(comparison, _number(wanted), _number(given))
+        case "date":
+            found = _dates(comparison, wanted)
+            # An ambiguous date does not match, not even itself.
+            return len(found) == 1 and found == _dates(comparison, given)
+    return equal(wanted, given)
+
+
+def _is_near(comparison: Comparison, wanted: Decimal | None, given: Decimal | None) -> bool:
+    if wanted is None or given is None:
+        return False
+    tolerance = Decimal(str(comparison.tolerance or 0))
+    tolerance *= abs(wanted) if comparison.relative else 1
+    return round(abs(given - wanted) - tolerance, 9) <= 0
+
+
+def _describe(comparison: Comparison, wanted: Any) -> str:
+    text, tolerance = shown(wanted), comparison.tolerance
+    match comparison.match:
+        case "contains":
+            return f"{text} in it"
+        case "regex":
+            return f"a match of {text}"
+        case "numeric_tolerance" if tolerance:
+            return f"{text} ± {tolerance:g}{' times it' if comparison.relative else ''}"
+        case "date":
+            return f"the date {text}"
+    return text
+
+
+def score_fields(
+    comparisons: Sequence[Comparison], aggregation: Aggregation, expected: Any, output: str
+) -> Score:
+    """The score of all fields of an output's JSON; without JSON, all are missing.
+
+    AttemptError if a pattern exceeds its time limit."""
+    hits: list[str] = []
+    misses: list[str] = []
+    scores: list[float] = []
+    is_refused = False
+    try:
+        answer = read_data(output, comparisons)
+    except UnreadableReply as error:
+        answer = MISSING
+        misses.append(f"the output has no JSON that can be read: {error}")
+    for comparison in comparisons:
+        path = comparison.path
+        wanted, given = look_up(expected, comparison.steps), look_up(answer, comparison.steps)
+        description = f"expected {_describe(comparison, wanted)}"
+        is_equal = given is not MISSING and holds(comparison, wanted, given)
+        scores.append(float(is_equal))
+        if given is MISSING:
+            is_refused = is_refused or comparison.required
+            required = ", and it is required" if comparison.required else ""
+            misses.append(f"{path} is missing{required}, {description}")
+        elif is_equal:
+            is_exact = comparison.match == "exact"
+            hits.append(f"{path} is {shown(given)}, {'as expected' if is_exact else description}")
+        else:
+            misses.append(f"{path} is {shown(given)}, {description}")
+    # A field scores 0 or 1, so `minimum` and `all_or_nothing` are the same.
+    value = float(all(scores))
+    if aggregation == "weighted_average":
+        value = weighted_mean(
+            list(zip(scores, (field.weight for field in comparisons), strict=True))
+        )
+    return Score(
+        value=0.0 if is_refused else value,
+        hits=tuple(hits),
+        misses=tuple(misses),
+        details={
+            "fields": {field.path: score for field, score in zip(comparisons, scores, strict=True)}
+        },
+    )
+
+
+def _number(value: Any) -> Decimal | None:
+    """A finite number with its decimal digits as written, so that 100.01 is within 0.01 of 100; a
+    text may be a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
+        return None
+    try:
+        number = Decimal(str(value).strip())
+        return number if math.isfinite(float(number)) else None
+    except (InvalidOperation, OverflowError, ValueError):
+        return None
+
+
+def _dates(comparison: Comparison, value: Any) -> tuple[datetime, ...]:
+    return dates.read_dates(value, comparison.formats or ()) if isinstance(value, str) else ()
+
+
+class FieldAccuracy(Evaluator):
+    """Compares fields of JSON in the output with those of `expected_output`; the score is the
+    weighted share of fields that match."""
+
+    type = "field_accuracy"
+
+    fields: Annotated[
+        ListOf[Comparison],
+        AfterValidator(require(bool, "the list is empty; write at least one field")),
+    ] = Field(json_schema_extra={"minItems": 1}, description="The fields to compare.")
+    aggregation: Aggregation = Field(
+        default="weighted_average",
+        description="How the fields make the score; with `minimum` and `all_or_nothing`, "
+        "one that differs makes it 0.",
+    )
+
+    def check(self, test: Test) -> Sequence[Mismatch]:
+        """Fields that `expected_output` lacks, or whose expected value does not suit `match`."""
+        try:
+            expected = read_expected(test.expected_output, self.fields)
+        except UnreadableReply as error:
+            problem = f"`expected_output` has no JSON to compare fields with: {error}"
+            return (Mismatch(None, problem, "write an object there"),)
+        mismatches = []
+        for comparison in self.fields:
+            problem, _, advice = expected_problem(comparison, expected).rpartition("; ")
+            if problem:
+                problem = f"the field `{comparison.path}` {problem}"
+                mismatches.append(Mismatch(comparison.location, problem, advice))
+        return mismatches
+
+    async def evaluate(self, case: Case) -> Score:
+        """The share of fields that match; AttemptError if there is nothing to compare with, or a
+        pattern exceeds its time limit."""
+        if mismatches := self.check(case.test):
+            raise AttemptError("evaluator", f"{mismatches[0].problem}; {mismatches[0].advice}")
+        expected = read_expected(case.test.expected_output, self.fields)
+        # A thread: a slow pattern must not block the other tests.
+        return await asyncio.to_thread(
+            score_fields, self.fields, self.aggregation, expected, case.trace.output
+        )

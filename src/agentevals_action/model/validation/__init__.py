@@ -1,1 +1,0 @@
-"""The validation of data from files: JSON values, the base class of models, errors in words."""

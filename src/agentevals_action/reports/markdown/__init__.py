@@ -1,0 +1,1 @@
+"""The comment, the check run and the job summary."""

@@ -1,0 +1,169 @@
+"""The table of suites, in plain text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from agentevals_action.formatting import (
+    UNKNOWN,
+    counted,
+    moved,
+    percent,
+    score,
+    shown_cost,
+    shown_time,
+    time,
+)
+from agentevals_action.model.comparison import Difference, SuiteComparison
+from agentevals_action.model.result import SuiteSummary
+from agentevals_action.model.usage import total
+from agentevals_action.reports.markdown.baseline import is_noise, pool_differences, score_change
+from agentevals_action.reports.view.build import rank, worst_first
+from agentevals_action.reports.view.cost import agent_cost, compare_costs
+from agentevals_action.reports.view.groups import is_accepted
+from agentevals_action.results.rates import interval
+
+_SIGNS = ("❌", "⚠️", "✅")
+
+
+@dataclass(frozen=True)
+class SuiteRow:
+    """One row, with `base → head` where they differ; `sign` shows the state at a glance, `path` is
+    empty in the sum, `head` has head's counts, `interval` is that of head's pass rate."""
+
+    head: SuiteSummary | None
+    sign: str
+    path: str
+    name: str
+    pass_rate: str
+    interval: str
+    score: str
+    regressed: str
+    cost: str
+    time: str
+
+
+@dataclass(frozen=True)
+class SuiteTable:
+    """The first suites, the worst first, then their sum; `left` counts the others. A column that
+    has nothing known is not shown."""
+
+    rows: tuple[SuiteRow, ...]
+    left: str
+    has_base: bool
+    has_cost: bool
+
+
+def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | None:
+    """The table of at most `limit` suites, None without suites."""
+    if not suites:
+        return None
+    ordered = worst_first(suites)
+    rows = [_row([suite], suite.path, suite.head, suite.base) for suite in ordered[:limit]]
+    if len(suites) > 1:
+        heads, bases = [suite.head for suite in suites], [suite.base for suite in suites]
+        rows.append(_row(ordered, "", _total(heads), _total(bases)))
+    left = len(suites) - limit
+    sides = [side for suite in suites for side in (suite.head, suite.base) if side]
+    return SuiteTable(
+        rows=tuple(rows),
+        left=f"… and {counted(left, 'more suite')}" if left > 0 else "",
+        has_base=any(suite.base or suite.run.base.problem for suite in suites),
+        has_cost=any(agent_cost(side).usd is not None for side in sides),
+    )
+
+
+def _row(
+    suites: Sequence[SuiteComparison],
+    path: str,
+    head: SuiteSummary | None,
+    base: SuiteSummary | None,
+) -> SuiteRow:
+    """The row of one suite or of several, the worst first."""
+    has_base = base is not None or any(suite.run.base.problem for suite in suites)
+    rates = (base.pass_rate if base else None, head.pass_rate if head else None)
+    before, after = agent_cost(base) if has_base else None, agent_cost(head)
+    costs = _difference(suites, lambda suite: suite.cost)
+    is_same_cost = is_noise(costs, before.per_sample if before else None, after.per_sample)
+    return SuiteRow(
+        head=head,
+        sign=_SIGNS[rank(suites[0])],
+        path=path,
+        name=suites[0].run.label if path else counted(len(suites), "suite"),
+        pass_rate=moved(percent, *rates) if has_base else percent(rates[1]),
+        interval=_interval(head),
+        score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
+        regressed=_regressed(suites),
+        cost=compare_costs(before, after, is_same_cost),
+        time=time(head.duration_ms if head else None),
+    )
+
+
+def _interval(head: SuiteSummary | None) -> str:
+    """The 95 % interval of a pass rate in whole percent; empty without a scored test."""
+    scored = head.total - head.errored if head else 0
+    if head is None or not scored:
+        return ""
+    low, high = interval(head.passed, scored)
+    return f"{100 * low:.0f}–{100 * high:.0f}%"
+
+
+def _score(
+    base: SuiteSummary | None,
+    head: SuiteSummary | None,
+    has_base: bool,
+    difference: Difference | None,
+) -> str:
+    before, after = base.average_score if base else None, head.average_score if head else None
+    if not has_base:
+        return score(after)
+    change = "" if is_noise(difference, before, after) else score_change(difference, before, after)
+    return moved(score, before, after) + (f" ({change})" if change else "")
+
+
+def _regressed(suites: Sequence[SuiteComparison]) -> str:
+    if not any(suite.base for suite in suites):
+        return UNKNOWN
+    tests = [test for suite in suites for test in suite.tests]
+    regressed, accepted = sum(test.is_regression for test in tests), sum(map(is_accepted, tests))
+    return f"{regressed} ({accepted} accepted)" if accepted else str(regressed)
+
+
+def _difference(
+    suites: Sequence[SuiteComparison], of: Callable[[SuiteComparison], Difference | None]
+) -> Difference | None:
+    if len(suites) == 1:
+        return of(suites[0])
+    return pool_differences(of(suite) for suite in suites if suite.base)
+
+
+def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
+    """The sum of all suites; None if one is missing, because sums of different suites differ."""
+    known = [summary for summary in summaries if summary is not None]
+    if not known or len(known) < len(summaries):
+        return None
+    names = (
+        *("total", "passed", "borderline", "failed", "errored"),
+        *("samples", "samples_with_cost"),
+    )
+    sums = {name: sum(getattr(summary, name) for summary in known) for name in names}
+    scored = sums["total"] - sums["errored"]
+    points = sum(
+        (summary.average_score or 0) * (summary.total - summary.errored) for summary in known
+    )
+    times = [summary.duration_ms for summary in known if summary.duration_ms is not None]
+    return SuiteSummary(
+        eval_path="",
+        dataset="",
+        pass_rate=sums["passed"] / scored if scored else None,
+        average_score=points / scored if scored else None,
+        # Of the rounded figures, so that the rows add up to the sum.
+        usage=total(
+            (
+                replace(summary.usage, cost_usd=shown_cost(summary.usage.cost_usd))
+                for summary in known
+            ),
+            partial=True,
+        ),
+        duration_ms=sum(map(shown_time, times)) if times else None,
+        **sums,
+    )

@@ -1,0 +1,117 @@
+"""`report.html`: the review as one page that opens without a server and fetches nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from agentevals_action.escaping import plain, visible
+from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
+from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
+from agentevals_action.reports.markdown.comment import build_comment, differences, origin
+from agentevals_action.reports.markdown.sentences import headline
+from agentevals_action.reports.markdown.tests import Limits, verdicts
+from agentevals_action.reports.page import scatter
+from agentevals_action.reports.page.layout import page
+from agentevals_action.reports.page.markdown_html import markdown_line
+from agentevals_action.reports.page.page_data import TEXT_IN_ROW, page_data, reason_of
+from agentevals_action.reports.view.confirmation import change_word
+from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.models import ListedTest, ReportView
+
+#: The name of the page's file.
+PAGE = "report.html"
+#: The tests have their own list; the page's other lists are nearly complete.
+_LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, text=500)
+_ROWS = 1_000  # tests that a reader without JavaScript sees
+_TARGETS = 200
+
+
+def report_page(view: ReportView) -> str:
+    """The page of a review."""
+    data = page_data(view)
+    view = replace(view, links=replace(view.links, report_url=""))  # links within the page
+    dots = scatter.dots(view.tests)
+    context = {
+        "page": build_comment(view, _LIMITS),
+        "origin": origin(view),
+        "has_base": view.review.has_base,
+        "differences": differences(view, _LIMITS),
+        "dots": dots,
+        "plot_label": _plot_label(view.tests),
+        "size": scatter.SIZE,
+        "groups": [
+            {"number": len(tests), "label": group.label, "key": group.key}
+            for group in GROUPS
+            if (tests := view.groups[group.key])
+        ],
+        "rows": [_row(test) for test in data.listed[:_ROWS]],
+        "rows_left": _left(len(view.tests) - _ROWS),
+        "left": _left(data.left),
+        "targets": list(_targets(view))[:_TARGETS],
+        "markdown_line": markdown_line,
+    }
+    return page("report", plain(headline(view), 120), data.json, context)
+
+
+def _left(number: int) -> str:
+    return f"{counted(number, 'more test')} in results.jsonl" if number > 0 else ""
+
+
+def _plot_label(tests: Iterable[ListedTest]) -> str:
+    """The plot in a sentence, for readers who do not see it."""
+    words: Mapping[scatter.Kind, str] = {
+        "worse": "to review",
+        "better": "improved",
+        "same": "neither",
+    }
+    counts = scatter.counts(tests)
+    parts = [f"{counted(counts[kind], 'test')} {word}" for kind, word in words.items()]
+    return f"Score on base against score on head: {', '.join(parts)}"
+
+
+def _row(listed: ListedTest) -> dict[str, str]:
+    """A test for readers without JavaScript."""
+    test = listed.comparison
+    base, head = test.base, test.head
+    scores = [side.score for side in (base, head) if side]
+    return {
+        "id": plain(test.id, TEXT_IN_ROW),
+        "suite": plain(listed.suite, TEXT_IN_ROW),
+        "change": change_word(test.change),
+        "verdict": verdicts(test),
+        "score": moved(score, scores[0], scores[-1]),
+        "miss": reason_of(test),
+    }
+
+
+def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
+    """Each target in each suite: means per sample, `base → head`."""
+    groups: defaultdict[tuple[str, str], tuple[list[TestResult], list[TestResult]]]
+    groups = defaultdict(lambda: ([], []))
+    for test in view.tests:
+        for index, side in enumerate((test.comparison.base, test.comparison.head)):
+            if side:
+                groups[side.target, test.suite][index].append(side)
+    for (target, suite), sides in sorted(groups.items()):
+        base, head = (_traces(side) for side in sides)
+        if not target and not base and not head:
+            continue
+        base = base or head
+
+        def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
+            known = [value for trace in traces if (value := getattr(trace, name)) is not None]
+            return sum(known) / len(known) if known else None
+
+        yield {
+            "target": visible(target) or UNKNOWN,
+            "suite": visible(suite),
+            "samples": len(head) or len(base),
+            "cost": moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
+            "tokens": moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
+            "time": moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
+        }
+
+
+def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
+    samples: Iterator[SampleResult] = (sample for result in results for sample in result.samples)
+    return [sample.trace_summary for sample in samples if sample.trace_summary]

@@ -1,0 +1,1 @@
+"""What decides, read before the first program starts."""

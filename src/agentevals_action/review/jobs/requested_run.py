@@ -1,0 +1,82 @@
+"""A comment with the command `/agentevals run SHA`: the answer to its author, and the job that it
+asks for."""
+
+from collections.abc import Iterable
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.escaping import prose
+from agentevals_action.github import events
+from agentevals_action.github.api import GitHubApi
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.run_requests import Refused, RunRequests, read_request
+from agentevals_action.github.runner import workflow_commands
+from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.job import Job, PullRequest
+from agentevals_action.model.report import CommentReport
+from agentevals_action.model.review import Outcome
+from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.protection import restore_owner
+
+
+def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) -> Job | None:
+    """The job that a command asks for. None if there is no command. InvalidInput for a request that
+    is refused, after its author has been answered; HostError without an answer of GitHub."""
+    request = read_request(runner.payload())
+    if request is None:
+        print("the text does not begin with `/agentevals`: there is nothing to do")
+        return None
+    api = GitHubApi(runner, settings.github_token)
+    requests = RunRequests(api, request)
+    pull = requests.pull()
+    try:
+        requests.require_valid(pull)
+        requests.react("EYES")
+        merge, tip = requests.merge_commit(pull)
+    except Refused as refused:
+        requests.react("CONFUSED")
+        notices = _report(refused, pull, runner, settings, summary)
+        _print((*api.notices, *notices))
+        raise InvalidInput(refused.reason, refused.advice) from refused
+    _print(api.notices)
+    pull = pull.model_copy(update={"base_sha": tip})
+    return events.requested_job(runner.event_name, pull, merge, settings)
+
+
+def _report(
+    refused: Refused,
+    pull: PullRequest,
+    runner: RunnerEnvironment,
+    settings: Settings,
+    summary: CommandFile,
+) -> Iterable[str]:
+    """Writes the refusal, and gives what could not be written."""
+    sentence = f"The run was refused: {prose(str(refused), 500)}."
+    workflow_commands.append_summary(summary, f"{sentence}\n")
+    if not refused.is_answered or settings.comment == "off":
+        return ()
+    job = events.requested_job(runner.event_name, pull, pull.head_sha, settings)
+    own = settings.model_copy(update={"comment_id": f"{settings.comment_id}.command"})
+    host = GitHubHost(runner, own, job)
+    host.publish_comment(CommentReport(sentence, Outcome.INVALID, wanted=True))
+    return host.notices
+
+
+def _print(notices: Iterable[str]) -> None:
+    for notice in notices:
+        print(workflow_commands.command("warning", notice))
+
+
+async def check_out(repository: GitRepository, merge: str, workspace: ReviewWorkspace) -> None:
+    """Puts the workspace on GitHub's merge commit of the requested head, as `on: pull_request` has
+    it. The owner of the workspace gets the files that root wrote, as from `actions/checkout`.
+    GitError.
+
+    Attack: a workflow that checks out the branch of a pull request gets what was pushed after the
+    consent. Or a head leaves the base branch at an old commit, whose tests and judges are weak."""
+    if not await repository.has(merge):
+        await repository.fetch(merge)  # it brings its parents
+    await repository.check_out(merge)
+    await restore_owner(workspace.folder)

@@ -1,0 +1,1 @@
+"""Head and base run, and suspects again."""

@@ -1,0 +1,283 @@
+"""Confirmation: suspects are sampled again, on head and if necessary on base, until each is a
+regression, is cleared, or stays undecided."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.baseline import SAME_SERVICE
+from agentevals_action.model.comparison import Finding
+from agentevals_action.model.result import Key, SampleResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.reports.terminal.progress import Progress
+from agentevals_action.results.build import extended
+from agentevals_action.results.scoring import MIN_MAJORITY
+from agentevals_action.review.comparison.decision_rule import (
+    FIRST_SAMPLES,
+    MIN_HISTORY,
+    ConfirmationPlan,
+    FreshSamples,
+    Priors,
+    Step,
+    Suspect,
+    assess,
+    next_step,
+    priors_of,
+    samples_for_majority,
+    weigh,
+)
+from agentevals_action.review.comparison.states import as_head_scores, find_suspects
+from agentevals_action.review.inputs.inputs import ReviewInputs
+from agentevals_action.review.run.head_and_base import Rows, by_suite, same_service
+from agentevals_action.runners.executor import Executors
+
+#: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
+_MAX_ERRORS = 2
+
+#: Takes so many fresh samples of a test. One that could not be scored is returned as an error.
+TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
+
+
+async def confirm(
+    inputs: ReviewInputs,
+    executors: Executors,
+    head: Rows,
+    base: Rows,
+    progress: Progress,
+) -> tuple[Rows, Rows]:
+    """The results of both sides with the fresh samples of the confirmation: those of suspects, and
+    those of tests that block by themselves. A shard takes all samples that may be needed, because
+    it does not know the number of all suspects."""
+    settings = inputs.request.settings
+    if not settings.confirm:
+        return head, base
+    on_base = {path: tuple(rows.values()) for path, rows in by_suite(base).items()}
+    suspects = [
+        suspect
+        for path, rows in by_suite(head).items()
+        for suspect in find_suspects(path, tuple(rows.values()), on_base.get(path, ()))
+    ]
+    blocking = _blocking(head, inputs.request.policy.fail_on)
+    certain = _certain(inputs, {*blocking, *(suspect.key for suspect in suspects)})
+    suspects = [suspect for suspect in suspects if suspect.key not in certain]
+    blocking = [key for key in blocking if key not in certain]
+    suspected = {suspect.key for suspect in suspects}
+    if not suspected and not blocking:
+        return head, base
+    number = len({*suspected, *blocking})
+    sampler = _Sampler(inputs, executors, head, base, number, progress)
+    level = None if settings.shard else settings.alpha / max(len(suspects), 1)
+    plan = ConfirmationPlan(settings.confirm, level)
+    priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
+    # At the same time: the tests of a runner's suite share its starts.
+    async with asyncio.TaskGroup() as tasks:
+        alone = dict.fromkeys((key for key in blocking if key not in suspected), ())
+        others = tasks.create_task(
+            sample_failures(alone, settings.confirm, sampler.head, sampler.settle)
+        )
+        # Stored results alone are of another day: samples of today would hide the difference.
+        sample_base = sampler.base if inputs.base.sha else None
+        fresh = await sample_suspects(
+            suspects, plan, priors, sampler.head, sample_base, sampler.settle
+        )
+    undecided = {
+        suspect.key: fresh[suspect.key].head
+        for suspect in suspects
+        if suspect.key in blocking
+        and assess(suspect, fresh[suspect.key], plan, priors).finding
+        not in (Finding.REGRESSED, Finding.ERROR)
+    }
+    failures = {
+        **others.result(),
+        **await sample_failures(undecided, settings.confirm, sampler.head, sampler.settle),
+    }
+    more = {
+        key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))
+        for key, taken in failures.items()
+    }
+    return _with_fresh(head, base, {**fresh, **more})
+
+
+class _Sampler:
+    """Takes the fresh samples of tests of these results, and shows the progress for so many
+    tests."""
+
+    def __init__(
+        self,
+        inputs: ReviewInputs,
+        executors: Executors,
+        head: Rows,
+        base: Rows,
+        tests: int,
+        progress: Progress,
+    ) -> None:
+        self._part, self._executors = inputs.part, executors
+        self._head, self._base = head, base
+        self._same_service = cache(partial(same_service, inputs))
+        self._progress, self._tests, self._settled, self._samples = progress, tests, 0, 0
+        self._count(0)
+
+    async def head(self, key: Key, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of head."""
+        return await self._sample(self._part.head[key[0]], key, count)
+
+    async def base(self, key: Key, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
+        run."""
+        path, test = key
+        suite = self._part.base.get(path)
+        if suite is None:
+            raise AttemptError("configuration", "the test is not on base")
+        if test in self._same_service(path):
+            raise AttemptError("configuration", SAME_SERVICE)
+        samples = await self._sample(suite, key, count)
+        now, before = self._head[key].fingerprint, self._base[key].fingerprint
+        if now and before and now.grading != before.grading:
+            return await self._executors.of(self._part.head[path]).score(test, samples)
+        return samples
+
+    def settle(self) -> None:
+        """Counts a test that has all its samples."""
+        self._settled += 1
+        self._count(0)
+
+    async def _sample(self, suite: Suite, key: Key, count: int) -> Sequence[SampleResult]:
+        samples = await self._executors.of(suite).sample(key[1], count)
+        self._count(count)
+        return samples
+
+    def _count(self, samples: int) -> None:
+        self._samples += samples
+        self._progress.confirm(self._tests, self._settled, self._samples)
+
+
+def _certain(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
+    """The tests of which fresh samples reveal nothing; in a replay, all but those of runners."""
+    suites, is_replay = inputs.part.head, inputs.request.settings.cache == "replay"
+    paths = {path for path, _ in keys}
+    return {
+        key
+        for path in paths
+        for test in suites[path].tests
+        if (key := (path, test.id)) in keys
+        if is_replay or suites[path].is_deterministic(test)
+    }
+
+
+def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:
+    """The tests of head that block by themselves under `fail_on` (`gates`, `failures`) after fewer
+    samples than a majority needs."""
+    return [
+        key
+        for key, row in head.items()
+        if len(row.main_samples) < MIN_MAJORITY
+        and (
+            ("gates" in fail_on and row.gates_failed)
+            or ("failures" in fail_on and row.verdict == "fail")
+        )
+    ]
+
+
+def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tuple[Rows, Rows]:
+    """The results with fresh samples. Those of base are scored as on head, so they do not belong to
+    a result that base scored differently."""
+    on_head, on_base = dict(head), dict(base)
+    for key, samples in fresh.items():
+        on_head[key] = extended(head[key], samples.head, samples.problem)
+        if row := base.get(key):
+            scored = extended(as_head_scores(row), samples.base, samples.base_problem)
+            on_base[key] = replace(row, by_head=scored) if row.by_head else scored
+    return on_head, on_base
+
+
+async def sample_suspects(
+    suspects: Sequence[Suspect],
+    plan: ConfirmationPlan,
+    priors: Priors,
+    sample_head: TakeSamples,
+    sample_base: TakeSamples | None,
+    on_settled: Callable[[], None] = lambda: None,
+) -> Mapping[Key, FreshSamples]:
+    """The fresh samples of each suspect, as many as the plan needs. Those of base are scored by
+    head's evaluators; AttemptError if base cannot run, None in place of the function if it has no
+    tree. `on_settled` is called when a suspect has all its samples."""
+
+    async def sample_suspect(suspect: Suspect) -> FreshSamples:
+        fresh, base_open = FreshSamples(), sample_base is not None
+        while not fresh.problem:
+            kept, known = weigh(suspect, fresh, base_open)
+            step = next_step(plan, priors(suspect.suite, kept.verdict), known)
+            if step is Step.SAMPLE_BASE and sample_base:
+                fresh, base_open = await _add_base(suspect, fresh, sample_base), False
+            elif step is Step.SAMPLE_HEAD:
+                wanted = plan.horizon
+                if plan.level is not None or known.head.trials < FIRST_SAMPLES:
+                    wanted = max(min(FIRST_SAMPLES, plan.horizon), known.head.trials + 1)
+                taken = await sample_head(suspect.key, wanted - known.head.trials)
+                fresh = _add_head(fresh, taken)
+            else:
+                break
+        on_settled()
+        return fresh
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {suspect.key: tasks.create_task(sample_suspect(suspect)) for suspect in suspects}
+    return {key: task.result() for key, task in running.items()}
+
+
+def _add_head(fresh: FreshSamples, taken: Sequence[SampleResult]) -> FreshSamples:
+    """With more samples of head, and the reason if too many could not be scored."""
+    fresh = replace(fresh, head=(*fresh.head, *taken))
+    failed = [sample for sample in fresh.head if sample.verdict is None]
+    if len(failed) <= _MAX_ERRORS and any(sample.verdict for sample in taken):
+        return fresh
+    error = failed[-1].error if failed else None
+    return replace(fresh, problem=error.message if error else "no sample could be scored")
+
+
+async def _add_base(
+    suspect: Suspect, fresh: FreshSamples, sample_base: TakeSamples
+) -> FreshSamples:
+    """With samples of base, and the reason if some are missing."""
+    try:
+        taken = tuple(await sample_base(suspect.key, MIN_HISTORY))
+    except AttemptError as error:
+        return replace(fresh, base_problem=f"base could not be sampled again: {error.sentence}")
+    problems = [f"base: {sample.error.message}" for sample in taken if sample.error]
+    return replace(fresh, base=taken, base_problem="".join(problems[:1]))
+
+
+async def sample_failures(
+    failing: Mapping[Key, Sequence[SampleResult]],
+    horizon: int,
+    sample_head: TakeSamples,
+    on_settled: Callable[[], None] = lambda: None,
+) -> Mapping[Key, Sequence[SampleResult]]:
+    """The fresh samples of tests of head that fail, until their majority is known. A test that is
+    no regression (it is new, or base fails too) blocks by them, not by one unlucky sample.
+
+    `failing` has the fresh samples so far, `horizon` is their maximum number for each test. A test
+    with fewer than three that could be scored is left out: its failure stands. `on_settled` is
+    called when a test is decided."""
+
+    async def sample_test(key: Key) -> Sequence[SampleResult]:
+        fresh = [sample for sample in failing[key] if sample.verdict]
+        limit = horizon - len(failing[key]) + len(fresh)
+        while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):
+            taken = await sample_head(key, count)
+            scored = [sample for sample in taken if sample.verdict]
+            limit -= len(taken) - len(scored)
+            fresh += scored
+        on_settled()
+        return fresh
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {key: tasks.create_task(sample_test(key)) for key in failing}
+    found = {key: task.result() for key, task in running.items()}
+    return {key: fresh for key, fresh in found.items() if len(fresh) >= MIN_MAJORITY}
+
+
+def _count_failures(samples: Sequence[SampleResult]) -> int:
+    return sum(sample.verdict == "fail" for sample in samples)

@@ -1,0 +1,66 @@
+"""The engine of a run, assembled from its inputs."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from agentevals_action.execution.engine import Engine, assemble_engine
+from agentevals_action.execution.judge_trees import JudgeTrees, needs_judge_tree
+from agentevals_action.execution.preparation import Preparation
+from agentevals_action.github.runner import job_log
+from agentevals_action.results.shards import divided_budget
+from agentevals_action.review.inputs import base_tree
+from agentevals_action.review.inputs.inputs import ReviewInputs
+from agentevals_action.system.child_environment import ChildContext
+
+
+@asynccontextmanager
+async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
+    """The engine of a run, before a program of the change starts. Raises GitError."""
+    request, part = inputs.request, inputs.part
+    async with (
+        _open_judge_trees(inputs) as judge_trees,
+        assemble_engine(
+            divided_budget(request.settings),
+            request.workspace.folder,
+            (*part.head.values(), *part.base.values()),
+            inputs.variables,
+            inputs.fingerprints,
+            _preparation(inputs),
+            judge_trees,
+            cache=request.cache,
+            permissions=inputs.permissions,
+        ) as engine,
+    ):
+        yield engine
+
+
+@asynccontextmanager
+async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
+    """Checks out the commit of each side from which a judge may run once more, in the container.
+    Raises GitError."""
+    request, base, part = inputs.request, inputs.base, inputs.part
+    repository, trees = request.repository, dict[Path, Path]()
+    async with AsyncExitStack() as opened:
+        if request.isolation.judge and repository:
+            head = repository.root, inputs.facts.commit, part.head
+            for root, sha, suites in (head, (base.root, base.sha, part.base)):
+                if root and sha and any(map(needs_judge_tree, suites.values())):
+                    tree = base_tree.judge_tree(repository, sha)
+                    trees[root] = await opened.enter_async_context(tree)
+        yield JudgeTrees(trees)
+
+
+def _preparation(inputs: ReviewInputs) -> Preparation:
+    """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
+    request, base = inputs.request, inputs.base
+    workspace, settings = request.workspace, request.settings
+    children = ChildContext.from_environ(workspace.environ, settings.env, request.isolation)
+    children = replace(children, packages=inputs.packages)
+    log = partial(job_log.folded, in_actions=workspace.in_actions)
+    folder, obstacle = base.root or workspace.folder, ""
+    if base.root is None and base.problem:
+        obstacle = f"it runs in the tree of base, and {base.problem}"
+    return Preparation(settings.setup, settings.prepare, folder, children, log, obstacle)

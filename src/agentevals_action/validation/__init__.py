@@ -1,0 +1,1 @@
+"""Models of files: field errors, positions, JSON values."""
