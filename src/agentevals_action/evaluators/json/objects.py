@@ -45,16 +45,22 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
     problem, read = "", 0
     begin = _START.search(text)
     while begin:
+        start = end = begin.start()
         try:
-            value, end = _read_object(text, begin)
+            if not begin["json"]:
+                raise ValueError("Expecting property name enclosed in double quotes")
+            end = len(text)  # an error that is not of the syntax does not say where it is
+            value, end = _DECODER.raw_decode(text, start)
+            check_depth(text[start:end])
+            _check_alone(text, start, end)
         except RecursionError:
             raise UnreadableReply("the JSON object is nested too deeply") from None
-        except _Broken as broken:
-            problem, end = broken.problem, begin.start() + 1
-            read += broken.read
+        except ValueError as error:
+            read += _characters_read(error, start, end)
             if read > _MAX_READ:
-                reason = f"{len(text):,} characters have too many broken JSON objects to read all"
-                raise AttemptError("evaluator", reason, "Ask for JSON alone.") from None
+                problem = f"{len(text):,} characters have too many broken JSON objects to read all"
+                raise AttemptError("evaluator", problem, "Ask for JSON alone.") from None
+            end, problem = start + 1, getattr(error, "msg", str(error))
         else:
             if value.keys() & set(keys):
                 found.append(_clean(value))
@@ -68,32 +74,17 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
     return found
 
 
-class _Broken(Exception):
-    """What is wrong with an object, and how many characters it took to see that."""
-
-    def __init__(self, problem: str, read: int) -> None:
-        super().__init__(problem)
-        self.problem, self.read = problem, read
-
-
-def _read_object(text: str, begin: re.Match[str]) -> tuple[Mapping[str, Any], int]:
-    """The object that begins there, and where it ends. _Broken if it is no JSON, or a part of
-    something larger that is none; RecursionError."""
-    start = begin.start()
-    if not begin["json"]:
-        raise _Broken("Expecting property name enclosed in double quotes", 0)
-    end = len(text)  # an error that is not of the syntax does not say where it is
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-        check_depth(text[start:end])
-    except json.JSONDecodeError as error:
-        raise _Broken(error.msg, error.pos - start + error.pos // _COUNTED) from None
-    except ValueError as error:
-        raise _Broken(str(error), end - start) from None
+def _check_alone(text: str, start: int, end: int) -> None:
+    """ValueError for an object that is part of a larger one."""
     before = max(0, start - _BEFORE_LENGTH)
     if _PART_BEFORE.search(text, before, start) or _PART_AFTER.match(text, end):
-        raise _Broken("it is part of something larger that is not a JSON object", end - start)
-    return value, end
+        raise ValueError("it is part of something larger that is not a JSON object")
+
+
+def _characters_read(error: ValueError, start: int, end: int) -> int:
+    if isinstance(error, json.JSONDecodeError):
+        return error.pos - start + error.pos // _COUNTED
+    return end - start
 
 
 def read_json(text: str) -> Any:
