@@ -43,7 +43,8 @@ Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
 Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
 
 _FENCE = re.compile(r"^[ \t]*```([^\n`]*)$\n?", re.MULTILINE)
-
+#: Half of the ninth decimal. To round a number of over 19 digits to it is not possible.
+_ROUNDING = Decimal("5e-10")
 
 #: The match for which a field has an effect.
 _MATCH_OF: Mapping[str, Match] = {
@@ -229,7 +230,7 @@ def _is_near(comparison: Comparison, wanted: Decimal | None, given: Decimal | No
         return False
     tolerance = Decimal(str(comparison.tolerance or 0))
     tolerance *= abs(wanted) if comparison.relative else 1
-    return round(abs(given - wanted) - tolerance, 9) <= 0
+    return abs(given - wanted) - tolerance <= _ROUNDING
 
 
 def _describe(comparison: Comparison, wanted: Any) -> str:

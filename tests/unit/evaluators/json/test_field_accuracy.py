@@ -170,6 +170,7 @@ def test_regex__that_runs_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
         (1, "Infinity", {"tolerance": 1}, False),
         (1, "1_0", {"tolerance": 100}, False),
         (1, "1e999999999", {"tolerance": 1}, False),
+        (1, 1e30, {"tolerance": 1}, False),
         (0.1, 0.3, {"tolerance": 0.2}, True),
     ],
 )
