@@ -979,6 +979,7 @@ def test_judge__finds_what_prepare_made_and_nothing_later(image: str, tmp_path: 
     files["EVAL.yaml"] = files["EVAL.yaml"].replace("exit_code: true, ", "")
     done, workspace, before = step_of(image, tmp_path, files, {"prepare": "sh prepare.sh"})
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    assert "agents can change: `built.py` and `vendored/module.py`;" in done["summary"]
     check_restored(workspace, before)
 
 

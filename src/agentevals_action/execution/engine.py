@@ -57,7 +57,8 @@ class Engine:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
-        return (*self.budget.notices(), *each_once(self._sentences.elements()))
+        sentences = each_once(self._sentences.elements())
+        return (*self.budget.notices(), *self._judge_trees.notices(), *sentences)
 
     def note(self, sentence: str) -> None:
         """Adds a sentence for the reader of the run."""

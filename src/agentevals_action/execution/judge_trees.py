@@ -7,11 +7,14 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.formatting import list_paths
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.signals import in_thread
 
 _NEVER_LINKED = (".git", "__pycache__")
+#: Files that a program imports by their names; the first that is found counts.
+_MODULES = (".py", ".pyc", ".so", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx")
 
 
 class JudgeTrees:
@@ -25,6 +28,7 @@ class JudgeTrees:
         self._trees = trees
         self._linked: set[Path] = set()
         self._links: set[Path] = set()
+        self._modules: set[str] = set()
         self._lock = asyncio.Lock()
 
     def path_of(self, path: Path) -> Path:
@@ -48,12 +52,27 @@ class JudgeTrees:
                 problem = f"the tree of the judges cannot be made: {error}"
                 raise AttemptError("prepare", problem) from error
 
+    def notices(self) -> tuple[str, ...]:
+        """A sentence about linked modules beside tracked files, if there are any.
+
+        Attack: `prepare` of head puts `judges/json.py` beside a judge, which imports it."""
+        if not self._modules:
+            return ()
+        modules = list_paths(sorted(self._modules))
+        return (
+            f"Judges can import modules that git does not track and agents can change: {modules}; "
+            "commit what a judge needs, and see what makes the others.",
+        )
+
     def _link_rest(self, root: Path) -> None:
         for folder, folders, files in os.walk(root):
             own = self.path_of(Path(folder))
             for name in (*folders, *files):
                 if name not in _NEVER_LINKED and not name.startswith(".env"):
-                    self._link(own / name, Path(folder, name))
+                    path = Path(folder, name)
+                    if not os.path.lexists(own / name) and _is_module(path):
+                        self._modules.add(path.relative_to(root).as_posix())
+                    self._link(own / name, path)
             folders[:] = [name for name in folders if _is_folder(own / name)]
 
     def _link(self, link: Path, target: Path) -> None:
@@ -85,6 +104,10 @@ def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
         return True
     judge = suite.judge_of(evaluator, suite.agent_of(test))
     return judge is not None and judge.runs_programs
+
+
+def _is_module(path: Path) -> bool:
+    return path.suffix in _MODULES if path.is_file() else (path / "__init__.py").is_file()
 
 
 def _is_folder(path: Path) -> bool:
