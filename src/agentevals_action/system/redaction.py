@@ -147,6 +147,7 @@ def _forms(secret: str) -> Iterator[str]:
         *(text.replace("+", "-").replace("/", "_") for text in encoded64),
         *(form for text in encoded for form in (text, _lower_escapes(text))),
         *_json_forms(secret),
+        repr(f'"{secret}')[2:-1],  # with the quotes in which Python prints it
     ]
     yield from (form for form in forms if len(form) >= MIN_LENGTH)
 

@@ -45,6 +45,7 @@ FORMS = {
     "url in lower case": quote(SECRET, safe="").lower(),
     "json": json.dumps(SECRET)[1:-1],
     "json unescaped": json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    "python": repr({"key": SECRET})[9:-2],
     "json in json": json.dumps(json.dumps(SECRET))[3:-3],
     "json in json in json": json.dumps(json.dumps(json.dumps(SECRET)))[7:-7],
 }
@@ -53,6 +54,13 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_redact__every_form(form: str) -> None:
     assert Redactor([SECRET]).redact(f"before {form} after") == f"before {MASK} after"
+
+
+@pytest.mark.parametrize(
+    "secret", ['with"quote\\backslash', "both'quotes\"in-it", "one'quote\\in-it"]
+)
+def test_redact__a_key_that_python_prints(secret: str) -> None:
+    assert Redactor([secret]).redact(repr([secret]))[2:-2] == MASK
 
 
 @given(before=st.binary(max_size=12), secret=SECRETS, after=st.binary(max_size=12))
