@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -21,6 +22,8 @@ MANIFESTS = ("pyproject.toml", "setup.py")
 _BACKENDS = ("setuptools", "hatch", "poetry", "uv", "pdm", "maturin", "scikit-build")
 #: The fields in which build backends name a package, or the folder of packages.
 _FIELD = re.compile("package-dir|packages|where|sources|from|module-root|python-source")
+#: The same in the files of setuptools.
+_SETUP = re.compile(r"(?:\bwhere\b|package_dir|find_packages(?!\(\s*where))[\s={:'\"(]*([\w./-]+)")
 #: Names beside a package that are no part of it, as setuptools has them. Many distributions install
 #: some of them by mistake.
 _BESIDE = re.compile(
@@ -67,7 +70,10 @@ def _find_in(root: Path, project: Path) -> Iterator[PackageFolder]:
     table = data.project or data.tool.get("poetry", {})
     if not (table or data.build or (root / project / MANIFESTS[1]).is_file()):
         return
-    texts = (text for name in _BACKENDS for text in _named(data.tool.get(name)))
+    texts = [text for name in _BACKENDS for text in _named(data.tool.get(name))]
+    for name in ("setup.cfg", MANIFESTS[1]):
+        with suppress(OSError, ValueError):
+            texts += _SETUP.findall(read_regular(root / project / name, _MAX_BYTES).decode())
     named = {Path(os.path.normpath(project / text)) for text in texts}
     inside = {path for path in named if ".." not in path.parts and (root / path).is_dir()}
     declared = {path.parent if _is_package(root / path) else path for path in inside}

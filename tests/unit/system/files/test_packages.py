@@ -82,6 +82,21 @@ def test_find_packages(tmp_path: Path, layout: str, project: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.py", "setup(package_dir={'': 'lib'}, packages=find_packages('lib'))"),
+        ("setup.py", 'setup(packages=find_packages(where="lib"))'),
+        ("setup.cfg", "[options]\npackage_dir =\n    = lib\n"),
+        ("setup.cfg", "[options.packages.find]\nwhere = lib\n"),
+    ],
+)
+def test_find_packages__of_setuptools_without_a_table(tmp_path: Path, name: str, text: str) -> None:
+    suites.write(tmp_path, {"setup.py": "", name: text, "lib/shop/__init__.py": "", "x.py": ""})
+    (found,) = find_packages(tmp_path, ["setup.py"], ())
+    assert (found.path, *found.modules) == (Path("lib"), "shop")
+
+
 def test_find_packages__not_those_of_templates(tmp_path: Path) -> None:
     suites.write(tmp_path, {"task/pyproject.toml": NAMED, "task/src/shop/__init__.py": ""})
     assert find_packages(tmp_path, ["task/pyproject.toml"], [tmp_path / "task"]) == ()
