@@ -186,7 +186,8 @@ def _with_files(entry: TargetEntry, folder: Folder) -> TargetEntry:
         diagnostics = DiagnosticCollector()
         diagnostics.add(entry.diagnostics)
         problem = f"a file of the target `{entry.target.name}` cannot be used: {error}"
-        diagnostics.error(entry.target.location, problem, "name a file of the repository")
+        advice = "name a file of the repository by its path from the root, with `cwd: /`"
+        diagnostics.error(entry.target.location, problem, advice)
         return TargetEntry(diagnostics)
     return replace(entry, target=entry.target.model_copy(update={"files": files}))
 
