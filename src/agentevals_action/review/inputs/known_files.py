@@ -36,8 +36,11 @@ _OF_AGENTS = re.compile(
 _ACTION = "agentevals"
 #: The lines that may name documents, and the files in which none is named.
 _NAMES = f"{_DOCS}|readme|changelog|licen[cs]e|{re.escape(_GITHUB)}"
-_GLOBS = r"(rglob|\*\*/|name |include|glob|ls-files).*\*\.[{a-z]"
-_DATA = ("*.lock", "*.map", "*.min.js", "*.svg")
+_GLOBS = (
+    r"rglob|\*\*/|-i?name |--include|--glob|ls-files|walk|recursive"
+    r"|[\"'`]\.(md|mdx|rst|txt|adoc|html)[\"'`]"
+)
+_DATA = ("*.lock", "*-lock.*", "*.map", "*.min.js", "*.svg")
 _WORD = re.compile(r"[^\s:\"'`()<>,;|*?{}$&=\[\]]+")
 _NAME = re.compile(_NAMES, re.IGNORECASE)
 _URL = re.compile(r"\b(?!file:)[a-zA-Z][\w+]*://\S*")
@@ -46,12 +49,15 @@ _GLOB = re.compile(
     r"(?:rglob\(\s*f?[\"']|(?:^|[\s\"'`(=,\[])(?:\./)?\*\*/|-i?name\s+[\"']?|ls-files\s+[\"']?"
     r"|--(?:include|glob)[= ][\"']?)[^/\s\"'`]*?\*\.(\w+|\{[\w,]+\})"
 )
+#: What goes through all folders, and a suffix that it may look for.
+_WALK = re.compile(r"walk\w*\(|recursive\W+true", re.IGNORECASE)
+_SUFFIX = re.compile(r"[\"'`](\.\w+)[\"'`]")
 #: Where the word `docs` alone is a path: in quotes, as a value, after a command or an option, in a
 #: list of words, or in a script. Elsewhere it is prose, or the name of a variable.
 _QUOTED = re.compile(r"[\"'`]\0[\"'`]")
 _VALUE = re.compile(r"[:=-] *[\"'`]?\0[\"'`]?\s*(#|$)")
 _AFTER_COMMAND = re.compile(
-    r"(^|[\s\"'`(;&|])(cd|cp|find|ls|tar|tree|cat|grep|rg|COPY|ADD|-[-\w]+)(\s+-\S+)*\s+\0"
+    r"(^|[\s\"'`(;:&|])(cd|cp|embed|find|ls|tar|tree|cat|grep|rg|COPY|ADD|-[-\w]+)(\s+-\S+)*\s+\0"
 )
 _ITEM = re.compile(r"[\[,] *\0")
 _SCRIPTS = frozenset({"", ".sh", ".bash", ".zsh", ".fish", ".mk", ".ps1", ".bat", ".cmd"})
@@ -112,6 +118,9 @@ async def read_known_files(
     for path, found in lines.items():
         file, document = PurePosixPath(path), _document(path, packages)
         names = {name for line in found for name in _named(line, file)}
+        if any(map(_WALK.search, found)):
+            suffixes = (suffix for line in found for suffix in _SUFFIX.findall(line))
+            names |= {f"*{suffix}" for suffix in suffixes if suffix in _TEXTS}
         if document is not None and path not in workflows and not _OF_AGENTS.fullmatch(path):
             by_document[document] |= names
         elif file.name in _MANIFESTS:
@@ -205,8 +214,8 @@ def _is_path(word: str, line: str, file: PurePosixPath) -> bool:
     if _QUOTED.search(line) or "/" in word or "\\" in word or _AFTER_COMMAND.search(line):
         return True
     is_make = file.name.startswith("Makefile") or file.suffix == ".mk"
-    if is_make and not line.startswith("\t"):  # a target
-        return False
+    if is_make and not line.startswith("\t"):  # a variable, or a target
+        return "=" in line and bool(_VALUE.search(line))
     if file.suffix in _SCRIPTS or is_make or file.name.startswith("Dockerfile"):
         return not line.lstrip().startswith("#")
     if file.suffix in _SETTINGS:
