@@ -4,19 +4,12 @@ import asyncio
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
@@ -28,8 +21,7 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
 from agentevals_action.model.trace import text_of as message_text
-from agentevals_action.results.scoring import weighted_mean
-from agentevals_action.validation.file_model import FileModel, ListOf, Weight, location_of
+from agentevals_action.validation.file_model import Computed, FileModel, ListOf, Weight
 from agentevals_action.validation.json_values import (
     MISSING,
     equal,
@@ -90,7 +82,7 @@ class Comparison(FileModel):
         "without `formats` the usual written forms that are not ambiguous.",
     )
 
-    _location: Location | None = PrivateAttr(None)
+    places: Computed[Mapping[str, Location]] = Field(default={}, exclude=True)
 
     @field_validator("path")
     @classmethod
@@ -115,93 +107,10 @@ class Comparison(FileModel):
             )
         return value
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _keep_location(
-        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        comparison = handler(value)
-        comparison._location = location_of(info, value, "path")
-        return comparison
-
-    @property
-    def location(self) -> Location | None:
-        """The location of the path in its file, where that is known."""
-        return self._location
-
     @property
     def steps(self) -> tuple[str, ...]:
         """The steps of the path."""
         return read_path(self.path)
-
-
-def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
-    """The JSON in a text: the complete text, or the last object in it that has one of the fields,
-    in code fences and prose or without.
-
-    If the fields are those of a list, the last list in code fences. UnreadableReply if there is
-    none."""
-    try:
-        return read_json(text)
-    except UnreadableReply as error:
-        problem = error
-    firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
-    if not all(first.isdigit() for first in firsts):
-        return find_object(text, firsts)
-    for fenced in reversed([*_fenced(text)]):
-        try:
-            return read_json(fenced)
-        except UnreadableReply as error:
-            problem = error
-    raise problem
-
-
-def _fenced(text: str) -> Iterator[str]:
-    """The texts in code fences."""
-    start = None
-    for fence in _FENCE.finditer(text):
-        if start is None:
-            start = fence.end()
-        elif not fence[1].strip():
-            yield text[start : fence.start()]
-            start = None
-
-
-def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:
-    """The JSON of the last assistant message; UnreadableReply if there is none."""
-    message = next((message for message in reversed(messages) if message.role == "assistant"), None)
-    if message is None:
-        raise UnreadableReply("there is none")
-    data = [block.value for block in message.blocks if block.type == "json"]
-    return data[-1] if data else read_data(message_text(message), comparisons)
-
-
-def expected_problem(comparison: Comparison, expected: Any) -> str:
-    """Why a field cannot be compared with the expected data, and the advice after a semicolon;
-    empty if it can."""
-    wanted = look_up(expected, comparison.steps)
-    if wanted is MISSING:
-        return "is not in `expected_output`; write the expected value there"
-    problem = ""
-    match comparison.match:
-        case "contains" if wanted == "":
-            return (
-                "is an empty text in `expected_output`, which every text contains; "
-                "write the text to look for"
-            )
-        case "regex" if not isinstance(wanted, str) or not wanted:
-            problem = "is not a valid pattern; write a regular expression there"
-        case "regex":
-            try:
-                compile_pattern(wanted)
-            except ValueError as error:
-                return f"cannot be compared: {error}; correct the expression in `expected_output`"
-        case "numeric_tolerance" if _number(wanted) is None:
-            problem = "is not a valid number; write a number there"
-        case "date" if len(found := _dates(comparison, wanted)) != 1:
-            problem = "may mean two dates" if found else "is not a valid date"
-            problem += "; write it as YYYY-MM-DD, or add its format to `formats`"
-    return problem and f"is {shown(wanted)} in `expected_output`, which {problem}"
 
 
 def holds(comparison: Comparison, wanted: Any, given: Any) -> bool:
@@ -233,18 +142,64 @@ def _is_near(comparison: Comparison, wanted: Decimal | None, given: Decimal | No
     return abs(given - wanted) - tolerance <= _ROUNDING
 
 
-def _describe(comparison: Comparison, wanted: Any) -> str:
-    text, tolerance = shown(wanted), comparison.tolerance
+def _number(value: Any) -> Decimal | None:
+    """A finite number with its decimal digits as written, so that 100.01 is within 0.01 of 100; a
+    text may be a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
+        return None
+    with suppress(InvalidOperation, OverflowError, ValueError):
+        number = Decimal(str(value).strip())
+        return number if math.isfinite(float(number)) else None
+    return None
+
+
+def _dates(comparison: Comparison, value: Any) -> tuple[datetime, ...]:
+    return dates.read_dates(value, comparison.formats or ()) if isinstance(value, str) else ()
+
+
+def expected_problem(comparison: Comparison, expected: Any) -> str:
+    """Why a field cannot be compared with the expected data, and the advice after a semicolon;
+    empty if it can."""
+    wanted = look_up(expected, comparison.steps)
+    if wanted is MISSING:
+        return "is not in `expected_output`; write the expected value there"
+    problem = ""
     match comparison.match:
-        case "contains":
-            return f"{text} in it"
+        case "contains" if wanted == "":
+            problem = "every text contains; write the text to look for"
+        case "regex" if not isinstance(wanted, str) or not wanted:
+            problem = "is not a valid pattern; write a regular expression there"
         case "regex":
-            return f"a match of {text}"
+            try:
+                compile_pattern(wanted)
+            except ValueError as error:
+                return f"cannot be compared: {error}; correct the expression in `expected_output`"
+        case "numeric_tolerance" if _number(wanted) is None:
+            problem = "is not a valid number; write a number there"
+        case "date" if len(found := _dates(comparison, wanted)) != 1:
+            problem = "may mean two dates" if found else "is not a valid date"
+            problem += "; write it as YYYY-MM-DD, or add its format to `formats`"
+    return problem and f"is {shown(wanted)} in `expected_output`, which {problem}"
+
+
+def _explain(comparison: Comparison, wanted: Any, given: Any, score: float) -> str:
+    """The sentence about a field and its score."""
+    expected, tolerance = f"expected {shown(wanted)}", comparison.tolerance
+    match comparison.match:
+        case "exact" if score:
+            expected = "as expected"
+        case "contains":
+            expected += " in it"
+        case "regex":
+            expected = f"expected a match of {shown(wanted)}"
         case "numeric_tolerance" if tolerance:
-            return f"{text} ± {tolerance:g}{' times it' if comparison.relative else ''}"
+            expected += f" ± {tolerance:g}{' times it' if comparison.relative else ''}"
         case "date":
-            return f"the date {text}"
-    return text
+            expected = f"expected the date {shown(wanted)}"
+    if given is not MISSING:
+        return f"{comparison.path} is {shown(given)}, {expected}"
+    required = ", and it is required" if comparison.required else ""
+    return f"{comparison.path} is missing{required}, {expected}"
 
 
 def score_fields(
@@ -253,60 +208,72 @@ def score_fields(
     """The score of all fields of an output's JSON; without JSON, all are missing.
 
     AttemptError if a pattern exceeds its time limit."""
-    hits: list[str] = []
-    misses: list[str] = []
-    scores: list[float] = []
-    is_refused = False
+    problems = []
     try:
         answer = read_data(output, comparisons)
     except UnreadableReply as error:
         answer = MISSING
-        misses.append(f"the output has no JSON that can be read: {error}")
-    for comparison in comparisons:
-        path = comparison.path
-        wanted, given = look_up(expected, comparison.steps), look_up(answer, comparison.steps)
-        description = f"expected {_describe(comparison, wanted)}"
-        is_equal = given is not MISSING and holds(comparison, wanted, given)
-        scores.append(float(is_equal))
-        if given is MISSING:
-            is_refused = is_refused or comparison.required
-            required = ", and it is required" if comparison.required else ""
-            misses.append(f"{path} is missing{required}, {description}")
-        elif is_equal:
-            is_exact = comparison.match == "exact"
-            hits.append(f"{path} is {shown(given)}, {'as expected' if is_exact else description}")
-        else:
-            misses.append(f"{path} is {shown(given)}, {description}")
-    # A field scores 0 or 1, so `minimum` and `all_or_nothing` are the same.
-    value = float(all(scores))
-    if aggregation == "weighted_average":
-        value = weighted_mean(
-            list(zip(scores, (field.weight for field in comparisons), strict=True))
-        )
+        problems = [f"the output has no JSON that can be read: {error}"]
+    fields = [
+        (each, look_up(expected, each.steps), look_up(answer, each.steps)) for each in comparisons
+    ]
+    scores = [float(field[-1] is not MISSING and holds(*field)) for field in fields]
+    texts = [(_explain(*field, score), score) for field, score in zip(fields, scores, strict=True)]
+    is_refused = any(comparison.required and given is MISSING for comparison, _, given in fields)
     return Score(
-        value=0.0 if is_refused else value,
-        hits=tuple(hits),
-        misses=tuple(misses),
+        value=0.0 if is_refused else _aggregate(comparisons, aggregation, scores),
+        hits=tuple(text for text, score in texts if score),
+        misses=(*problems, *(text for text, score in texts if not score)),
         details={
-            "fields": {field.path: score for field, score in zip(comparisons, scores, strict=True)}
+            "fields": {each.path: score for each, score in zip(comparisons, scores, strict=True)}
         },
     )
 
 
-def _number(value: Any) -> Decimal | None:
-    """A finite number with its decimal digits as written, so that 100.01 is within 0.01 of 100; a
-    text may be a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
-        return None
-    try:
-        number = Decimal(str(value).strip())
-        return number if math.isfinite(float(number)) else None
-    except (InvalidOperation, OverflowError, ValueError):
-        return None
+def _aggregate(
+    comparisons: Sequence[Comparison], aggregation: Aggregation, scores: Sequence[float]
+) -> float:
+    if aggregation == "weighted_average":
+        weights = (comparison.weight for comparison in comparisons)
+        return weighted_mean([*zip(scores, weights, strict=True)])
+    # A field scores 0 or 1, so `minimum` and `all_or_nothing` are the same.
+    return float(all(scores))
 
 
-def _dates(comparison: Comparison, value: Any) -> tuple[datetime, ...]:
-    return dates.read_dates(value, comparison.formats or ()) if isinstance(value, str) else ()
+def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
+    """The JSON in a text: the complete text, or the last object in it that has one of the fields,
+    in code fences and prose or without.
+
+    If the fields are those of a list, the last list in code fences. UnreadableReply if there is
+    none."""
+    firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
+    is_list = all(first.isdigit() for first in firsts)
+    for candidate in (text, *reversed([*_find_fenced(text)] if is_list else [])):
+        with suppress(UnreadableReply):
+            return read_json(candidate)
+    if is_list:
+        raise UnreadableReply("there is no JSON list, alone or in code fences")
+    return find_object(text, firsts)
+
+
+def _find_fenced(text: str) -> Iterator[str]:
+    """The texts in code fences."""
+    start = None
+    for fence in _FENCE.finditer(text):
+        if start is None:
+            start = fence.end()
+        elif not fence[1].strip():
+            yield text[start : fence.start()]
+            start = None
+
+
+def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:
+    """The JSON of the last assistant message; UnreadableReply if there is none."""
+    message = next((message for message in reversed(messages) if message.role == "assistant"), None)
+    if message is None:
+        raise UnreadableReply("there is none")
+    data = [block.value for block in message.blocks if block.type == "json"]
+    return data[-1] if data else read_data(message_text(message), comparisons)
 
 
 class FieldAccuracy(Evaluator):
@@ -337,7 +304,7 @@ class FieldAccuracy(Evaluator):
             problem, _, advice = expected_problem(comparison, expected).rpartition("; ")
             if problem:
                 problem = f"the field `{comparison.path}` {problem}"
-                mismatches.append(Mismatch(comparison.location, problem, advice))
+                mismatches.append(Mismatch(comparison.places.get("path"), problem, advice))
         return mismatches
 
     async def evaluate(self, case: Case) -> Score:

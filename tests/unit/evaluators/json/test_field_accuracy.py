@@ -204,7 +204,7 @@ def test_date__is_the_same_instant(
     ("match", "expected", "problem"),
     [
         ("exact", {}, "is not in `expected_output`; write the expected value there"),
-        ("contains", {"a": ""}, "is an empty text in `expected_output`"),
+        ("contains", {"a": ""}, 'is "" in `expected_output`, which every text contains'),
         ("regex", {"a": 5}, "is 5 in `expected_output`, which is not a valid pattern"),
         ("regex", {"a": "("}, "is not a valid regular expression"),
         (
