@@ -13,7 +13,6 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationInfo,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import CoreSchema
@@ -31,6 +30,7 @@ from agentevals_action.validation.file_model import (
     ListOf,
     NonEmpty,
     Weight,
+    expected,
     location_of,
     spelled,
 )
@@ -45,6 +45,7 @@ _FORM = (
 
 
 Points = Annotated[int, Field(ge=0, le=10)]
+Threshold = Annotated[float, Field(gt=0, le=1)]
 Requirement = Annotated[
     str,
     AfterValidator(require(str.strip, "the text is empty; write the requirement on the answer")),
@@ -54,63 +55,50 @@ Requirement = Annotated[
 class ScoreRange(FileModel):
     """The description of answers whose score is in a range."""
 
-    score_range: ListOf[Points] = Field(
-        min_length=2, max_length=2, description="The lowest and the highest score."
+    score_range: Annotated[
+        ListOf[Points],
+        Field(min_length=2, max_length=2),
+        AfterValidator(
+            require(
+                lambda ends: ends[0] <= ends[1],
+                "it ends below its start; write the lower score first",
+            )
+        ),
+    ] = Field(description="The lowest and the highest score.")
+    outcome: Requirement = spelled(
+        "outcome",
+        "expected_outcome",
+        description="The description of an answer with a score in the range.",
     )
-    outcome: Requirement = Field(
-        description="The description of an answer with a score in the range."
-    )
+
+
+#: `{0: text, 5: text}`; the keys of a JSON object are texts.
+_RangesByScore = Annotated[
+    dict[Annotated[str, Field(pattern="^([0-9]|10)$")], str],
+    Field(min_length=1, json_schema_extra={"additionalProperties": False}),
+]
+_ListOfRanges = Annotated[ListOf[ScoreRange], Field(min_length=1)]
 
 
 def _read_ranges(value: Any) -> Any:
-    """Reads `{0: text, 5: text}` as ranges of one score, and AgentV's `expected_outcome`."""
-    if isinstance(value, Mapping):
-        # The keys of a JSON object are strings.
-        scores = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
-        texts = zip(scores, value.values(), strict=True)
-        return [{"score_range": [score, score], "outcome": text} for score, text in texts]
-    if not isinstance(value, list):
-        raise ValueError("it is not an object from scores to texts; write {0: poor, 10: good}")
-    return [
-        {"outcome": entry["expected_outcome"], "score_range": entry.get("score_range")}
-        if isinstance(entry, Mapping) and "expected_outcome" in entry
-        else entry
-        for entry in value
-    ]
+    """Reads an object from scores to texts as ranges of one score."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, Mapping):
+        raise expected("a list, or an object from scores to texts: {0: poor, 10: good}")
+    scores = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
+    texts = zip(scores, value.values(), strict=True)
+    return [{"score_range": [score, score], "outcome": text} for score, text in texts]
 
 
 def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
-    if not ranges:
-        raise ValueError("it is empty; describe at least one score, or remove it")
-    in_order = tuple(sorted(ranges, key=lambda item: item.score_range))
-    last = -1
-    for low, high in (item.score_range for item in in_order):
-        if low > high:
-            raise ValueError(f"it has a range from {low} to {high}; write the lower score first")
-        if low <= last:
-            raise ValueError(f"it describes {low} twice; describe each score once")
-        last = high
-    return in_order
-
-
-def _is_gate(value: Any) -> bool:
-    return isinstance(value, bool) or (isinstance(value, int | float) and 0 < value <= 1)
-
-
-_RangesByScore = Annotated[
-    Any,
-    WithJsonSchema(
-        {
-            "type": "object",
-            "patternProperties": {
-                "^([0-9]|10)$": {"type": "string", "description": "An answer with this score."}
-            },
-            "additionalProperties": False,
-            "minProperties": 1,
-        }
-    ),
-]
-_Ranges = _RangesByScore | Annotated[list[ScoreRange], Field(min_length=1)]
+    """The ranges in their order; ValueError if two have the same score."""
+    ends = (item.score_range for item in ranges)
+    counts = Counter(score for low, high in ends for score in range(low, high + 1))
+    score, count = counts.most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"it describes {score} twice; describe each score once")
+    return tuple(sorted(ranges, key=lambda item: item.score_range))
 
 
 class Criterion(FileModel):
@@ -125,36 +113,19 @@ class Criterion(FileModel):
     weight: Weight = Field(
         default=1.0, description="Its weight in the rubric's score, 0 to 1,000,000."
     )
-    required: Annotated[
-        bool | float,
-        BeforeValidator(
-            require(
-                _is_gate,
-                "required is not a valid gate; "
-                "write true, false, or the score that must be reached, over 0 and up to 1",
-            )
-        ),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "boolean"},
-                    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                ]
-            }
-        ),
-    ] = Field(
+    required: bool | Threshold = Field(
         default=False,
         description="A gate: the test fails if the criterion scores 0, or less than the "
         "number given here.",
     )
-    min_score: Annotated[float, Field(gt=0, le=1)] | None = Field(
+    min_score: Threshold | None = Field(
         default=None, description="The score (0-1) under which a required criterion fails the test."
     )
     score_ranges: (
         Annotated[
-            ListOf[ScoreRange],
-            BeforeValidator(_read_ranges, json_schema_input_type=_Ranges),
+            _ListOfRanges,
             AfterValidator(_check_ranges),
+            BeforeValidator(_read_ranges, json_schema_input_type=_RangesByScore | _ListOfRanges),
         ]
         | None
     ) = Field(
@@ -183,16 +154,13 @@ class Criterion(FileModel):
     def _read(
         cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
     ) -> Self:
-        data = {"outcome": value} if isinstance(value, str) else value
-        if isinstance(data, Mapping):
-            if "required_min_score" in data:
-                raise ValueError(
-                    "required_min_score is not supported; write min_score, from 0 to 1"
-                )
-            is_described = "outcome" in data or "expected_outcome" in data
-            if not is_described and "score_ranges" in data and "id" in data:
-                # As in AgentV: the ranges describe the requirement.
-                data = {**data, "outcome": data["id"]}
+        data = value
+        keys = value.keys() if isinstance(value, Mapping) else set()
+        if "required_min_score" in keys:
+            raise ValueError("required_min_score is not supported; write min_score, from 0 to 1")
+        if {"id", "score_ranges"} <= keys and not {"outcome", "expected_outcome"} & keys:
+            # As in AgentV: the ranges describe the requirement.
+            data = {**value, "outcome": value["id"]}
         criterion = handler(data)
         criterion._location = location_of(info, value)
         return criterion
@@ -227,15 +195,23 @@ class Criterion(FileModel):
             return True
         return reaches(score, self.threshold) if self.threshold is not None else round(score, 9) > 0
 
+    def is_hit(self, score: float) -> bool:
+        """Whether a score of 0-1 is shown as a hit."""
+        return reaches(score, PASS_SCORE if self.threshold is None else self.threshold)
 
-def _is_short(criteria: Any) -> bool:
-    return not isinstance(criteria, list | tuple) or len(criteria) <= _MAX_CRITERIA
+    def describe(self, score: float) -> str:
+        """The criterion, and its points of ten if it has them."""
+        points = f" ({score * 10:g}/10)" if self.score_ranges else ""
+        return f"{self.name}: {self.outcome}{points}"
+
+
+def _read_criterion(value: Any) -> Any:
+    """Reads a plain string as the outcome."""
+    return {"outcome": value} if isinstance(value, str) else value
 
 
 def _with_ids(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     """The criteria with an id each: `rubric-N` by position if it has none."""
-    if not criteria:
-        raise ValueError("the list is empty; write at least one criterion")
     named = tuple(
         criterion if criterion.id else criterion.model_copy(update={"id": f"rubric-{position}"})
         for position, criterion in enumerate(criteria, 1)
@@ -254,20 +230,17 @@ class Rubric(PromptedEvaluator):
     aliases = ("rubrics",)
 
     rubrics: Annotated[
-        ListOf[Criterion],
-        BeforeValidator(
-            require(
-                _is_short,
-                f"there are more than {_MAX_CRITERIA:,} criteria; "
-                "split them, because all criteria of a rubric go into one prompt",
-            ),
-            json_schema_input_type=list[NonEmpty | Criterion],
-        ),
+        ListOf[
+            Annotated[
+                Criterion,
+                BeforeValidator(_read_criterion, json_schema_input_type=NonEmpty | Criterion),
+            ]
+        ],
+        Field(min_length=1, max_length=_MAX_CRITERIA),
         AfterValidator(_with_ids),
     ] = spelled(
         "rubrics",
         "criteria",
-        json_schema_extra={"minItems": 1, "maxItems": _MAX_CRITERIA},
         description="The criteria: plain strings, or objects with `outcome`.",
     )
 
@@ -280,15 +253,14 @@ class Rubric(PromptedEvaluator):
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""
-        names = [
+        names = ", ".join(
             criterion.name
             for criterion in self.rubrics
             if criterion.min_score is not None and not criterion.is_gate
-        ]
-        if not names:
-            return super().warnings()
-        problem = f"has a `min_score` without `required` ({', '.join(names)}), which has no effect"
-        return (*super().warnings(), ("rubrics", problem, "add `required: true`"))
+        )
+        problem = f"has a `min_score` without `required` ({names}), which has no effect"
+        own = [("rubrics", problem, "add `required: true`")] if names else []
+        return (*super().warnings(), *own)
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The required criteria, by id."""
@@ -331,23 +303,18 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
     scored = [(each, _read_check(checks[each.name], each)) for each in criteria]
-    lines: dict[bool, list[str]] = {True: [], False: []}
-    details, gates_failed = [], []
-    for criterion, score in scored:
-        name, threshold = criterion.name, criterion.threshold
-        points = f" ({score * 10:g}/10)" if criterion.score_ranges else ""
-        is_hit = reaches(score, PASS_SCORE if threshold is None else threshold)
-        lines[is_hit].append(f"{name}: {criterion.outcome}{points}")
-        details.append({"id": name, "score": score, "reasoning": checks[name].reasoning or ""})
-        if not criterion.holds(score):
-            gates_failed.append(name)
     return Score(
-        value=weighted_mean([(score, criterion.weight) for criterion, score in scored]),
-        hits=tuple(lines[True]),
-        misses=tuple(lines[False]),
+        value=weighted_mean([(score, each.weight) for each, score in scored]),
+        gates_failed=tuple(each.name for each, score in scored if not each.holds(score)),
+        hits=tuple(each.describe(score) for each, score in scored if each.is_hit(score)),
+        misses=tuple(each.describe(score) for each, score in scored if not each.is_hit(score)),
         reasoning=reply.overall_reasoning or "",
-        details={"checks": details},
-        gates_failed=tuple(gates_failed),
+        details={
+            "checks": [
+                {"id": each.name, "score": score, "reasoning": checks[each.name].reasoning or ""}
+                for each, score in scored
+            ]
+        },
     )
 
 
