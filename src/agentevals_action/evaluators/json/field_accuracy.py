@@ -21,6 +21,7 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
 from agentevals_action.model.trace import text_of as message_text
+from agentevals_action.results.scoring import weighted_mean
 from agentevals_action.validation.file_model import Computed, FileModel, ListOf, Weight
 from agentevals_action.validation.json_values import (
     MISSING,

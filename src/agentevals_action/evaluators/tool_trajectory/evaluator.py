@@ -5,14 +5,14 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from agentevals_action.evaluators.tool_trajectory.matching import (
+from agentevals_action.evaluators.tool_trajectory.expectations import (
     ArgsMatch,
     Expectation,
     ExpectedCalls,
     Mode,
     check_argument_names,
-    score_calls,
 )
+from agentevals_action.evaluators.tool_trajectory.matching import score_calls
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import calls_of
@@ -84,7 +84,8 @@ class ToolTrajectory(Evaluator):
 
     async def evaluate(self, case: Case) -> Score:
         """The satisfied share, by the mode; AttemptError for too many calls."""
-        plan = ExpectedCalls(self.mode, self.expected or (), self.minimums or {}, self.args_match)
+        expected = tuple(item.or_else(self.args_match) for item in self.expected or ())
+        plan = ExpectedCalls(self.mode, expected, self.minimums or {})
         trace = case.trace
         # A thread: many calls must not block the other tests.
         return await asyncio.to_thread(

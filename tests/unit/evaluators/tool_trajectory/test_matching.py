@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.tool_trajectory import matching
+from agentevals_action.evaluators.tool_trajectory import expectations, matching
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
 
 
-def item(tool: str, **fields: Any) -> matching.Expectation:
-    return matching.Expectation(tool=tool, **fields)
+def item(tool: str, **fields: Any) -> expectations.Expectation:
+    return expectations.Expectation(tool=tool, **fields)
 
 
 def call(tool: str, duration: float | None = None, **arguments: Any) -> ToolCall:
@@ -29,12 +29,12 @@ def named(tools: str) -> tuple[ToolCall, ...]:
 
 def score(
     mode: Any,
-    expected: str | Sequence[matching.Expectation],
+    expected: str | Sequence[expectations.Expectation],
     calls: str | Sequence[ToolCall],
     **more: Any,
 ) -> Score:
     items = tuple(item(tool) for tool in expected) if isinstance(expected, str) else tuple(expected)
-    plan = matching.ExpectedCalls(mode, items, **more)
+    plan = expectations.ExpectedCalls(mode, items, **more)
     return matching.score_calls(plan, named(calls) if isinstance(calls, str) else calls)
 
 
@@ -92,7 +92,7 @@ def test_mode__of_many_calls_scores(mode: str, expected: int, calls: int, value:
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
 def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
-    scored = matching.score_calls(matching.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
+    scored = matching.score_calls(expectations.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
     assert (scored.value, scored.hits, len(scored.misses), scored.is_unknown) == (0, (), 2, True)
     assert all(
         "unknown whether it was called, the reply does not show all tool calls" in miss
@@ -116,14 +116,14 @@ def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
 def test_unknown_trace__a_call_that_is_seen_satisfies_what_expects_it(
     mode: Any, expected: str, seen: str, value: float, unknown: str
 ) -> None:
-    plan = matching.ExpectedCalls(mode, tuple(map(item, expected)))
+    plan = expectations.ExpectedCalls(mode, tuple(map(item, expected)))
     scored = matching.score_calls(plan, None, seen=named(seen))
     assert (scored.value, scored.is_unknown) == (value, value == 0)
     assert [miss.partition(":")[0] for miss in scored.misses] == [f'"{tool}"' for tool in unknown]
 
 
 def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
-    scored = matching.score_calls(matching.ExpectedCalls("exact"), None)
+    scored = matching.score_calls(expectations.ExpectedCalls("exact"), None)
     assert (scored.value, scored.misses) == (
         0,
         ("unknown which tools were called, the reply does not show all tool calls",),
@@ -199,18 +199,14 @@ def test_misses__say_why() -> None:
 )
 def test_arguments__are_compared(args: Any, how: Any, arguments: Any, same: bool) -> None:
     called = ToolCall("a", arguments)
-    assert matching.fits(item("a", args=args, args_match=how), called) is same
-    assert matching.fits(item("a", args=args), called, how) is same
-    assert not matching.fits(item("b", args=args, args_match=how), called)
+    assert item("a", args=args, args_match=how).fits(called) is same
+    assert item("a", args=args).or_else(how).fits(called) is same
+    assert not item("b", args=args, args_match=how).fits(called)
 
 
 def test_arguments__by_the_item_before_the_default() -> None:
-    assert matching.fits(
-        item("a", args={"n": 1}, args_match="superset"), call("a", n=1, m=2), "exact"
-    )
-    assert not matching.fits(
-        item("a", args={"n": 1}, args_match="exact"), call("a", n=1, m=2), "ignore"
-    )
+    own = item("a", args={"n": 1}, args_match="superset")
+    assert own.or_else("exact").fits(call("a", n=1, m=2))
 
 
 def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
@@ -278,7 +274,7 @@ def test_out_of_order__is_0_whatever_the_durations() -> None:
 
 
 items = st.builds(
-    matching.Expectation,
+    expectations.Expectation,
     tool=st.sampled_from("ab"),
     args=st.sampled_from(["any", {"n": 1}, {"n": 1, "m": 1}]),
     max_duration_ms=st.sampled_from([None, None, 5.0]),
@@ -292,7 +288,7 @@ calls = st.builds(
 
 
 def ways(
-    expected: Sequence[matching.Expectation], made: Sequence[ToolCall], *, ordered: bool
+    expected: Sequence[expectations.Expectation], made: Sequence[ToolCall], *, ordered: bool
 ) -> list[tuple[int, int, int, int]]:
     """Of every way to give calls to items: items that have one, limits kept, durations unknown,
     limits asked."""
@@ -300,7 +296,7 @@ def ways(
     for places in itertools.product([None, *range(len(made))], repeat=len(expected)):
         taken = [place for place in places if place is not None]
         fitting = all(
-            place is None or matching.fits(item, made[place])
+            place is None or item.fits(made[place])
             for item, place in zip(expected, places, strict=True)
         )
         if len(set(taken)) < len(taken) or not fitting or (ordered and taken != sorted(taken)):
@@ -325,7 +321,7 @@ def share(way: tuple[int, int, int, int], count: int) -> float:
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
 def test_any_order__is_the_best_way_of_all_without_limits(
-    expected: list[matching.Expectation], made: list[ToolCall]
+    expected: list[expectations.Expectation], made: list[ToolCall]
 ) -> None:
     expected = [item.model_copy(update={"max_duration_ms": None}) for item in expected]
     scored = score("any_order", expected, made)
@@ -337,7 +333,7 @@ def test_any_order__is_the_best_way_of_all_without_limits(
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
 def test_in_order__is_the_longest_subsequence_without_limits_or_0(
-    expected: list[matching.Expectation], made: list[ToolCall]
+    expected: list[expectations.Expectation], made: list[ToolCall]
 ) -> None:
     expected = [item.model_copy(update={"max_duration_ms": None}) for item in expected]
     best, anyhow = max(ways(expected, made, ordered=True)), max(ways(expected, made, ordered=False))
@@ -349,9 +345,9 @@ def test_in_order__is_the_longest_subsequence_without_limits_or_0(
 
 @given(st.lists(items, max_size=4), st.lists(calls, max_size=4))
 def test_exact__is_1_for_the_same_calls_alone(
-    expected: list[matching.Expectation], made: list[ToolCall]
+    expected: list[expectations.Expectation], made: list[ToolCall]
 ) -> None:
-    same = len(expected) == len(made) and all(map(matching.fits, expected, made))
+    same = len(expected) == len(made) and all(map(expectations.Expectation.fits, expected, made))
     kept = same and all(
         item.max_duration_ms is None
         or done.duration_ms is None
@@ -367,7 +363,7 @@ def test_exact__is_1_for_the_same_calls_alone(
     st.lists(calls, max_size=6),
 )
 def test_score__is_1_exactly_when_nothing_is_missed(
-    mode: str, expected: list[matching.Expectation], made: list[ToolCall]
+    mode: str, expected: list[expectations.Expectation], made: list[ToolCall]
 ) -> None:
     scored = score(mode, expected, made)
     assert 0 <= scored.value <= 1  # type: ignore[operator]  # there is always a value
@@ -411,16 +407,16 @@ def test_refused__does_not_count_for_minimums() -> None:
 
 @pytest.mark.parametrize("mode", ["any_order", "superset", "in_order", "exact"])
 def test_hidden__an_expected_call_of_a_hidden_tool_is_unknown(mode: Any) -> None:
-    plan = matching.ExpectedCalls(mode, (item("Bash"), item("Read")))
+    plan = expectations.ExpectedCalls(mode, (item("Bash"), item("Read")))
     result = matching.score_calls(plan, (call("Bash"),), ("Read", "Skill"))
     reason = "unknown whether it was called, the agent does not show calls of this tool"
     assert (result.value, result.is_unknown, result.misses) == (0, True, (f'"Read": {reason}',))
-    others = matching.ExpectedCalls(mode, (item("Bash"),))
+    others = expectations.ExpectedCalls(mode, (item("Bash"),))
     assert matching.score_calls(others, (call("Bash"),), ("Read",)).value == 1
 
 
 def test_hidden__minimums_are_unknown() -> None:
-    plan = matching.ExpectedCalls("any_order", minimums={"Read": 1})
+    plan = expectations.ExpectedCalls("any_order", minimums={"Read": 1})
     assert matching.score_calls(plan, (), ("Read",)).is_unknown
 
 
@@ -435,10 +431,10 @@ def test_hidden__minimums_are_unknown() -> None:
     ],
 )
 def test_hidden__a_tool_that_is_not_allowed_may_have_been_called(
-    allowed: tuple[matching.Expectation, ...], calls: Any, value: float, is_unknown: bool
+    allowed: tuple[expectations.Expectation, ...], calls: Any, value: float, is_unknown: bool
 ) -> None:
     """An agent that reads skills through its shell must not pass a test that allows none."""
-    plan = matching.ExpectedCalls("subset", allowed)
+    plan = expectations.ExpectedCalls("subset", allowed)
     scored = matching.score_calls(plan, calls, ("Read", "Skill"))
     assert (scored.value, scored.is_unknown) == (value, is_unknown)
 
