@@ -186,8 +186,7 @@ def _with_files(entry: TargetEntry, folder: Folder) -> TargetEntry:
         diagnostics = DiagnosticCollector()
         diagnostics.add(entry.diagnostics)
         problem = f"a file of the target `{entry.target.name}` cannot be used: {error}"
-        advice = "name a file of the repository by its path from the root, with `cwd: /`"
-        diagnostics.error(entry.target.location, problem, advice)
+        diagnostics.error(entry.target.location, problem, "name a file of the repository")
         return TargetEntry(diagnostics)
     return replace(entry, target=entry.target.model_copy(update={"files": files}))
 

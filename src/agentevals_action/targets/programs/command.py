@@ -56,10 +56,6 @@ class CommandTarget(Target):
     def files_among(self, command: str | Sequence[str], folder: Folder) -> tuple[NamedFile, ...]:
         """The words of a command, or their parts after `=`, that are files of the repository, and
         what these import."""
-        root = str(folder.root)
-        text = command if isinstance(command, str) else "\0".join(command)
-        if re.search(rf"{re.escape(root)}(?![\w.-])", text):
-            raise ValueError(f"{root} is this checkout, whose files both sides would run")
         words, start = self._words_and_folder(command, folder)
         words = all_words(words)
         found = folder.files_among(words, start)
@@ -165,9 +161,9 @@ class CommandRunner:
     ) -> Program:
         """A command in its working folder, or in another one, with more `variables`. It sees the
         workspace of the request: a worker of one without a workspace answers all requests."""
-        own = self._children.workspace(self.tree(request))
+        own: dict[str, str] = {}
         if request.workspace is not None:
-            own |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
+            own = dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
             own[SUITE_FOLDER] = str(request.suite_folder)
         start = self.declared_folder(request)
         if request.is_judge:
