@@ -17,7 +17,7 @@ from agentevals_action.github.claimed_run import FirstPhase, NothingToPublish, r
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results.run_folder import read_archive
 from agentevals_action.review import pipeline
-from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from tests.support import github_jobs, payloads
 from tests.support.github_history import BlobServer, zipped

@@ -8,7 +8,7 @@ import yaml
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.github.claimed_run import ARTIFACT
-from agentevals_action.review.request import SHARDS
+from agentevals_action.review.inputs.request import SHARDS
 from agentevals_action.settings import INPUTS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]

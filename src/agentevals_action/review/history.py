@@ -12,7 +12,7 @@ from agentevals_action.errors import GitError, OutputError, ResourceError
 from agentevals_action.model.job import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports.page.history_page import PAGE, history_page
-from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.system.files.tree_files import write_file
 
 

@@ -21,7 +21,7 @@ from agentevals_action.results.run_folder import RunResults, not_completed, not_
 from agentevals_action.review import publication
 from agentevals_action.review.comparison.compare import compare
 from agentevals_action.review.inputs.inputs import open_inputs
-from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.review.run.base_results import find_base
 from agentevals_action.review.run.confirmation import confirm
 from agentevals_action.review.run.engine import open_engine

@@ -23,9 +23,9 @@ from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import shards
 from agentevals_action.review import history, pipeline, publication
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.review.jobs import claims, job_step, requested_run
 from agentevals_action.review.jobs.job_step import JobStep
-from agentevals_action.review.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (

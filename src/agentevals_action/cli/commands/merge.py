@@ -13,7 +13,7 @@ from agentevals_action.cli.options import (
     json_option,
     markdown_option,
 )
-from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

@@ -25,7 +25,7 @@ from agentevals_action.reports.page.report_page import PAGE
 from agentevals_action.reports.terminal import console
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review import pipeline
-from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

@@ -33,7 +33,7 @@ from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
-from agentevals_action.review.request import LocalRun, ReviewRequest, ReviewWorkspace
+from agentevals_action.review.inputs.request import LocalRun, ReviewRequest, ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 

@@ -19,7 +19,7 @@ from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
 from agentevals_action.review.comparison import selftest
 from agentevals_action.review.comparison.selftest import Flakiness
-from agentevals_action.review.request import LocalRun
+from agentevals_action.review.inputs.request import LocalRun
 from agentevals_action.settings import Settings
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")

@@ -15,7 +15,7 @@ from agentevals_action.model.job import Job
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.inputs.request import ReviewRequest
 from agentevals_action.runners.suites import files_of_all, find_all
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, require_valid

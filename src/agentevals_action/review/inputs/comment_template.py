@@ -12,7 +12,7 @@ from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.review.inputs.base_tree import Base
-from agentevals_action.review.request import ReviewRequest
+from agentevals_action.review.inputs.request import ReviewRequest
 
 #: Events whose head is trusted: a push is on its branch already, a local review has one user.
 _TRUSTED = frozenset({"push", "local"})

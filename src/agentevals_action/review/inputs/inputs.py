@@ -37,6 +37,7 @@ from agentevals_action.review.inputs.changed_files import (
 from agentevals_action.review.inputs.comment_template import choose_template
 from agentevals_action.review.inputs.permissions import read_permissions
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
+from agentevals_action.review.inputs.request import ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import (
     Change,
     describe_removed,
@@ -44,7 +45,6 @@ from agentevals_action.review.inputs.selection import (
     select_suites,
     useless_rules,
 )
-from agentevals_action.review.request import ReviewRequest, Suites
 from agentevals_action.runners.suites import files_of_all, find_all
 from agentevals_action.suites.checkout import (
     Checkout,

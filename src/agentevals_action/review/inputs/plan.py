@@ -11,8 +11,8 @@ from agentevals_action.model.run import Selection, Shard
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shards import part_of, reduce_suite
 from agentevals_action.review.inputs.base_tree import Base
+from agentevals_action.review.inputs.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import SelectedSuites
-from agentevals_action.review.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.suites.target_use import undeclared_target
 from agentevals_action.targets.variables import Variables, missing_error
 

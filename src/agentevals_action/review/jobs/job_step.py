@@ -15,9 +15,9 @@ from agentevals_action.model.report import CheckReport
 from agentevals_action.model.run import Policy
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review import pipeline
+from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.review.jobs import claims
 from agentevals_action.review.jobs.requested_run import check_out
-from agentevals_action.review.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.protection import protected_checkout

@@ -15,7 +15,7 @@ from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.job import Job, PullRequest
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
-from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import restore_owner

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
-from agentevals_action.review.request import ReviewWorkspace
+from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 
 
