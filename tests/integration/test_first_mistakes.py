@@ -260,7 +260,7 @@ def test_program__that_is_missing_is_the_same_error_in_every_command(
 @pytest.mark.parametrize(
     "command_",
     [
-        "[docker, run, image, agent.py]",
+        "[docker, run, -v, '.:/app', image, agent.py]",
         "cd sub && python3 agent.py",
         "[node, dist/agent.js]",
         "[python3, -m, agent]",

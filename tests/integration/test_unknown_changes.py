@@ -245,6 +245,15 @@ def test_review__an_error_of_an_input_is_one_whatever_changed(
     assert words in done.err + done.out
 
 
+def test_review__the_workspace_of_base_is_its_tree(tmp_path: Path) -> None:
+    agent = "- {name: default, provider: cli, command: sh $GITHUB_WORKSPACE/agent.sh, cwd: /}\n"
+    made = Repository.create(tmp_path, {**BASE, ".agentv/targets.yaml": agent})
+    made.commit("change", {"prompts/system.md": "Never.\n"})
+    env = {"GITHUB_WORKSPACE": str(tmp_path)}
+    done = command.run(tmp_path, "review", "--base", "HEAD~1", "--confirm", "0", env=env)
+    assert done.code == 1, done.out + done.err
+
+
 @pytest.mark.parametrize("broken", ["evals/EVAL.yaml", ".agentv/targets.yaml"])
 @pytest.mark.parametrize("watch", [[], ["--watch", "src/**"]])
 def test_review__a_broken_suite_is_affected_by_what_nothing_covers(

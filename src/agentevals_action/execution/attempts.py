@@ -176,7 +176,8 @@ class Attempts:
         variables: Mapping[str, str],
     ) -> Program:
         user, start = self._children.isolation.judge_of(root), self._judge_path(folder)
-        own = {CHECKOUT_VARIABLE: str(root), **variables}
+        tree = self._children.workspace(self._judge_path(root))
+        own = {CHECKOUT_VARIABLE: str(root), **tree, **variables}
         program = self._children.program(words, start, user, own)
         if has_workspace:  # its tests run what is there, as another version of the packages
             return program

@@ -85,8 +85,7 @@ class Preparation:
         user: ChildUser | None = None,
     ) -> None:
         # Attack: `setup: sh $GITHUB_WORKSPACE/install.sh` runs a file of the pull request as root.
-        known = self.children.environment
-        tree = {"GITHUB_WORKSPACE": str(folder)} if "GITHUB_WORKSPACE" in known else {}
+        tree = self.children.workspace(folder)
         await process.run_checked(
             f"`{name}`",
             self.children.program(("sh", "-c", command), folder, user, tree),

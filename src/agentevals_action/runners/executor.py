@@ -279,12 +279,10 @@ class RunnerExecutor(SuiteExecutor):
             problem = f"the runner `{self._runner.name}` needs {', '.join(missing)}"
             advice = "name it in the input `env`, and give it a value in the job's `env`"
             raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
-        own = {
+        own = children.workspace(root) | {
             name: commands.filled([value], values)[0]
             for name, value in self._format.variables.items()
         }
-        if "GITHUB_WORKSPACE" in children.environment:
-            own["GITHUB_WORKSPACE"] = str(root)
         program = children.program(words, root, children.isolation.user_of(root), own)
         # Of what the workflow passes on: what its entry names, and what every program sees.
         passed, _ = scrub(children.allowed, wanted)

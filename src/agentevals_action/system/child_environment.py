@@ -66,6 +66,12 @@ class ChildContext:
         advice = f"variables withheld from it: {names}; name those it needs in the input `env`"
         return advice if names else ""
 
+    def workspace(self, tree: Path) -> dict[str, str]:
+        """The variable that names the workspace, for a program of a tree: on base, it is another
+        one."""
+        name = "GITHUB_WORKSPACE"
+        return {name: str(tree)} if name in self.environment else {}
+
     def program(
         self,
         words: Sequence[str],

@@ -22,6 +22,15 @@ _SCRIPT = re.compile(
 _NOT_A_PATH = re.compile(r"[\s{$*]|^-|://")
 #: Programs whose arguments are paths in another file system.
 _ELSEWHERE = frozenset({"docker", "podman", "kubectl", "ssh"})
+#: Programs that start a container of an image, and their options: those without a value, and those
+#: of a mount. A source of a mount that is not a folder of the tree is a volume.
+_ENGINES = frozenset({"docker", "podman", "nerdctl"})
+_FLAG = re.compile(
+    r"-[dhiPqt]+|--(detach|init|interactive|no-healthcheck|privileged|quiet|read-only|rm|tty)|--.*=.*"
+)
+_MOUNT = re.compile(r"(-v|--volume|--mount)\0?=?(type=bind,)?(source=|src=)?\"?[.$`]")
+#: An image that is always the same, or whose name is computed.
+_OWN_IMAGE = re.compile(r"@sha256:|[$`]")
 #: Words after which an interpreter takes code, or a module by its name.
 _NO_SCRIPT = frozenset({"-c", "-e", "--eval", "-m"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
@@ -65,6 +74,22 @@ def all_words(words: Sequence[str]) -> Sequence[str]:
                 with suppress(ValueError):  # quotes that only a shell understands
                     found += shlex.split(script, comments=True)
     return found
+
+
+def shared_image(words: Sequence[str]) -> str:
+    """The image of a command that starts a container without a folder of the tree: what `prepare`
+    of one side builds under this name, the other side would run. Empty if there is none."""
+    for engine, word in enumerate(words):
+        if PurePath(word).name not in _ENGINES or "run" not in words[engine + 1 : engine + 2]:
+            continue
+        arguments = iter(words[engine + 2 :])
+        for argument in arguments:
+            if not argument.startswith("-"):
+                return "" if _OWN_IMAGE.search(argument) else argument
+            value = "" if _FLAG.fullmatch(argument) else next(arguments, "")
+            if _MOUNT.match(f"{argument}\0{value}"):
+                break
+    return ""
 
 
 def missing_script(words: Sequence[str], folder: Path) -> Path | None:

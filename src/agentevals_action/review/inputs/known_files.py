@@ -24,7 +24,7 @@ _MANIFESTS = frozenset(
 )
 #: Files that name documentation for a program that is no agent, by their names.
 _OF_TOOLS = re.compile(
-    r"\.(docker|editorconfig|eslint|git|lint|markdownlint|pre-commit|prettier|readthedocs|vale).*"
+    r"\.(docker|editorconfig|eslint|git(attributes|ignore)|lint|markdownlint|pre-commit|prettier|readthedocs|vale).*"
     rf"|mkdocs\.ya?ml|MANIFEST\.in|{re.escape(FILE)}"
 )
 #: Files in the folder of GitHub that coding agents read.

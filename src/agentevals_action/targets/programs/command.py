@@ -161,9 +161,9 @@ class CommandRunner:
     ) -> Program:
         """A command in its working folder, or in another one, with more `variables`. It sees the
         workspace of the request: a worker of one without a workspace answers all requests."""
-        own: dict[str, str] = {}
+        own = self._children.workspace(self.tree(request))
         if request.workspace is not None:
-            own = dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
+            own |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
             own[SUITE_FOLDER] = str(request.suite_folder)
         start = self.declared_folder(request)
         if request.is_judge:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.pictures import picture
+from agentevals_action.system.program import all_words, shared_image
 from agentevals_action.validation.field_errors import nearest
 from agentevals_action.validation.file_model import ListOf
 
@@ -62,6 +63,12 @@ def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     words = words_of(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
+    if image := shared_image(all_words(words)):
+        raise ValueError(
+            f"both sides would run the image `{image}`, whichever of them built it; write "
+            '`--iidfile .image` in `prepare` and `"$(cat .image)"` as the image, mount the tree '
+            "(`-v .:/app`), or name a digest (`@sha256:…`)"
+        )
     for written, name in (found for word in words for found in in_braces(word)):
         is_near = name.isupper() and nearest(name, NAMES, 0.75) is not None
         is_meant = is_near or name.upper() in (*NAMES, *_OTHERS)

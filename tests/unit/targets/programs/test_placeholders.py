@@ -66,6 +66,31 @@ def test_fill__paths_and_numbers_stand_anywhere(tmp_path: Path, script: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("command", "is_shared"),
+    [
+        ("docker run --rm -i shop", True),
+        (("docker", "run", "--rm", "-i", "-e", "KEY", "--name=x", "shop", "{PROMPT}"), True),
+        ("docker run -e KEY=$KEY registry/shop:1", True),
+        ("cd x && podman run -v cache:/cache shop", True),
+        (("sh", "-c", "docker run shop"), True),
+        ('docker run --rm -i "$(cat .image)"', False),
+        ('docker run -v "$PWD:/app" python:3.13 python3 /app/agent.py', False),
+        (("docker", "run", "--mount=type=bind,source=.,target=/app", "python"), False),
+        ("docker run shop@sha256:00", False),
+        ("docker compose run --rm agent", False),
+        ("grep docker run.txt", False),
+    ],
+    ids=str,
+)
+def test_check__an_image_is_one_of_each_side(command: Command, is_shared: bool) -> None:
+    if not is_shared:
+        assert placeholders.check(command) == command
+        return
+    with pytest.raises(ValueError, match=r"would run the image `(registry/shop:1|shop)`.*iidfile"):
+        placeholders.check(command)
+
+
+@pytest.mark.parametrize(
     ("files_format", "expected"),
     [
         ("{path}", [*FILES]),
