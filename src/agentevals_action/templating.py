@@ -40,8 +40,9 @@ _TEMPLATE_ERRORS = (
     RecursionError,
     MemoryError,
 )
-#: Characters of a rendered text, and of a repetition, at most; `range` has Jinja's own bound.
-_MAX_LENGTH = 10_000_000
+#: Characters of a rendered text, and of a repetition, at most: more than a file of 20 MB in base64.
+#: `range` has Jinja's own bound.
+_MAX_LENGTH = 50_000_000
 _FENCE = re.compile("`{3,}|~{3,}")
 
 

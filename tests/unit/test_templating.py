@@ -107,7 +107,7 @@ def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
         "{{ 1000000000 * [1] }}",
         "{{ 10 ** 100000000 }}",
         "{{ range(1000000000)|sum }}",
-        "{% for a in range(2000) %}{{ 'x' * 9000 }}{% endfor %}",
+        "{% for a in range(2000) %}{{ 'x' * 30000 }}{% endfor %}",
     ],
 )
 def test_prompt__a_template_that_fails_is_an_error(text: str) -> None:
