@@ -3,64 +3,43 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
-from jsonschema import (
-    Draft3Validator,
-    Draft7Validator,
-    Draft201909Validator,
-    Draft202012Validator,
-    ValidationError,
-)
+from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend, validator_for
+from jsonschema.validators import extend
 from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic import WithJsonSchema as Schema
-from referencing import Registry, Resource
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import specification_with
+from referencing import Registry
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import is_given, require
-from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
+from agentevals_action.evaluators.json.schema_problems import (
+    find_draft,
+    find_schema_problems,
+    json_path,
+    one_line,
+)
+from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.validation.field_errors import nearest
-from agentevals_action.validation.file_model import Steps, errors_at, folder_of, spelled
+from agentevals_action.validation.file_model import errors_at, folder_of, spelled
 from agentevals_action.validation.json_values import canonical, check_depth, parse_json, shown
 
-_DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 #: Keywords whose message names the properties; of others, the value of the keyword is shown.
 _PROPERTY_KEYWORDS = frozenset({
     "required", "additionalProperties", "unevaluatedProperties", "dependentRequired",
     "dependencies",
 })  # fmt: skip
 
-#: The keywords that some draft checks: `additionalItems` checks nothing in 2020-12.
-_OF_ANY_DRAFT = frozenset[str]().union(
-    *(
-        draft.VALIDATORS
-        for draft in (Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator)
-    )
-)
 _additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
-#: Keywords that no draft checks, and those of OpenAPI.
-_ANNOTATIONS = frozenset({
-    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions",
-    "$comment", "$vocabulary", "title", "description", "default", "examples", "example", "nullable",
-    "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
-    "then", "else", "minContains", "maxContains", "format",
-})  # fmt: skip
-#: How similar an unknown keyword is to a known one that was meant, 0-1.
-_SIMILARITY = 0.8
 _MAX_SCHEMA = 1_000_000  # bytes of a file
 #: Mismatches that become misses.
 _MAX_MISMATCHES = 10
@@ -101,20 +80,19 @@ class IsJson(Evaluator):
         cls, schema: dict[str, Any] | str | None, info: ValidationInfo
     ) -> dict[str, Any] | str | None:
         if isinstance(schema, str):
-            folder = folder_of(info)
-            _read_schema(schema, folder.file(schema), folder)
-        elif schema is not None and (problems := _schema_problems(schema)):
+            _read_schema(schema, folder_of(info))
+        elif schema is not None and (problems := find_schema_problems(schema)):
             raise errors_at(problems)
         return schema
 
     @model_validator(mode="after")
     def _load_schema(self, info: ValidationInfo) -> Self:
-        schema = self.json_schema
-        self._contents = None if isinstance(schema, str) else schema
-        if isinstance(schema, str):
+        if isinstance(self.json_schema, str):
             folder = folder_of(info)
-            self._file = folder.file(schema)
-            self._contents = _read_schema(schema, self._file, folder)
+            self._file = folder.file(self.json_schema)
+            self._contents = _read_schema(self.json_schema, folder)
+        else:
+            self._contents = self.json_schema
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
@@ -155,106 +133,18 @@ def _read_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4_000 else float(digits)
 
 
-def _read_schema(path: str, file: Path, folder: Folder) -> Mapping[str, Any]:
+def _read_schema(path: str, folder: Folder) -> Mapping[str, Any]:
     name = f"the schema {path!r}"
-    data = folder.read(file, name, _MAX_SCHEMA)
+    data = folder.read(folder.file(path), name, _MAX_SCHEMA)
     try:
         schema = parse_json(data)
     except ValueError as error:
         raise ValueError(f"{name} is not valid JSON: {error}; correct it") from None
     if not isinstance(schema, dict):
         raise ValueError(f"{name} is not an object; write a JSON Schema there")
-    for steps, problem in _schema_problems(schema).items():
-        raise ValueError(f"{name} is not valid at {_json_path(steps)}: {problem}")
+    for steps, problem in find_schema_problems(schema).items():
+        raise ValueError(f"{name} is not valid at {json_path(steps)}: {problem}")
     return schema
-
-
-def _draft(schema: Mapping[str, Any]) -> type[Validator] | None:
-    uri = str(schema.get("$schema", _DEFAULT_DRAFT))
-    return validator_for({"$schema": uri}, default=None)  # type: ignore[arg-type]  # it may be None
-
-
-def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
-    """The problems of a schema ("problem; advice"), by their steps in it."""
-    draft = _draft(schema)
-    if draft is None:
-        problem = f"the draft {shown(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
-        return {("$schema",): problem}
-    problems: dict[Steps, str] = {}
-    for error in draft(draft.META_SCHEMA).iter_errors(schema):
-        leaf = best_match([error]) or error
-        problem = f"it is not valid in a JSON Schema: {_one_line(leaf.message)}; correct it"
-        problems.setdefault(tuple(leaf.absolute_path), problem)
-    if not problems:
-        # The registry has no retriever: nothing outside the document is read.
-        resource = _as_resource(schema, draft)
-        resolver = Registry[Any]().resolver_with_root(resource)
-        places = dict(_places(schema, ()))
-        for owner, keyword, problem in _keyword_problems(resource, resolver, draft, set()):
-            problems.setdefault((*places[id(owner)], keyword), problem)
-    return problems
-
-
-def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
-    """The identity of each object in a schema, and the steps to it."""
-    if isinstance(value, dict):
-        yield id(value), steps
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for step, inner in items:
-        if isinstance(inner, dict | list):
-            yield from _places(inner, (*steps, step))
-
-
-def _keyword_problems(
-    resource: Resource[Any], resolver: Any, draft: type[Validator], seen: set[int]
-) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """The keywords with a problem, each with the object that has it: unknown ones that resemble a
-    known one, references that lead to no schema, and patterns that cannot be used. `seen` are the
-    identities of the objects that were searched, because references may lead back."""
-    owner = resource.contents
-    if not isinstance(owner, dict) or id(owner) in seen:
-        return
-    seen.add(id(owner))
-    inside = [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
-    for keyword, value in owner.items():
-        problem = _unknown_keyword(keyword, draft.VALIDATORS.keys() | _ANNOTATIONS)
-        try:
-            if keyword in _REFERENCES and isinstance(value, str):
-                found = resolver.lookup(value)
-                if draft(draft.META_SCHEMA).is_valid(found.contents):
-                    inside.append((_as_resource(found.contents, draft), found.resolver))
-                else:  # a place that the check of the whole schema takes for data
-                    problem = f"{shown(value)} leads to what is no JSON Schema; correct it"
-            patterns = {"pattern": (value,), "patternProperties": value}
-            for pattern in patterns.get(keyword, ()):
-                compile_pattern(pattern)
-        except Unresolvable:
-            problem = f"{shown(value)} leads to nothing in the schema; define it in its `$defs`"
-        except ValueError as error:
-            problem = str(error)
-        if problem:
-            yield owner, keyword, problem
-    for inner, its_resolver in inside:
-        yield from _keyword_problems(inner, its_resolver, draft, seen)
-
-
-def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
-    specification = specification_with(str(draft.META_SCHEMA["$schema"]))
-    return Resource.from_contents(contents, default_specification=specification)
-
-
-def _unknown_keyword(word: str, known: Set[str]) -> str:
-    """The problem of a keyword that a draft does not know but another one checks, or that probably
-    means a known one: a similar one, or one that checks and begins with it (`min` for `minimum`).
-    Empty if there is none."""
-    if word in known:
-        return ""
-    if word in _OF_ANY_DRAFT:
-        return "this draft does not check the keyword; name its draft in `$schema`"
-    checks = known - _ANNOTATIONS if len(word) > 2 else ()
-    longer = [keyword for keyword in checks if keyword.startswith(word)]
-    meant = nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
-    return f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
 
 
 def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -274,14 +164,11 @@ def _check_pattern_properties(
 def _check_additional(
     validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
-    patterns = schema.get("patternProperties", {})
-    if not patterns or not isinstance(value, dict):
-        yield from _additional_properties(validator, allowed, value, schema)
-        return
+    patterns = schema.get("patternProperties", ())
     known = {
         name: True
-        for name in value
-        if name in schema.get("properties", {})
+        for name in (value if isinstance(value, dict) else ())
+        if name in schema.get("properties", ())
         or any(search_pattern(pattern, "", name, "a name in this output") for pattern in patterns)
     }
     yield from _additional_properties(validator, allowed, value, {"properties": known})
@@ -327,7 +214,7 @@ def _limited(draft: type[Validator]) -> type[Validator]:
 def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
     """The first mismatches, each with its JSON path and the expected value; the time of a pattern
     and the number of checks are bounded."""
-    limited = _limited(_draft(schema) or Draft202012Validator)
+    limited = _limited(find_draft(schema) or Draft202012Validator)
     # A reference to a schema with `$schema` would lead to the draft that is not limited.
     contents = {keyword: operand for keyword, operand in schema.items() if keyword != "$schema"}
     errors = limited(contents, registry=Registry()).iter_errors(value)
@@ -343,16 +230,8 @@ def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
 
 def _describe(error: ValidationError) -> str:
     error = best_match([error]) or error
-    path = _json_path(error.absolute_path)
+    path = json_path(error.absolute_path)
     if error.validator in _PROPERTY_KEYWORDS:
-        return f"{path}: {_one_line(error.message)}"
+        return f"{path}: {one_line(error.message)}"
     expected = f"`{error.validator}`: {shown(error.validator_value)}"
     return f"{path} is {shown(error.instance)}, expected {expected}"
-
-
-def _json_path(steps: Iterable[str | int]) -> str:
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-
-
-def _one_line(text: str) -> str:
-    return quoted(text)[1:-1]

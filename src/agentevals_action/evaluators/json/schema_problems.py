@@ -1,0 +1,132 @@
+"""Mistakes of the author of a JSON Schema: what is not valid in it, and what checks nothing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any
+
+from jsonschema import Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
+
+from agentevals_action.evaluators.text_checks import compile_pattern
+from agentevals_action.formatting import quoted
+from agentevals_action.validation.field_errors import nearest
+from agentevals_action.validation.file_model import Steps
+from agentevals_action.validation.json_values import shown
+
+_DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_DRAFTS = (Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator)
+#: The keywords that some draft checks: `additionalItems` checks nothing in 2020-12.
+_OF_ANY_DRAFT = frozenset[str]().union(*(draft.VALIDATORS for draft in _DRAFTS))
+#: Keywords that no draft checks, and those of OpenAPI.
+_ANNOTATIONS = frozenset({
+    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions",
+    "$comment", "$vocabulary", "title", "description", "default", "examples", "example", "nullable",
+    "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+    "then", "else", "minContains", "maxContains", "format",
+})  # fmt: skip
+#: How similar an unknown keyword is to a known one that was meant, 0-1.
+_SIMILARITY = 0.8
+
+
+def find_draft(schema: Mapping[str, Any]) -> type[Validator] | None:
+    """The validator of the draft that a schema names; None if it is unknown."""
+    uri = str(schema.get("$schema", _DEFAULT_DRAFT))
+    return validator_for({"$schema": uri}, default=None)  # type: ignore[arg-type]  # it may be None
+
+
+def find_schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
+    """The problems of a schema ("problem; advice"), by their steps in it."""
+    draft = find_draft(schema)
+    if draft is None:
+        problem = f"the draft {shown(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
+        return {("$schema",): problem}
+    problems: dict[Steps, str] = {}
+    for error in draft(draft.META_SCHEMA).iter_errors(schema):
+        leaf = best_match([error]) or error
+        problem = f"it is not valid in a JSON Schema: {one_line(leaf.message)}; correct it"
+        problems.setdefault(tuple(leaf.absolute_path), problem)
+    if not problems:
+        # The registry has no retriever: nothing outside the document is read.
+        resource = _as_resource(schema, draft)
+        resolver = Registry[Any]().resolver_with_root(resource)
+        places = dict(_places(schema, ()))
+        for owner, keyword, problem in _keyword_problems(resource, resolver, draft, set()):
+            problems.setdefault((*places[id(owner)], keyword), problem)
+    return problems
+
+
+def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
+    """The identity of each object in a schema, and the steps to it."""
+    if isinstance(value, dict):
+        yield id(value), steps
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, inner in items:
+        if isinstance(inner, dict | list):
+            yield from _places(inner, (*steps, step))
+
+
+def _keyword_problems(
+    resource: Resource[Any], resolver: Any, draft: type[Validator], seen: set[int]
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """The keywords with a problem, each with the object that has it: unknown ones that resemble a
+    known one, references that lead to no schema, and patterns that cannot be used. `seen` are the
+    identities of the objects that were searched, because references may lead back."""
+    owner = resource.contents
+    if not isinstance(owner, dict) or id(owner) in seen:
+        return
+    seen.add(id(owner))
+    inside = [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
+    for keyword, value in owner.items():
+        problem = _unknown_keyword(keyword, draft.VALIDATORS.keys() | _ANNOTATIONS)
+        try:
+            if keyword in _REFERENCES and isinstance(value, str):
+                found = resolver.lookup(value)
+                if draft(draft.META_SCHEMA).is_valid(found.contents):
+                    inside.append((_as_resource(found.contents, draft), found.resolver))
+                else:  # a place that the check of the whole schema takes for data
+                    problem = f"{shown(value)} leads to what is no JSON Schema; correct it"
+            patterns = {"pattern": (value,), "patternProperties": value}
+            for pattern in patterns.get(keyword, ()):
+                compile_pattern(pattern)
+        except Unresolvable:
+            problem = f"{shown(value)} leads to nothing in the schema; define it in its `$defs`"
+        except ValueError as error:
+            problem = str(error)
+        if problem:
+            yield owner, keyword, problem
+    for inner, its_resolver in inside:
+        yield from _keyword_problems(inner, its_resolver, draft, seen)
+
+
+def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
+    specification = specification_with(str(draft.META_SCHEMA["$schema"]))
+    return Resource.from_contents(contents, default_specification=specification)
+
+
+def _unknown_keyword(word: str, known: Set[str]) -> str:
+    """The problem of a keyword that a draft does not know but another one checks, or that probably
+    means a known one: a similar one, or one that checks and begins with it (`min` for `minimum`).
+    Empty if there is none."""
+    if word in known:
+        return ""
+    if word in _OF_ANY_DRAFT:
+        return "this draft does not check the keyword; name its draft in `$schema`"
+    checks = known - _ANNOTATIONS if len(word) > 2 else ()
+    longer = [keyword for keyword in checks if keyword.startswith(word)]
+    meant = nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
+    return f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
+
+
+def json_path(steps: Iterable[str | int]) -> str:
+    """The steps as a JSON path."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+
+
+def one_line(text: str) -> str:
+    """A text in a sentence, without quotes."""
+    return quoted(text)[1:-1]
