@@ -146,11 +146,6 @@ def test_label__is_the_operand(kind: str, data: dict[str, object], label: str) -
     assert cases.evaluator(kind, data).label() == label
 
 
-def test_threshold__of_a_gate_that_misses_is_named() -> None:
-    result = cases.run("contains", {"value": "x"}, cases.case("y"), name="must", threshold=0.8)
-    assert (result.passed, result.gates_failed) == (False, ("must",))
-
-
 def test_regex__runaway_pattern_holds_up_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.2)
 

@@ -45,16 +45,6 @@ def calling(*calls: ToolCall) -> Trace:
             "exploration ratio: unknown, 0.5 ± 0.2 asked",
         ),
         (
-            "tool_trajectory",
-            {"minimums": {"a": 1}},
-            '"a": unknown how often it was called, the reply does not show all tool calls',
-        ),
-        (
-            "tool_trajectory",
-            {"mode": "subset", "expected": []},
-            "unknown which tools were called, the reply does not show all tool calls",
-        ),
-        (
             "skill_trigger",
             {"skill": "x"},
             'whether the skill "x" came first is unknown: the reply does not show all tool calls',

@@ -14,6 +14,9 @@ from agentevals_action.evaluators.tool_trajectory import expectations, matching
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
 
+MODES = ("any_order", "in_order", "exact", "superset", "subset")
+every_mode = pytest.mark.parametrize("mode", MODES)
+
 
 def item(tool: str, **fields: Any) -> expectations.Expectation:
     return expectations.Expectation(tool=tool, **fields)
@@ -41,37 +44,29 @@ def score(
 @pytest.mark.parametrize(
     ("mode", "expected", "calls", "value"),
     [
-        ("any_order", "ab", "ba", 1),
         ("any_order", "abc", "xab", 2 / 3),
         ("any_order", "aa", "a", 1 / 2),
-        ("any_order", "a", "", 0),
         ("superset", "ab", "xbya", 1),
-        ("superset", "aab", "ab", 2 / 3),
         ("in_order", "ab", "xaxbx", 1),
         ("in_order", "ab", "ba", 0),
-        ("in_order", "abc", "cab", 0),
         ("in_order", "abc", "ab", 2 / 3),
         ("in_order", "abc", "ba", 1 / 3),
-        ("in_order", "abc", "", 0),
-        ("exact", "ab", "ab", 1),
         ("exact", "ab", "abc", 2 / 3),
         ("exact", "abc", "ab", 2 / 3),
         ("exact", "ab", "ba", 0),
-        ("exact", "ab", "ax", 1 / 2),
         ("exact", "", "", 1),
         ("exact", "", "a", 0),
         ("subset", "ab", "aab", 1),
         ("subset", "ab", "", 1),
         ("subset", "ab", "axb", 2 / 3),
         ("subset", "", "a", 0),
-        ("subset", "", "", 1),
     ],
 )
 def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> None:
     assert score(mode, expected, calls).value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+@every_mode
 def test_mode__of_too_many_calls_is_an_error(mode: str) -> None:
     with pytest.raises(AttemptError, match="20,001 tool calls cannot be compared with 50 that"):
         score(mode, "a" * 50, "a" * 20_001)
@@ -90,7 +85,7 @@ def test_mode__of_many_calls_scores(mode: str, expected: int, calls: int, value:
     assert score(mode, "a" * expected, "a" * calls).value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+@every_mode
 def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
     scored = matching.score_calls(expectations.ExpectedCalls(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
     assert (scored.value, scored.hits, len(scored.misses), scored.is_unknown) == (0, (), 2, True)
@@ -217,26 +212,19 @@ def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
     assert score("in_order", expected, [call("a", n=1), call("a", n=1)]).value == 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "duration", "value"),
-    [
-        *((mode, 100, 1) for mode in ("any_order", "in_order", "exact", "superset", "subset")),
-        *(
-            (mode, 100.5, 1 / 2)
-            for mode in ("any_order", "in_order", "exact", "superset", "subset")
-        ),
-    ],
-)
+@every_mode
+@pytest.mark.parametrize(("duration", "value"), [(100, 1), (100.5, 1 / 2)])
 def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: float) -> None:
     scored = score(mode, [item("a", max_duration_ms=100)], [call("a", duration)])
     assert scored.value == value
-    sentence = f'"a" took {duration:g} ms, ' + (
-        "within the limit of 100 ms" if value == 1 else "which exceeds the limit of 100 ms"
+    relation = "within" if value == 1 else "which exceeds"
+    assert f'"a" took {duration:g} ms, {relation} the limit of 100 ms' in (
+        *scored.hits,
+        *scored.misses,
     )
-    assert sentence in scored.hits + scored.misses
 
 
-@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+@every_mode
 def test_duration__unknown_is_a_warning_and_no_miss(mode: str) -> None:
     scored = score(mode, [item("a", max_duration_ms=100)], [call("a")])
     warning = 'how long "a" took is unknown, so its limit of 100 ms is not checked'
@@ -358,7 +346,7 @@ def test_exact__is_1_for_the_same_calls_alone(
 
 
 @given(
-    st.sampled_from(["any_order", "in_order", "exact", "superset", "subset"]),
+    st.sampled_from(MODES),
     st.lists(items, max_size=4),
     st.lists(calls, max_size=6),
 )
