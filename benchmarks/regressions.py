@@ -156,9 +156,9 @@ def fisher_with_holm(drawn: PullRequest) -> frozenset[Key]:
     chances = []
     for suspect in drawn.suspects:
         stream = drawn.streams[suspect.key]
-        base = suspect.kept.history(suspect.base.samples)
-        base = base if base.trials >= MIN_HISTORY else suspect.kept.history(stream.base)
-        head = suspect.kept.history(stream.head)
+        base = suspect.requirement.count(suspect.base.samples)
+        base = base if base.trials >= MIN_HISTORY else suspect.requirement.count(stream.base)
+        head = suspect.requirement.count(stream.head)
         chances.append(
             (fisher(head.failures, head.trials, base.failures, base.trials), suspect.key)
         )

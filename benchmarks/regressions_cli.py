@@ -13,7 +13,7 @@ from regressions import with_interval
 from agentevals_action.model.result import TestResult
 from agentevals_action.results.build import extended
 from agentevals_action.results.jsonl import read_results
-from agentevals_action.review.comparison.decision_rule import find_fall
+from agentevals_action.review.comparison.decision_rule import find_lost_requirement
 
 TESTS = 30
 BROKEN = "test-0"
@@ -118,7 +118,7 @@ def review(folder: Path, kind: Kind, seed: str) -> Seen:
         for test in suite["tests"]
         if test["change"] == "regressed"
     }
-    plain = any(find_fall(first(heads[name]), first(bases[name])) for name in heads)
+    plain = any(find_lost_requirement(first(heads[name]), first(bases[name])) for name in heads)
     extra = sum(len(result.fresh_samples) for side in (heads, bases) for result in side.values())
     return Seen(done.returncode == 1, BROKEN in regressed, plain, extra)
 

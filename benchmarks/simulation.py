@@ -17,8 +17,8 @@ from agentevals_action.review.comparison.decision_rule import (
     FreshSamples,
     Suspect,
     assess,
-    find_fall,
-    priors_of,
+    compute_priors,
+    find_lost_requirement,
 )
 from agentevals_action.review.run.confirmation import sample_failures, sample_suspects
 
@@ -174,19 +174,19 @@ async def decide(
     drawn: Sequence[Drawn], conditions: Conditions, sampler_of: Callable[[Sequence[Key]], Sampler]
 ) -> PullRequest:
     """What comes of a pull request. `sampler_of` takes the tests that are sampled again."""
-    plain = {test.key for test in drawn if find_fall(test.head, test.latest)}
+    plain = {test.key for test in drawn if find_lost_requirement(test.head, test.latest)}
     failing = {test.key: test.head for test in drawn if test.head.gates_failed}
     suspects = [
         Suspect(test.key[0], test.head, test.history, kept)
         for test in drawn
-        if (kept := find_fall(test.head, test.history))
+        if (kept := find_lost_requirement(test.head, test.history))
     ]
     bases: dict[str, list[TestResult]] = {}
     for test in drawn:
         bases.setdefault(test.key[0], []).append(test.history)
     fallen = {suspect.key for suspect in suspects}
     again = [test.key for test in drawn if test.key in fallen or test.key in failing]
-    sampler, priors = sampler_of(again), priors_of(bases)
+    sampler, priors = sampler_of(again), compute_priors(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
     alone = dict.fromkeys((key for key in failing if key not in fallen), ())
     async with asyncio.TaskGroup() as tasks:

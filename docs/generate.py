@@ -22,7 +22,7 @@ from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
 from agentevals_action.targets.registry import ALIASES, PROVIDERS
-from agentevals_action.validation.file_model import FileModel, fields_of
+from agentevals_action.validation.file_model import FileModel, list_fields
 
 DOCS = Path(__file__).parent
 _ROOT = DOCS.parent
@@ -92,7 +92,7 @@ def _fields(
     """The fields of an object, each with its other spellings; of a list of objects also theirs,
     if `definitions` has them."""
     lines = []
-    for name, spellings in fields_of(model).items():
+    for name, spellings in list_fields(model).items():
         if name not in schema["properties"] or name in without:
             continue
         field = schema["properties"][name]
@@ -155,7 +155,7 @@ def _targets() -> str:
         aliases = [alias.replace("_", "-") for alias, meant in ALIASES.items() if meant == name]
         text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
         schema = model.model_json_schema()
-        fields = _fields(model, schema, fields_of(Target), schema.get("$defs"))
+        fields = _fields(model, schema, list_fields(Target), schema.get("$defs"))
         sections.append(f"### {model.provider}\n\n{text}\n\n{fields}")
     return "\n".join(sections)
 

@@ -146,7 +146,7 @@ def distinct(lists: Iterable[Iterable[Item]]) -> tuple[Item, ...]:
     return tuple(dict.fromkeys(item for items in lists for item in items))
 
 
-def one_of(words: Iterable[str]) -> str:
+def join_choices(words: Iterable[str]) -> str:
     """A choice in a sentence: `a`, `b` or `c`, each in backticks."""
     return joined([f"`{word}`" for word in words], "or")
 
@@ -180,7 +180,7 @@ def ending(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"…{text[1 - limit :]}"
 
 
-def ends_of(text: str, first: int, last: int, limit: int) -> str:
+def cut_middle(text: str, first: int, last: int, limit: int) -> str:
     """The first and the last lines of a program's output, without empty ones, each of at most
     `limit` characters together: a program of Node names the cause first, one of Python last."""
     lines = [line for line in text.splitlines() if line.strip()]

@@ -118,7 +118,7 @@ def _variable_names(text: str) -> tuple[str, ...]:
 def _conditions(text: str) -> frozenset[str]:
     conditions = frozenset(items(text))
     for condition in conditions - {*_CONDITIONS}:
-        raise ValueError(_one_of(condition, _CONDITIONS))
+        raise ValueError(_advise_choice(condition, _CONDITIONS))
     if not conditions or ("never" in conditions and len(conditions) > 1):
         raise ValueError("write any of `gates`, `regressions`, `failures`, or `never` alone")
     return conditions
@@ -449,7 +449,7 @@ def _sentence(error: Mapping[str, Any]) -> str:
 def _advice(field: FieldInfo, value: str) -> str:
     for choice in (field.annotation, *get_args(field.annotation)):  # also one that may be missing
         if get_origin(choice) is Literal:
-            return _one_of(value, get_args(choice))
+            return _advise_choice(value, get_args(choice))
     if (kind := _kind(field)) == "boolean":
         return "write `true` or `false`"
     low, high, over, under = (
@@ -462,7 +462,7 @@ def _advice(field: FieldInfo, value: str) -> str:
     return f"write {number} from {low:.15g} to {high:.15g}"
 
 
-def _one_of(text: str, known: Collection[str]) -> str:
+def _advise_choice(text: str, known: Collection[str]) -> str:
     meant = nearest(text, known)
     start = f"`{meant}`, or " if meant else ""
     return f"write {start}one of {', '.join(f'`{word}`' for word in known)}"

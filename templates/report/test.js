@@ -273,7 +273,7 @@ function comparable(details) {
   const { question, grading } = details.same;
   const why = !question ? "The sides are not compared, because the question changed"
     : grading ? "The sides are comparable: question and grading are the same"
-    : details.regraded ? "The sides are comparable: the grading changed, and head's evaluators scored base's answer again"
+    : details.rescored ? "The sides are comparable: the grading changed, and head's evaluators scored base's answer again"
     : "The grading changed";
   const facts = Object.entries(details.same).map(([name, same]) => element("li", {}, `${name}: ${same ? "the same on both sides" : "changed"}`));
   return [element("p", {}, `${why}.`), element("ul", { class: "facts" }, facts)];

@@ -17,7 +17,7 @@ from agentevals_action.model.suite import Evaluator
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.validation.file_model import fields_of
+from agentevals_action.validation.file_model import list_fields
 from tests.support import cases
 
 FOLDER = Path(evaluators.__file__).parent
@@ -92,7 +92,7 @@ every_type = pytest.mark.parametrize(
 
 def names(options: type[Evaluator]) -> list[str]:
     """The fields of a type as a file writes them."""
-    return [*fields_of(options)]
+    return [*list_fields(options)]
 
 
 def test_registry__has_every_type_of_the_folder() -> None:

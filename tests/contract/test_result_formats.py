@@ -18,10 +18,10 @@ from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.runner import PassRule, Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import encode_row
-from agentevals_action.runners.commands import problems_of
+from agentevals_action.runners.commands import find_problems
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row
-from agentevals_action.runners.rows import result_of, rows_by_test
+from agentevals_action.runners.rows import build_result, rows_by_test
 from agentevals_action.validation.field_errors import invalid_json
 
 DATA = Path(__file__).resolve().parents[1] / "data/runners"
@@ -96,7 +96,7 @@ def use(name: str, results: Path, suite: Suite) -> Sequence[Row]:
     tests = rows_by_test(rows, 1)
     known.select([own[0] for own in tests.values()], suite)
     for test, own in tests.items():
-        result = result_of(suite, test, own, 1, fingerprint)
+        result = build_result(suite, test, own, 1, fingerprint)
         assert result is None or encode_row(result)
     return rows
 
@@ -131,7 +131,7 @@ def test_format__describes_itself(name: str) -> None:
     known = FORMATS[name]
     assert known.name == name
     assert known.version
-    assert not [*problems_of(entry(name))]
+    assert not [*find_problems(entry(name))]
     assert name in (Runner.model_fields["results"].description or "")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from tests.support import mcp_shop, targets
 from tests.support.agent_models import AgentModels, Call, Turn
 from tests.support.stand_in import Sent
@@ -300,7 +300,7 @@ def test_run__sub_agents(name: str, programs: Path, tmp_path: Path, codex_home: 
     }
     with AgentModels(scripts) as server:
         trace = Agent(name, programs, tmp_path, server, codex_home).run()
-    first, *others = calls_of(trace.messages)
+    first, *others = list_calls(trace.messages)
     assert (trace.tool_calls is None) is (name == "codex")
     assert (first.name, first.arguments) == ("Agent", arguments)
     if name == "codex":  # its stream has neither the tokens nor the calls of sub-agents

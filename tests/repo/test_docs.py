@@ -21,12 +21,12 @@ from agentevals_action import evaluators, settings
 from agentevals_action.model.messages import Block
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.runners.commands import problems_of
+from agentevals_action.runners.commands import find_problems
 from agentevals_action.suites.configuration_file import read_configuration, read_quarantines
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.reading import EVALUATOR_LISTS
 from agentevals_action.suites.target_use import Catalog
-from agentevals_action.validation.file_model import fields_of
+from agentevals_action.validation.file_model import list_fields
 from docs import generate
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Files, Repository
@@ -196,7 +196,7 @@ def spellings() -> set[tuple[str, str]]:
     found = {
         (name, other)
         for model in models
-        for name, own in fields_of(model).items()
+        for name, own in list_fields(model).items()
         for other in own[1:]
         if name != "evaluators"
     }
@@ -314,7 +314,7 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         (tmp_path / ".agentevals.yaml").write_text(block)
         configuration = read_configuration(tmp_path)
         assert (configuration.errors, configuration.warnings) == ((), ())
-        problems = [list(problems_of(each)) for each in configuration.content.runners or ()]
+        problems = [list(find_problems(each)) for each in configuration.content.runners or ()]
         assert not any(problems)
     elif "targets" in data:
         (tmp_path / ".agentv").mkdir()

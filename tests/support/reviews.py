@@ -39,7 +39,7 @@ from agentevals_action.results import build, scoring
 from agentevals_action.review.comparison import gate
 from agentevals_action.review.comparison import states as compare
 from agentevals_action.runners.formats.base import Check, Row
-from agentevals_action.runners.rows import error_row, result_of, rows_by_test
+from agentevals_action.runners.rows import build_result, error_row, rows_by_test
 from tests.support import results
 from tests.support.compared import pop_notes
 
@@ -465,7 +465,7 @@ def reported(suite: Suite, *rows: Row) -> tuple[TestResult, ...]:
     """The results of a runner's suite by its rows, of which equal ids are samples of one test."""
     found = []
     for name, own in rows_by_test(rows, 1).items():
-        found.append(result_of(suite, name, own, len(own), results.fingerprint()))
+        found.append(build_result(suite, name, own, len(own), results.fingerprint()))
     return tuple(replace(row, timestamp="2026-01-01T00:00:00Z") for row in found if row)
 
 

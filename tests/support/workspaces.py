@@ -51,7 +51,7 @@ def run(
     notices: list[str] = []
     children = ChildContext(environment, withheld=("API_KEY",), isolation=isolation)
     copy = JudgeTrees({}).copy_template
-    git = Git(scratch / "git", environment, isolation.user_of(root))
+    git = Git(scratch / "git", environment, isolation.choose_user(root))
     repositories = Repositories(git, scratch / "repositories")
     pool = WorkspacePool(scratch, children, "run-1", notices.append, copy, root, repositories)
     return Run(suites.load_valid(root, path), pool, notices)

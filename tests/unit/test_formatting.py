@@ -191,8 +191,8 @@ def test_plural__of_nouns_and_verbs() -> None:
 
 
 def test_one_of__names_every_choice() -> None:
-    assert formatting.one_of(["a", "b", "c"]) == "`a`, `b` or `c`"
-    assert formatting.one_of(["a"]) == "`a`"
+    assert formatting.join_choices(["a", "b", "c"]) == "`a`, `b` or `c`"
+    assert formatting.join_choices(["a"]) == "`a`"
 
 
 def test_cut__keeps_the_limit() -> None:
@@ -215,20 +215,20 @@ def test_ends_of__a_cause_is_shown_where_node_and_where_python_write_it() -> Non
     cause = "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'shop'"
     node = ["node:internal/modules/esm/resolve:873", "  throw new ERR()", "        ^", "", cause]
     text = "\n".join([*node, *frames, "  code: 'ERR_MODULE_NOT_FOUND'", "}", "", "Node.js v20"])
-    found = formatting.ends_of(text, 6, 8, 1_000)
+    found = formatting.cut_middle(text, 6, 8, 1_000)
     assert cause in found
     assert found.endswith("Node.js v20")
     assert found.splitlines()[6] == "… 13 more lines …"
     assert (
-        formatting.ends_of("Traceback\n\nValueError: no", 6, 8, 1_000)
+        formatting.cut_middle("Traceback\n\nValueError: no", 6, 8, 1_000)
         == "Traceback\nValueError: no"
     )
 
 
 def test_ends_of__long_lines_are_cut() -> None:
     lines = [*["a" * 600] * 6, *["b"] * 10, *["c" * 600] * 8]
-    found = formatting.ends_of("\n".join(lines), 6, 8, 1_000)
+    found = formatting.cut_middle("\n".join(lines), 6, 8, 1_000)
     assert len(found) < 2_050
     assert found.startswith("a" * 600)
     assert found.endswith("c" * 600)
-    assert len(formatting.ends_of("a" * 9_000, 6, 8, 1_000)) == 2_000
+    assert len(formatting.cut_middle("a" * 9_000, 6, 8, 1_000)) == 2_000

@@ -56,7 +56,7 @@ class StoredSource:
     async def find(self, suite: Suite) -> tuple[BaseSuite, tuple[TestResult, ...]]:
         """The results of a suite of base, and where they are from. Raises Unavailable."""
         rows, run = await asyncio.to_thread(self._newest, suite)
-        origin = origin_of(self.name, rows, run.commit)
+        origin = describe_origin(self.name, rows, run.commit)
         time = run.time or origin.time
         stale = _is_stale(time, self.now, self.days)
         return BaseSuite(replace(origin, time=time, stale=stale)), rows
@@ -70,7 +70,7 @@ class StoredSource:
         used (without those of a confirmation); everything else follows from them and the suite."""
         reason = ""
         for run in self.runs:
-            rows = _rows_of(run, suite)
+            rows = _read_rows(run, suite)
             expected = self._expected(suite, rows) if rows else {}
             if not expected:
                 continue
@@ -98,7 +98,7 @@ class StoredSource:
         fingerprints, oldest first."""
         history: defaultdict[str, list[SampleResult]] = defaultdict(list)
         for run in reversed(self.runs):
-            for row in _rows_of(run, suite):
+            for row in _read_rows(run, suite):
                 if row.fingerprint == expected.get(row.eval_id):
                     history[row.eval_id] += _sound_samples(row)
         by_id = {row.eval_id: row for row in rows}
@@ -138,7 +138,7 @@ async def find_stored(
     return BaseResults(info, found, rows)
 
 
-def origin_of(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:
+def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:
     """The origin of a suite's results, with the time of the latest and the samples of the test
     with the fewest."""
     times = {moment: row.timestamp for row in rows if (moment := _parse_time(row.timestamp))}
@@ -172,7 +172,7 @@ def _summary(problems: Mapping[str, str]) -> str:
     return "; ".join([*parts, *([f"and {counted(more, 'more suite')}"] if more else [])])
 
 
-def _rows_of(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
+def _read_rows(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
     return [result for result in run.results if result.eval_path == suite.path]
 
 
@@ -215,7 +215,7 @@ def _sound_samples(result: TestResult) -> list[SampleResult]:
         if sample.error is None
         and (score := sample.score) is not None
         and 0 <= score <= 1
-        and sample.verdict == scoring.verdict_of(score, sample.gates_failed)
+        and sample.verdict == scoring.compute_verdict(score, sample.gates_failed)
     ]
 
 

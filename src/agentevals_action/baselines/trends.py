@@ -73,7 +73,7 @@ class _SuiteHistory:
     passes: dict[str, list[bool]] = field(default_factory=dict)
 
 
-def trends_of(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
+def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
     """The trends of the suites in these runs (oldest first), by path."""
     suites: defaultdict[str, _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:

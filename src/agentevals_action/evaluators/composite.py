@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from agentevals_action.evaluators.base import is_given, require, run_evaluators
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
@@ -112,7 +112,7 @@ class Aggregator(FileModel):
         written: dict[Steps, str] = {("weights", name): name for name in self.weights}
         written |= {("required", index): name for index, name in enumerate(self.required)}
         return {
-            steps: f"there is no evaluator `{name}` in it; write {one_of(names)}"
+            steps: f"there is no evaluator `{name}` in it; write {join_choices(names)}"
             for steps, name in written.items()
             if name not in names
         }

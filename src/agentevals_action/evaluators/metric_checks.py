@@ -12,7 +12,7 @@ from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import Trace
-from agentevals_action.validation.file_model import spelled, spellings_of
+from agentevals_action.validation.file_model import list_spellings, spelled
 
 #: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
 EXPLORATION_TOOLS = frozenset({
@@ -135,7 +135,7 @@ class Cost(Evaluator):
 
 def _require_limit(schema: dict[str, Any]) -> None:
     tolerance = "exploration_tolerance"
-    others = {tolerance, *spellings_of(Evaluator)}
+    others = {tolerance, *list_spellings(Evaluator)}
     limits = [name for name in schema["properties"] if name not in others]
     schema["anyOf"] = [{"required": [name]} for name in limits]
     if tolerance in schema["properties"]:

@@ -96,7 +96,7 @@ class Attempts:
 
     async def _call_agent(self, attempt: Attempt, workspace: Path | None = None) -> Trace:
         test = attempt.test
-        target = _target(attempt.suite, attempt.suite.target_of(test), "target")
+        target = _target(attempt.suite, attempt.suite.choose_target(test), "target")
         request = self._request(
             attempt,
             test.input,
@@ -175,7 +175,7 @@ class Attempts:
         folder: Path,
         variables: Mapping[str, str],
     ) -> Program:
-        user, start = self._children.isolation.judge_of(root), self._judge_path(folder)
+        user, start = self._children.isolation.choose_judge_user(root), self._judge_path(folder)
         tree = self._children.workspace(self._judge_path(root))
         own = {CHECKOUT_VARIABLE: str(root), **tree, **variables}
         program = self._children.program(words, start, user, own)
@@ -209,7 +209,7 @@ class Attempts:
         temperature: float | None = None,
     ) -> Trace:
         # Attack: a program that judges asks the agent, which leaves modules in the judges' `HOME`.
-        is_judge = target.name != attempt.suite.target_of(attempt.test)
+        is_judge = target.name != attempt.suite.choose_target(attempt.test)
         request = self._request(
             attempt, messages, repeat=repeat, is_judge=is_judge, temperature=temperature
         )
@@ -252,7 +252,7 @@ def _about_reply(trace: Trace) -> Iterator[str]:
 
 def _judge(attempt: Attempt, evaluator: Evaluator) -> Target:
     suite = attempt.suite
-    choice = suite.judge_choice(evaluator, suite.agent_of(attempt.test))
+    choice = suite.judge_choice(evaluator, suite.find_agent(attempt.test))
     return _target(suite, choice.name, "judge")
 
 

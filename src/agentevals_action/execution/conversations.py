@@ -11,7 +11,7 @@ Conversation = tuple[str, str]
 def may_remember(suite: Suite, test: Test) -> bool:
     """Whether the agent of a test may know more than it is sent: not if it is a model API or
     deterministic. An unknown agent may."""
-    target = suite.agent_of(test)
+    target = suite.find_agent(test)
     return target is None or not (target.is_defined or target.deterministic)
 
 

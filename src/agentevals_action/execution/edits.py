@@ -31,7 +31,7 @@ class _Side:
     @property
     def agent(self) -> Target | None:
         """The target that answers."""
-        return self.suite.agent_of(self.test)
+        return self.suite.find_agent(self.test)
 
     def evaluator(self, evaluator: Evaluator, *, was_gate: bool) -> str:
         """The digest of an evaluator without what is an edit of its own."""
@@ -123,7 +123,7 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
             if now != base.evaluator(before, was_gate=was_gate):
                 yield Edit(kind, path, "changed", evaluator.location)
             judges = [
-                side.suite.judge_of(each, side.agent)
+                side.suite.find_judge(each, side.agent)
                 for side, each in ((head, evaluator), (base, before))
             ]
             yield from _edits_of_target(head, judges[0], base, judges[1], is_judge=True)

@@ -109,7 +109,7 @@ async def assemble_engine(
         budget = Budget(settings.max_cost_usd)
         # Those of head and of base: each may use as many as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
-        context = ProviderContext({}, children, scratch, workers, judge_trees.path_of)
+        context = ProviderContext({}, children, scratch, workers, judge_trees.find_path)
         client = TargetClient(variables, context, budget=budget, permissions=permissions)
         stored = None
 
@@ -123,13 +123,13 @@ async def assemble_engine(
         def open_workspaces(root: Path) -> WorkspacePool:
             if root not in repositories:
                 folder = scratch.resolve() / f"repositories-{len(repositories)}"
-                git = Git(folder, children.environment, children.isolation.user_of(root))
+                git = Git(folder, children.environment, children.isolation.choose_user(root))
                 repositories[root] = Repositories(git, folder / "copies")
             copy = judge_trees.copy_template
             return WorkspacePool(scratch, children, run_id, note, copy, root, repositories[root])
 
         attempts = Attempts(
-            stored or client, settings, children, fingerprints.of, judge_trees.path_of, note
+            stored or client, settings, children, fingerprints.of, judge_trees.find_path, note
         )
         engine = Engine(
             settings,

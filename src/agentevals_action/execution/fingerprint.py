@@ -48,7 +48,7 @@ class Fingerprints:
     def ask_same_service(self, on_head: Suite, head: Test, on_base: Suite, base: Test) -> bool:
         """Whether a test asks a service that runs already the same on both sides: base's result
         would be another one of head."""
-        target = on_base.agent_of(base)
+        target = on_base.find_agent(base)
         if target is None or not target.is_shared:
             return False
         sides = (self.of_tests(on_head).agent(head), self.of_tests(on_base).agent(base))

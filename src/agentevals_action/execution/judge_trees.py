@@ -31,7 +31,7 @@ class JudgeTrees:
         self._modules: set[str] = set()
         self._lock = asyncio.Lock()
 
-    def path_of(self, path: Path) -> Path:
+    def find_path(self, path: Path) -> Path:
         """The path of a file or folder in its judge tree; the path itself if there is none."""
         for root, tree in self._trees.items():
             if path.is_relative_to(root):
@@ -66,7 +66,7 @@ class JudgeTrees:
 
     def _link_rest(self, root: Path) -> None:
         for folder, folders, files in os.walk(root):
-            own = self.path_of(Path(folder))
+            own = self.find_path(Path(folder))
             for name in (*folders, *files):
                 if name not in _NEVER_LINKED and not name.startswith(".env"):
                     path = Path(folder, name)
@@ -85,7 +85,7 @@ class JudgeTrees:
     def copy_template(self, template: Path, target: Path) -> None:
         """Copies the template of a workspace as `copy_tree` does, with what is linked in it."""
         links = frozenset(self._links)  # the tree of the other side may get some meanwhile
-        copy_tree(self.path_of(template), target, followed=links)
+        copy_tree(self.find_path(template), target, followed=links)
 
 
 def needs_judge_tree(suite: Suite) -> bool:
@@ -102,7 +102,7 @@ def needs_judge_tree(suite: Suite) -> bool:
 def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
     if isinstance(evaluator, CodeJudge):
         return True
-    judge = suite.judge_of(evaluator, suite.agent_of(test))
+    judge = suite.find_judge(evaluator, suite.find_agent(test))
     return judge is not None and judge.runs_programs
 
 

@@ -50,7 +50,7 @@ class Preparation:
         if setup := self.setup:
             await self._once(None, lambda: self._run_setup(setup))
         if prepare := self.prepare:
-            user = self.children.isolation.user_of(tree)
+            user = self.children.isolation.choose_user(tree)
             await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
 
     async def _once(self, key: Path | None, run: Callable[[], Awaitable[object]]) -> None:

@@ -139,7 +139,7 @@ class PythonTests:
             paths = (each.relative_to(self._root).as_posix() for each in files)
             yield from (each for each in paths if not each.endswith(_CODE))
 
-    def source_of(self, test: str) -> Any:
+    def find_source(self, test: str) -> Any:
         """What a test asks, as JSON data, by its node id without the path; None if that cannot be
         determined."""
         names, _, parameters = test.partition("[")

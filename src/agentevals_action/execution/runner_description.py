@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.execution.python_tests import PythonTests, folder_of_tests
-from agentevals_action.execution.suite_description import SuiteDescription, digest_of
+from agentevals_action.execution.suite_description import SuiteDescription, compute_digest
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.run import OF_ALL_TESTS
 from agentevals_action.model.suite import Suite
@@ -50,10 +50,10 @@ class RunnerDescription(SuiteDescription):
         was graded (None: unknown), else of its function, else of the files of the suite."""
         known = self.function(test) if has_functions else None
         asked, graded = (
-            known or self._own_files if data is None else digest_of(data)
+            known or self._own_files if data is None else compute_digest(data)
             for data in (asked, graded)
         )
-        grading = digest_of([graded, self.graders])
+        grading = compute_digest([graded, self.graders])
         return Fingerprint(question=asked, grading=grading, agent=self.agent)
 
     def _with_agent(self, row: TestResult) -> Fingerprint:
@@ -64,7 +64,7 @@ class RunnerDescription(SuiteDescription):
     def agent(self) -> str:
         """The digest of all that its results depend on."""
         every = sorted(file.path for file in self._suite.files)
-        return digest_of(
+        return compute_digest(
             [
                 answering(self._suite),
                 [[path, self._tracked.ids.get(path) or self._content(path)] for path in every],
@@ -75,7 +75,7 @@ class RunnerDescription(SuiteDescription):
     @cached_property
     def _own_files(self) -> str:
         """The digest of its file and the files that it names."""
-        return digest_of([self._content(path) for path in self._files_of_suite])
+        return compute_digest([self._content(path) for path in self._files_of_suite])
 
     @property
     def _files_of_suite(self) -> Sequence[str]:
@@ -95,8 +95,8 @@ class RunnerDescription(SuiteDescription):
     def function(self, test: str) -> str | None:
         """The digest of what a test of pytest asks and how it grades, by its id; None if that
         cannot be determined."""
-        source = self._python_tests and self._python_tests.source_of(test)
-        return digest_of(source) if source else None
+        source = self._python_tests and self._python_tests.find_source(test)
+        return compute_digest(source) if source else None
 
     @cached_property
     def _python_tests(self) -> PythonTests | None:

@@ -24,7 +24,7 @@ class TrackedFiles:
     @cached_property
     def described(self) -> str:
         """The digest of the uncovered files, which many suites share."""
-        return digest_of([[path, self.ids[path]] for path in sorted(self.uncovered)])
+        return compute_digest([[path, self.ids[path]] for path in sorted(self.uncovered)])
 
     def describe_without(self, rules: Sequence[WatchRule]) -> str:
         """The same without the files that rules exclude."""
@@ -74,7 +74,7 @@ class SuiteDescription(ABC):
         ids = self._tracked.ids if self._watch else {}
         others = {file.path for file in self._suite.files} - ids.keys()
         is_open = not names_files(self._watch)
-        return digest_of(
+        return compute_digest(
             [
                 [str(rule) for rule in self._watch],
                 [[path, ids[path]] for path in sorted(ids) if self._is_watched(path)],
@@ -93,6 +93,6 @@ class SuiteDescription(ABC):
         return path.relative_to(self._suite.root).as_posix()
 
 
-def digest_of(data: Any) -> str:
+def compute_digest(data: Any) -> str:
     """The digest of data, in which the order of keys does not count."""
     return digest(data, is_ordered=False)

@@ -7,7 +7,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agentevals_action.execution.suite_description import SuiteDescription, TrackedFiles, digest_of
+from agentevals_action.execution.suite_description import (
+    SuiteDescription,
+    TrackedFiles,
+    compute_digest,
+)
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.path_patterns import WatchRule
@@ -61,9 +65,9 @@ class TestsDescription(SuiteDescription):
         """The digests of a test, which are computed once."""
         if test.id not in self._fingerprints:
             self._fingerprints[test.id] = Fingerprint(
-                question=digest_of(self.question(test)),
-                grading=digest_of(self.grading(test)),
-                agent=digest_of(self.agent(test)),
+                question=compute_digest(self.question(test)),
+                grading=compute_digest(self.grading(test)),
+                agent=compute_digest(self.agent(test)),
             )
         return self._fingerprints[test.id]
 
@@ -92,7 +96,7 @@ class TestsDescription(SuiteDescription):
 
     def grading(self, test: Test) -> Any:
         """What scores an answer."""
-        agent = self._suite.agent_of(test)
+        agent = self._suite.find_agent(test)
         evaluators = [self._shared_evaluator(evaluator, agent) for evaluator in test.evaluators]
         return {**self.references(test), "evaluators": evaluators}
 
@@ -102,7 +106,7 @@ class TestsDescription(SuiteDescription):
         return {
             "system": [self._message(message) for message in system],
             "watched": self._watched_files,
-            "target": self.target_digest(self._suite.agent_of(test)),
+            "target": self.target_digest(self._suite.find_agent(test)),
         }
 
     def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
@@ -148,7 +152,7 @@ class TestsDescription(SuiteDescription):
             "options": _with_contents(evaluator.own_fields(), dict(files), named),
             "beside": [file for file in files if file[0] not in named],
             "imports": self._named_contents(imported),
-            "judge": self.target_digest(self._suite.judge_of(evaluator, agent)),
+            "judge": self.target_digest(self._suite.find_judge(evaluator, agent)),
             "evaluators": [self.evaluator(inner, agent) for inner in evaluator.children()],
         }
 
@@ -166,7 +170,7 @@ class TestsDescription(SuiteDescription):
         if target.name not in self._targets:
             paths = sorted(file.path for file in self._of_program(target.files))
             files = [self._content(path) for path in paths]
-            self._targets[target.name] = digest_of([self.target(target), files])
+            self._targets[target.name] = compute_digest([self.target(target), files])
         return self._targets[target.name]
 
     def _shared_evaluator(self, evaluator: Evaluator, agent: Target | None) -> Mapping[str, Any]:

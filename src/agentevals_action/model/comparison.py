@@ -121,7 +121,7 @@ class BaseScoring:
 
 @dataclass(frozen=True)
 class TestComparison:
-    """One test on both sides; with `regraded`, `base` is already scored by head's evaluators.
+    """One test on both sides; with `rescored`, `base` is already scored by head's evaluators.
 
     `gates_lost` are gates that passed on base and failed on head, `gates_removed` those that only
     base declares. `reason` states why the test was not compared. With `evidence`, `head` and `base`
@@ -135,7 +135,7 @@ class TestComparison:
     change: ChangeKind
     head: TestResult | None
     base: TestResult | None
-    regraded: bool = False
+    rescored: bool = False
     gates_lost: tuple[str, ...] = ()
     gates_removed: tuple[str, ...] = ()
     reason: str = ""

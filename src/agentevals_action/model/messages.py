@@ -31,7 +31,7 @@ from agentevals_action.validation.file_model import (
     check_fields,
     errors_at,
     expected,
-    folder_of,
+    get_folder,
     spelled,
 )
 
@@ -94,7 +94,7 @@ class Block:
         if is_inline or not _is_of_file(info):
             return self
         try:
-            folder = folder_of(info)
+            folder = get_folder(info)
             path = folder.file(self.value)
             return replace(
                 self, path=path, data=folder.read(path, f"the file {self.value!r}", _MAX_FILE)

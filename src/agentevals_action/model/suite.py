@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Answer, FileBlocks, Message, Question
@@ -42,8 +42,8 @@ from agentevals_action.validation.file_model import (
     check_fields,
     errors_at,
     expected,
-    folder_of,
-    location_of,
+    get_folder,
+    locate,
     spelled,
 )
 
@@ -318,7 +318,7 @@ def type_key(name: Any) -> str:
     return name.replace("-", "_") if isinstance(name, str) else ""
 
 
-def _type_of(data: Any, info: ValidationInfo) -> type[Evaluator]:
+def _choose_type(data: Any, info: ValidationInfo) -> type[Evaluator]:
     """The type of evaluator that an object names: the discriminator of the union."""
     if isinstance(data, str):  # a judge's opinion must not replace an evaluator
         problem = f"`{data.strip()}` alone is the type of an evaluator and not a criterion"
@@ -328,7 +328,7 @@ def _type_of(data: Any, info: ValidationInfo) -> type[Evaluator]:
     types, key = Evaluator.types, type_key(data.get("type"))
     if key in types:
         return types[key]
-    known = one_of(sorted({model.type for model in types.values()}))
+    known = join_choices(sorted({model.type for model in types.values()}))
     if "type" not in data:
         named = next((types[name].type for name in map(type_key, data) if name in types), None)
         if named is None:
@@ -347,11 +347,11 @@ def _type_of(data: Any, info: ValidationInfo) -> type[Evaluator]:
 def _read_evaluator(value: Any, info: ValidationInfo) -> Evaluator:
     if isinstance(value, Evaluator):
         return value
-    evaluator = _type_of(value, info).model_validate(value, context=info.context)
+    evaluator = _choose_type(value, info).model_validate(value, context=info.context)
     if isinstance(info.context, FileContext):
-        info.context.warn_of(evaluator, value)
+        info.context.warn_about(evaluator, value)
     try:
-        files = tuple(evaluator.named_files(folder_of(info)))
+        files = tuple(evaluator.named_files(get_folder(info)))
     except (OSError, ValueError) as error:
         problem = f"one of its files cannot be used: {error}"
         raise ValueError(f"{problem}; name a file of the repository") from None
@@ -362,7 +362,7 @@ def _read_rubrics(value: Any, info: ValidationInfo) -> Evaluator | None:
     if isinstance(value, Evaluator):
         return value
     rubric = _read_evaluator({"type": "rubric", "name": "rubrics", "rubrics": value}, info)
-    place = location_of(info, value)
+    place = locate(info, value)
     return rubric.model_copy(update={"origin": "rubrics", "location": place or rubric.location})
 
 
@@ -493,9 +493,9 @@ class Test(FileModel):
     @property
     def gates(self) -> tuple[Gate, ...]:
         """Every gate declared for this test, in suite order."""
-        return tuple(gate for each in self.evaluators for gate in self.gates_of(each))
+        return tuple(gate for each in self.evaluators for gate in self.list_gates(each))
 
-    def gates_of(self, evaluator: Evaluator) -> Iterator[Gate]:
+    def list_gates(self, evaluator: Evaluator) -> Iterator[Gate]:
         """The gates of one of its evaluators; annotations about one of the suite's go to the
         test."""
         return evaluator.gates(self.location if evaluator.origin == "suite" else None)
@@ -607,19 +607,19 @@ class Suite(FileModel):
         """The suite with these of its tests."""
         return self.model_copy(update={"tests": tuple(tests)})
 
-    def target_of(self, test: Test) -> str | None:
+    def choose_target(self, test: Test) -> str | None:
         """Name of the target that answers a test."""
         return self.targets.agent(test.target or self.default_target)
 
-    def agent_of(self, test: Test) -> Target | None:
+    def find_agent(self, test: Test) -> Target | None:
         """The target that answers a test; None if it is not declared."""
-        return self.targets.get(self.target_of(test))
+        return self.targets.get(self.choose_target(test))
 
     def judge_choice(self, evaluator: Evaluator, agent: Target | None) -> Choice:
         """Which target judges for an evaluator of an agent's answers, and why."""
         return self.targets.judge_choice(evaluator.judge_name(), agent)
 
-    def judge_of(self, evaluator: Evaluator, agent: Target | None) -> Target | None:
+    def find_judge(self, evaluator: Evaluator, agent: Target | None) -> Target | None:
         """The target that judges for an evaluator; None if it needs none, or it is not declared."""
         name = self.judge_choice(evaluator, agent).name
         return self.targets.get(name) if evaluator.needs_judge() else None
@@ -628,7 +628,7 @@ class Suite(FileModel):
         """Whether the agent and all evaluators of a test give the same result each time, so that
         one sample is enough. A model does not, whatever its temperature; nor does a program that
         judges."""
-        agent = self.agent_of(test)
+        agent = self.find_agent(test)
         if agent is None or not agent.deterministic:
             return False
         return all(
@@ -640,7 +640,7 @@ class Suite(FileModel):
     def _gives_same_score(self, evaluator: Evaluator, agent: Target) -> bool:
         if not evaluator.needs_judge():
             return evaluator.deterministic
-        judge = self.judge_of(evaluator, agent)
+        judge = self.find_judge(evaluator, agent)
         return evaluator.asks_judge and judge is not None and judge.deterministic
 
 

@@ -8,7 +8,7 @@ from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.usage import Spending, Usage
 
 
-def text_of(message: Message) -> str:
+def join_text(message: Message) -> str:
     """The text of a message: its string, or its text and JSON blocks joined by newlines."""
     parts = (block for block in message.blocks if block.type in ("text", "json"))
     return "\n".join(
@@ -17,7 +17,7 @@ def text_of(message: Message) -> str:
     )
 
 
-def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+def list_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The tool calls of messages, in order."""
     return tuple(call for message in messages for call in message.tool_calls)
 
@@ -69,16 +69,16 @@ class Trace:
         last = next(
             (message for message in reversed(self.messages) if message.role == "assistant"), None
         )
-        calls = self.tool_calls or calls_of(self.messages)
+        calls = self.tool_calls or list_calls(self.messages)
         if calls or last is None:
             return bool(calls)
         has_file = any(block.type in ("image", "file") for block in last.blocks)
-        return has_file or bool(text_of(last).strip())
+        return has_file or bool(join_text(last).strip())
 
     @property
     def output(self) -> str:
         """The answer: the text of the last assistant message, empty if there is none."""
         for message in reversed(self.messages):
             if message.role == "assistant":
-                return text_of(message)
+                return join_text(message)
         return ""

@@ -24,7 +24,7 @@ from agentevals_action.validation.file_model import (
     NonEmpty,
     errors_at,
     expected,
-    folder_of,
+    get_folder,
     spelled,
 )
 
@@ -61,7 +61,7 @@ def _text(value: Any) -> str:
 def _read_folder(value: Any, info: ValidationInfo) -> Path:
     text = _text(value)
     try:
-        return folder_of(info).resolve(text)
+        return get_folder(info).resolve(text)
     except ValueError as error:
         raise ValueError(f"{error}; {_FOLDER_ADVICE}") from None
 
@@ -69,10 +69,10 @@ def _read_folder(value: Any, info: ValidationInfo) -> Path:
 def _read_template(value: Any, info: ValidationInfo) -> Path:
     path = _read_folder(value, info)
     if not path.is_dir():
-        looked_for = folder_of(info).relative(path)
+        looked_for = get_folder(info).relative(path)
         problem = f"there is no folder {value!r} (looked for {looked_for})"
         raise ValueError(f"{problem}; {_FOLDER_ADVICE}")
-    folder_of(info).tree(path)
+    get_folder(info).tree(path)
     return path
 
 
@@ -181,7 +181,7 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
     text = _text(value).strip()
     try:
         if text in (".", "..") or text.startswith(_PREFIXES):
-            path = folder_of(info).resolve(text)
+            path = get_folder(info).resolve(text)
             if path.is_dir():
                 return path
             raise ValueError(f"there is no folder {cut(text, 100)!r}")

@@ -95,7 +95,7 @@ class TestEntry(_Entry):
     id: str
     gates_lost: tuple[str, ...]
     gates_removed: tuple[str, ...]
-    regraded: bool
+    rescored: bool
     reason: str
     conversation_id: str | None = Field(
         None,

@@ -18,10 +18,10 @@ from agentevals_action.model.result import (
     shown_sample,
 )
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.trace import text_of
+from agentevals_action.model.trace import join_text
 from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results import scoring
-from agentevals_action.results.trace_summary import Work, summary_of
+from agentevals_action.results.trace_summary import Work, summarize
 
 #: Characters of the pictures that a row keeps, together.
 PICTURES = 500_000
@@ -39,7 +39,7 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult], spent: Spendin
         output_messages=tuple(wire_messages(trace.messages)),
         file_changes=work.changes,
         cached=trace.cached,
-        trace_summary=summary_of(trace),
+        trace_summary=summarize(trace),
         evaluator_results=tuple(results),
         spent=spent,
         error=next((result.error for result in results if result.error), None),
@@ -64,7 +64,7 @@ def test_result(
         eval_id=test.id,
         dataset=suite.name,
         conversation_id=test.conversation_id,
-        target=suite.target_of(test) or "",
+        target=suite.choose_target(test) or "",
         eval_path=suite.path,
         path=test.location.path,
         line=test.location.line,
@@ -135,7 +135,7 @@ def _totals(
     their declaration. `decided` are the failed gates if fewer samples decide about them."""
     score, verdict, gates = scoring.combine_samples(samples)
     if decided is not None and score is not None:
-        verdict, gates = scoring.verdict_of(score, decided), tuple(decided)
+        verdict, gates = scoring.compute_verdict(score, decided), tuple(decided)
     shown = shown_sample(samples, verdict)
     order = {name: index for index, name in enumerate(declared)}
     return {
@@ -194,4 +194,4 @@ def _text(message: Message) -> str:
         for block in message.blocks
         if block.type in ("file", "image")
     ]
-    return "\n".join(filter(None, [text_of(message), *named]))
+    return "\n".join(filter(None, [join_text(message), *named]))

@@ -29,7 +29,7 @@ def weighted_mean(scores: Sequence[tuple[float, float]]) -> float:
     return sum(score * weight for score, weight in scores) / total
 
 
-def verdict_of(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
+def compute_verdict(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
     """`pass` from 0.8, `borderline` from 0.6, else `fail`; one failed gate makes it `fail` whatever
     the score."""
     if tuple(gates_failed):
@@ -52,7 +52,7 @@ def score_sample(
     if errored and not gates:
         return None, None, ()
     score = weighted_mean(scored) if scored else None
-    return score, "fail" if gates else verdict_of(score or 0.0), gates
+    return score, "fail" if gates else compute_verdict(score or 0.0), gates
 
 
 def combine_samples(
@@ -72,4 +72,4 @@ def combine_samples(
     if errored or not scores:
         return None, None, ()
     score = sum(scores) / len(scores)
-    return score, verdict_of(score), ()
+    return score, compute_verdict(score), ()

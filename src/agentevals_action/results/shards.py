@@ -40,7 +40,9 @@ def divided_budget(settings: Settings) -> Settings:
     return settings.model_copy(update={"max_cost_usd": share})
 
 
-def part_of(suites: Mapping[str, Sequence[Test]], shard: Shard) -> Mapping[str, Collection[str]]:
+def select_part(
+    suites: Mapping[str, Sequence[Test]], shard: Shard
+) -> Mapping[str, Collection[str]]:
     """The ids of the tests of a shard by the suite's path on head, from the tests of both sides.
     Every machine makes the same parts: the largest groups of tests first, each to the shard with
     the fewest tests. A suite of a runner, whose tests are not known yet, is one group."""

@@ -19,7 +19,7 @@ class Work:
     changes: str | None = None
 
 
-def summary_of(trace: Trace) -> TraceSummary:
+def summarize(trace: Trace) -> TraceSummary:
     """The summary of a trace; unknown values are None."""
     calls = trace.made_calls
     refused = (call.name for call in trace.tool_calls or () if call.refused)

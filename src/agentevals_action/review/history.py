@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from agentevals_action.baselines.badge import badge
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.baselines.run_files import RunFiles, file_name, write_run
-from agentevals_action.baselines.trends import trends_of
+from agentevals_action.baselines.trends import compute_trends
 from agentevals_action.errors import GitError, OutputError, ResourceError
 from agentevals_action.model.job import Job
 from agentevals_action.model.review import Review
@@ -49,7 +49,7 @@ async def store(
 def _write_page(files: RunFiles, commits_url: str, workspace: ReviewWorkspace) -> Sequence[str]:
     notices: list[str] = []
     runs = [run for _, run in files.runs(notices)]
-    text = history_page(trends_of(reversed(runs)), commits_url)
+    text = history_page(compute_trends(reversed(runs)), commits_url)
     try:
         write_file(workspace.report / PAGE, [text.encode("utf-8", "replace")])
     except OutputError as error:

@@ -14,7 +14,7 @@ SUITE, SAMPLES, RESULTS, SELECTION = "{SUITE}", "{SAMPLES}", "{RESULTS}", "{SELE
 _PLACEHOLDER = re.compile(r"\{[A-Z_]+\}")
 
 
-def commands_of(runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_commands(runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of the first run, and of the run of a selection. An entry with a command of its own
     and no `again` runs all its tests again."""
     known = FORMATS[runner.results]
@@ -24,7 +24,7 @@ def commands_of(runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*program, *known.command), runner.again or (*program, *known.again)
 
 
-def problems_of(runner: Runner) -> Iterator[tuple[str, str]]:
+def find_problems(runner: Runner) -> Iterator[tuple[str, str]]:
     """What is wrong with an entry and what to do, each with the name of its field."""
     known = FORMATS.get(runner.results)
     if known is None:
@@ -44,7 +44,7 @@ def problems_of(runner: Runner) -> Iterator[tuple[str, str]]:
         yield "results", f"{problem}words with `{SUITE}` and `{RESULTS}`"
         return
     try:
-        first, again = commands_of(runner)
+        first, again = split_commands(runner)
     except ValueError as error:
         yield "program", f"`program` cannot be split into words ({error}); close its quotes"
         return

@@ -22,11 +22,11 @@ from agentevals_action.runners import commands
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import MAX_ROWS, ResultsError, Row, Selection, read_file
 from agentevals_action.runners.rows import (
+    build_result,
+    build_sample,
     error_row,
     missing_sample,
-    result_of,
     rows_by_test,
-    sample_of,
 )
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import scrub
@@ -93,7 +93,7 @@ class RunnerExecutor(SuiteExecutor):
                 problem = "nothing of it is replayed or recorded"
                 self._engine.note(f"{self.suite.path}: {problem}: `{self.name}` asks the agent")
             await self._engine.prepare(self.suite.root)
-            words, _ = commands.commands_of(self._runner)
+            words, _ = commands.split_commands(self._runner)
             found = await self._rows(words, Selection(), self._engine.settings.samples)
         results = self._results(found)
         for row in results.rows:
@@ -112,7 +112,9 @@ class RunnerExecutor(SuiteExecutor):
             fingerprint = described.fingerprint(
                 row.id, row.asked, row.graded, has_functions=self._format.has_functions
             )
-            result = result_of(self.suite, name, rows, self._engine.settings.samples, fingerprint)
+            result = build_result(
+                self.suite, name, rows, self._engine.settings.samples, fingerprint
+            )
             if result:
                 results.append(without_secrets(result))
             else:
@@ -145,7 +147,7 @@ class RunnerExecutor(SuiteExecutor):
     async def run_again(self, wanted: Mapping[str, int]) -> Mapping[str, Sequence[SampleResult]]:
         """So many fresh samples of each test, by id: one start for each sample, or one for all if
         the command takes their number. One that could not be taken is an error."""
-        _, words = commands.commands_of(self._runner)
+        _, words = commands.split_commands(self._runner)
         most = max(wanted.values())
         takes_samples = any(commands.SAMPLES in word for word in words)
         found: dict[str, list[SampleResult]] = {name: [] for name in wanted}
@@ -165,7 +167,7 @@ class RunnerExecutor(SuiteExecutor):
     def _fresh(self, name: str, rows: Sequence[Row], size: int) -> list[SampleResult]:
         is_gate = self._runner.requires(name)
         scored = [row for row in rows if row.error or not row.skipped]
-        samples = [sample_of(row, self._runner, is_gate=is_gate) for row in scored]
+        samples = [build_sample(row, self._runner, is_gate=is_gate) for row in scored]
         return (samples + [missing_sample(self._runner)] * size)[:size]
 
     async def _selected(
@@ -176,12 +178,12 @@ class RunnerExecutor(SuiteExecutor):
         await self._engine.prepare(self.suite.root)
         known = [row for name in names if (row := self._known.get(name)) and row.id == name]
         if len(known) < len(names):
-            words, _ = commands.commands_of(self._runner)
+            words, _ = commands.split_commands(self._runner)
         if not any(commands.SELECTION in word for word in words):
             return await self._rows(words, Selection(), samples)
         selections = self._format.select(known, self.suite)
         if not selections:
-            words, _ = commands.commands_of(self._runner)
+            words, _ = commands.split_commands(self._runner)
         found: dict[str, Sequence[Row]] = {}
         for selection in selections or (Selection(),):
             found |= await self._rows(words, selection, samples)
@@ -283,7 +285,7 @@ class RunnerExecutor(SuiteExecutor):
             name: commands.filled([value], values)[0]
             for name, value in self._format.variables.items()
         }
-        program = children.program(words, root, children.isolation.user_of(root), own)
+        program = children.program(words, root, children.isolation.choose_user(root), own)
         # Of what the workflow passes on: what its entry names, and what every program sees.
         passed, _ = scrub(children.allowed, wanted)
         withheld = children.allowed.keys() - passed.keys()
@@ -303,7 +305,7 @@ class RunnerExecutor(SuiteExecutor):
             self._folder.mkdir(exist_ok=True)
             self._folder.chmod(TRAVERSABLE)
             folder.mkdir(0o700)
-            if user := self._engine.children.isolation.user_of(self.suite.root):
+            if user := self._engine.children.isolation.choose_user(self.suite.root):
                 os.chown(folder, user.uid, user.gid)
         return folder
 

@@ -47,12 +47,12 @@ def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row
     return found
 
 
-def result_of(
+def build_result(
     suite: Suite, name: str, rows: Sequence[Row], samples: int, fingerprint: Fingerprint
 ) -> TestResult | None:
     """The result of the test `name` of a runner's suite by its rows, of which there should be
     `samples`; None if it was skipped each time. AttemptError."""
-    runner = _runner_of(suite)
+    runner = _get_runner(suite)
     scored = [row for row in rows if row.error or not row.skipped]
     if not scored:
         return None
@@ -64,7 +64,7 @@ def result_of(
         duration_ms=_total([row.duration_ms for row in scored]),
         fingerprint=fingerprint,
     )
-    found = [sample_of(row, runner, is_gate=bool(result.gates)) for row in scored]
+    found = [build_sample(row, runner, is_gate=bool(result.gates)) for row in scored]
     found += [missing_sample(runner)] * (samples - len(rows))
     return with_samples(result, found)
 
@@ -75,7 +75,7 @@ def error_row(suite: Suite, name: str, error: ErrorInfo) -> TestResult:
 
 
 def _without_samples(suite: Suite, name: str, location: Location | None = None) -> TestResult:
-    runner, place = _runner_of(suite), location or Location(suite.path)
+    runner, place = _get_runner(suite), location or Location(suite.path)
     gates = [runner.name] if runner.requires(name) else []
     return TestResult(
         timestamp=timestamp(),
@@ -90,7 +90,7 @@ def _without_samples(suite: Suite, name: str, location: Location | None = None) 
     )
 
 
-def sample_of(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
+def build_sample(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
     """One sample, whose verdict is that of the runner; its failure is an error if it matches the
     `errors` of the entry. AttemptError if that cannot be found in time."""
     answer = cut(row.answer, _TEXT)
@@ -145,7 +145,7 @@ def missing_sample(runner: Runner) -> SampleResult:
     return SampleResult(error=ErrorInfo(kind="runner", message=problem))
 
 
-def _runner_of(suite: Suite) -> Runner:
+def _get_runner(suite: Suite) -> Runner:
     if suite.runner is None:
         raise TypeError(f"{suite.path} has no runner")
     return suite.runner

@@ -12,7 +12,7 @@ from agentevals_action.model.files import NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite
-from agentevals_action.runners.commands import commands_of, problems_of
+from agentevals_action.runners.commands import find_problems, split_commands
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suites_in
@@ -59,7 +59,7 @@ def find_all(
     return AllSuites(suites, (*errors, *found.errors), others)
 
 
-def files_of(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, bool]:
+def find_runner_files(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, bool]:
     """The paths of suites and of all files that they name, and whether each is known to be a part
     of suites alone."""
     found: dict[str, bool] = {}
@@ -79,13 +79,13 @@ def files_of_all(
     found: Sequence[Suite | BrokenSuite],
 ) -> Mapping[str, bool]:
     """The files of the suites that were `found`, and of those that `suites`, `working-directory` or
-    the command line leave to other runs, as `files_of`."""
+    the command line leave to other runs, as `find_runner_files`."""
     whole = replace(checkout, below=checkout.root, missing=frozenset())
     every = settings.model_copy(update={"suites": ()})
     of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())
     known = {suite.path for suite in found}
     others = [path for path in suites_in(whole, every, (), of_runners).paths if path not in known]
-    return files_of((*found, *load_all(whole, every, others, folder, environ, of_runners)))
+    return find_runner_files((*found, *load_all(whole, every, others, folder, environ, of_runners)))
 
 
 def find_runner_suites(
@@ -95,13 +95,13 @@ def find_runner_suites(
     errors of entries."""
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
-    files = _files_of(checkout) if runners else ()
+    files = _list_files(checkout) if runners else ()
     is_tracked = set(files) if checkout.files is None else checkout.tracked
     tracked = [path for path in files if path in is_tracked]
     for runner in runners:
         places = runner.places
-        problems = list(problems_of(runner))
-        found = [] if problems else _paths_of(runner, checkout, files)
+        problems = list(find_problems(runner))
+        found = [] if problems else _match_paths(runner, checkout, files)
         place = places.get("suites", runner.location)
         if problems:
             errors += [
@@ -132,7 +132,7 @@ def gate_globs(
         yield runner.location, runner.required, f"`required` of the runner `{runner.name}`", paths
 
 
-def _files_of(checkout: Checkout) -> Sequence[str]:
+def _list_files(checkout: Checkout) -> Sequence[str]:
     """The paths of the files that a suite may be or depend on: those that git knows."""
     known = checkout.files
     if known is None:
@@ -141,7 +141,7 @@ def _files_of(checkout: Checkout) -> Sequence[str]:
     return sorted(path for path in known if is_searched(path))
 
 
-def _paths_of(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:
+def _match_paths(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:
     """The files that the patterns match, from the root or from the searched folder."""
     below = checkout.below.relative_to(checkout.root).as_posix()
     start = "" if below == "." else f"{below}/"
@@ -176,11 +176,11 @@ def _dependencies(
     """What a suite depends on: the files that its text or its command names, those that these
     import, its folder, folders of named globs, and the configuration of its runner."""
     folder, known = Folder(root, file.parent), frozenset(tracked)
-    words = list(_words_of(file))
+    words = list(_read_words(file))
     starts = (file.parent, root)
     named = tuple(path for start in starts for path in folder.files_among(words, start))
     yield from (NamedFile(folder.relative(each), "named file") for each in named)
-    command = [word for words in commands_of(runner) for word in words]
+    command = [word for words in split_commands(runner) for word in words]
     for each in files_of_program(
         folder.files_among(command, root), "runner", command, root, folder
     ):
@@ -205,7 +205,7 @@ def _dependencies(
             yield NamedFile(path, "configuration of the runner")
 
 
-def _words_of(file: Path) -> Iterator[str]:
+def _read_words(file: Path) -> Iterator[str]:
     """The words of a file that may be paths."""
     text = read_regular(file, _SEARCHED).decode("utf-8", "replace")
     for word in dict.fromkeys(_WORD.findall(text)):

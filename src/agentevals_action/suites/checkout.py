@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.formatting import counted, joined, list_paths, one_of, plural
+from agentevals_action.formatting import counted, join_choices, joined, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -163,7 +163,7 @@ def check_inputs(settings: Settings, folder: Path, suites: Sequence[Suite | Brok
     for name, target in overrides.items():
         # A suite that cannot be read at all has its own error.
         if target and target not in known and any(table.path for table in tables):
-            advice = did_you_mean(target, known, f"write {one_of(sorted(known))}")
+            advice = did_you_mean(target, known, f"write {join_choices(sorted(known))}")
             raise InvalidInput(
                 f"the input `{name}` names `{target}`, a target that no targets file has", advice
             )

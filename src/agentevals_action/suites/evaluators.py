@@ -12,7 +12,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import type_key
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader
 from agentevals_action.validation.field_errors import describe_value
-from agentevals_action.validation.file_model import spellings_of
+from agentevals_action.validation.file_model import list_spellings
 
 #: Where a repository keeps programs for types of its own, and the suffixes of their files.
 _ASSERTIONS, _SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
@@ -78,7 +78,7 @@ def _complete(entry: Any, reader: FileReader) -> Any:
         return entry
     entry = _with_program(entry, reader)
     model = EVALUATORS_BY_NAME.get(type_key(entry.get("type")))
-    has_others = model and "evaluators" in spellings_of(model)
+    has_others = model and "evaluators" in list_spellings(model)
     return gather_evaluators(entry, reader) if has_others else entry
 
 

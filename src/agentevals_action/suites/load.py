@@ -26,17 +26,17 @@ from agentevals_action.suites.documents.positions import Document, Positions
 from agentevals_action.suites.documents.yaml_reader import read_yaml_object
 from agentevals_action.suites.evaluators import gather_evaluators
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader, tests_key
-from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Entry, Sources
+from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Sources, WrittenTest
 from agentevals_action.suites.target_use import Catalog, TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import effective_workspace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.validation.field_errors import describe_value
-from agentevals_action.validation.file_model import fields_of
+from agentevals_action.validation.file_model import list_fields
 
 #: The spellings of the field of the tests.
-_TESTS = fields_of(Suite)["tests"]
+_TESTS = list_fields(Suite)["tests"]
 _SIDECAR = "dataset"
 _OBJECT = "write an object with `name` and `tests`"
 
@@ -211,7 +211,7 @@ class _Loader:
     def _read_tests(self) -> tuple[Test, ...]:
         own, written = self._reader, self._root.document.data
         start, data = own.positions.of(written), own.check_fields(Suite, own.only(written, _TESTS))
-        sources, entries = Sources(own), iter(tuple[Entry]())
+        sources, entries = Sources(own), iter(tuple[WrittenTest]())
         if self._root.rows is not None:
             entries = sources.file(self._root.rows, own, start)
         elif key := next(iter(data), None):
@@ -233,7 +233,7 @@ class _Loader:
         self._add_files(sources.files)
         return tuple(tests)
 
-    def _check_id(self, entry: Entry) -> None:
+    def _check_id(self, entry: WrittenTest) -> None:
         name = entry.data.get("id") if isinstance(entry.data, dict) else None
         if not isinstance(name, str):
             return
@@ -251,7 +251,7 @@ class _Loader:
             advice = "write an `llm_judge`, or move the text to `description`"
             self._reader.warn(test.location, problem, advice)
 
-    def _read_test(self, entry: Entry) -> Test | None:
+    def _read_test(self, entry: WrittenTest) -> Test | None:
         """The effective test, None if it is invalid."""
         reader, data = entry.reader, entry.data
         if not isinstance(data, dict):
@@ -311,7 +311,7 @@ class _Loader:
         files, question = shared + test.input_files, test.input
         if not (files or data.get("input_files")):
             return question
-        key = next(key for key in fields_of(Test)["input"] if key in data)
+        key = next(key for key in list_fields(Test)["input"] if key in data)
         if not isinstance(data[key], str):
             problem = "`input_files` needs an `input` that is a text"
             advice = "write blocks of `type: file` in `input`"
@@ -320,7 +320,7 @@ class _Loader:
 
     def _filled_input(self, variables: dict[str, Any]) -> tuple[Message, ...]:
         """The suite's messages with the variables of a test."""
-        own = self._reader.only(self._data, fields_of(Suite)["input"])
+        own = self._reader.only(self._data, list_fields(Suite)["input"])
         filled = self._reader.validate(Suite, texts.fill_vars(own, variables, self._reader))
         return filled.input if filled else ()
 

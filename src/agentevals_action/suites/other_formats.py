@@ -17,7 +17,7 @@ from agentevals_action.suites.reading import MISSPELLED, words
 from agentevals_action.suites.sources import YAML_SUFFIXES
 from agentevals_action.system.files.regular_files import read_regular
 from agentevals_action.validation.field_errors import nearest
-from agentevals_action.validation.file_model import fields_of, spellings_of
+from agentevals_action.validation.file_model import list_fields, list_spellings
 
 _OWN_RUNNER = "https://github.com/org/agentevals-action/blob/main/docs/reference/own-runner.md"
 _VALLY, _CLAUDE = "an eval spec of Vally", "a case of Claude's plugin evals"
@@ -29,8 +29,8 @@ _CASE_FIELDS = words(
     "schema_version name description tags plugins runs expected_outcome execution context graders"
 )
 _SHARED = {"name", "description", "version", "metadata"}
-_OURS = spellings_of(Suite).keys() - _SHARED
-_INPUT = frozenset(fields_of(Test)["input"])
+_OURS = list_spellings(Suite).keys() - _SHARED
+_INPUT = frozenset(list_fields(Test)["input"])
 #: Fields of AgentV that promptfoo spells in camel case, or does not have.
 _OF_AGENTV = {"default_test", "evaluate_options", "derived_metrics", "output_path", "requires"}
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from pydantic import ValidationError
 
 from agentevals_action.evaluators import EVALUATORS
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import is_message
@@ -41,8 +41,8 @@ from agentevals_action.validation.file_model import (
     FileContext,
     FileModel,
     Steps,
-    fields_of,
-    spellings_of,
+    list_fields,
+    list_spellings,
 )
 
 AModel = TypeVar("AModel", bound=FileModel)
@@ -172,7 +172,7 @@ class FileReader(FileContext):
         self.looked_up[self.relative(path)] = None
         return path
 
-    def location_of(self, container: Any, key: str = "") -> Location:
+    def locate(self, container: Any, key: str = "") -> Location:
         """Where an object begins, or its value of a key."""
         return self.positions.value(container, key) if key else self.positions.of(container)
 
@@ -193,10 +193,10 @@ class FileReader(FileContext):
         """Adds a warning."""
         self.diagnostics.warn(location, problem, advice)
 
-    def warn_of(self, found: Any, data: dict[str, Any]) -> None:
+    def warn_about(self, found: Any, data: dict[str, Any]) -> None:
         """Adds the `warnings` of a model of this data."""
         model: Any = type(found)
-        names = spellings_of(model)
+        names = list_spellings(model)
         for name, problem, advice in found.warnings():
             key = next(key for key in data if names.get(key) == name)
             self.warn(self.positions.value(data, key), f"`{key}` {problem}", advice)
@@ -237,7 +237,7 @@ class FileReader(FileContext):
         the errors, if it is invalid. ValueError if there is no such file."""
         try:
             path = self.file(text)
-            advice = f"write an object with {one_of(list(fields_of(model)))}"
+            advice = f"write an object with {join_choices(list(list_fields(model)))}"
             document = read_yaml_object(path, self.relative(path), model.noun, advice)
         except Unreadable as error:
             self.diagnostics.unreadable(error)
@@ -285,7 +285,7 @@ class FileReader(FileContext):
         one field with different values. In an object that may have data of other programs, an
         unknown field that is neither unsupported nor misplaced, and resembles no known one, is a
         warning."""
-        names, label = spellings_of(model), model.noun or model.__name__.lower()
+        names, label = list_spellings(model), model.noun or model.__name__.lower()
         if all(names.get(key) == key for key in data):
             return data
         read, passed = dict[str, str](), dict[str, Any]()
@@ -311,7 +311,7 @@ class FileReader(FileContext):
         return kept
 
     def _report_unknown(self, model: Any, data: Any, key: str, label: str) -> None:
-        location, names = self.positions.key(data, key), spellings_of(model)
+        location, names = self.positions.key(data, key), list_spellings(model)
         problem = f"the field `{key}` of this {label} is unknown".replace("this `", "`")
         kind, owners = getattr(model, "type", ""), _owners(label)
         unsupported = {*UNSUPPORTED.get(label, ()), *UNSUPPORTED.get(kind, ())}
@@ -330,7 +330,7 @@ class FileReader(FileContext):
             return
         elif key in owners:
             places = [noun for noun in owners[key] if noun != label]
-            where = one_of(places).replace("`evaluator`", "an evaluator (`assert`)")
+            where = join_choices(places).replace("`evaluator`", "an evaluator (`assert`)")
             advice = f"write it in {where}" if places else "remove it"
             self.error(location, problem, advice)
         elif meant := _MEANT.get((label, key)) or next(
@@ -344,7 +344,7 @@ class FileReader(FileContext):
             advice = "remove it, or write it in `metadata`, or with `x-` in front of its name"
             self.warn(location, f"{problem} and has no effect", advice)
         else:
-            self.error(location, problem, f"write one of {one_of(sorted({*names.values()}))}")
+            self.error(location, problem, f"write one of {join_choices(sorted({*names.values()}))}")
             # Any of the fields that are missing may be meant.
             self.set_reported(data, *names.values())
 
@@ -376,7 +376,7 @@ def _owners(label: str) -> Mapping[str, Sequence[str]]:
         models = (*_OF_A_SUITE, Evaluator)
     found: dict[str, dict[str, None]] = {}
     for model in models:
-        for name in spellings_of(model):
+        for name in list_spellings(model):
             found.setdefault(name, {})[model.noun.strip("`")] = None
     return {name: tuple(nouns) for name, nouns in found.items()}
 
@@ -407,4 +407,4 @@ def _long_form(name: str, value: Any) -> Any:
 
 def tests_key(data: Mapping[str, Any]) -> str | None:
     """The key of a suite's tests as its author spelled it."""
-    return next((key for key in data if key in fields_of(Suite)["tests"]), None)
+    return next((key for key in data if key in list_fields(Suite)["tests"]), None)

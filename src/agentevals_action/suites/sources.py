@@ -30,7 +30,7 @@ _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
 
 
 @dataclass(frozen=True)
-class Entry:
+class WrittenTest:
     """A test as written, its location, and the reader of its file."""
 
     data: Any
@@ -94,7 +94,7 @@ class Sources:
 
     def entries(
         self, value: Any, location: Location, reader: FileReader, key: str = "tests"
-    ) -> Iterator[Entry]:
+    ) -> Iterator[WrittenTest]:
         """The tests that a `tests` field names: a list of tests and paths, or one path."""
         if isinstance(value, str):
             yield from self._reference(value, location, reader)
@@ -105,7 +105,7 @@ class Sources:
             advice = "write a list of tests, or the path of a YAML or JSONL file"
             reader.error(location, problem, advice)
 
-    def file(self, path: Path, reader: FileReader, location: Location) -> Iterator[Entry]:
+    def file(self, path: Path, reader: FileReader, location: Location) -> Iterator[WrittenTest]:
         """The tests in one file, which is named at a location."""
         source = reader.relative(path)
         suffix = path.suffix.lower()
@@ -126,7 +126,7 @@ class Sources:
         except Unreadable as error:
             self._reader.diagnostics.unreadable(error)
 
-    def _of_rows(self, path: Path, source: str) -> Iterator[Entry]:
+    def _of_rows(self, path: Path, source: str) -> Iterator[WrittenTest]:
         line = 0
         for text, line in _rows(path, source):
             try:
@@ -134,14 +134,14 @@ class Sources:
             except Unreadable as error:
                 self._reader.diagnostics.unreadable(error)
                 continue
-            yield Entry(
+            yield WrittenTest(
                 document.data, document.positions.start, self._reader.of(document, path.parent)
             )
         if not line:
             problem = "this file contains no test"
             self._reader.error(Location(source), problem, "write one JSON object a row")
 
-    def _of_file(self, path: Path, source: str) -> Iterator[Entry]:
+    def _of_file(self, path: Path, source: str) -> Iterator[WrittenTest]:
         document = read_yaml_file(path, source)
         if isinstance(document.data, list) and document.data:
             yield from self._of_list(document.data, self._reader.of(document, path.parent))
@@ -150,15 +150,17 @@ class Sources:
         advice = "write a list of tests, each with a hyphen in front"
         self._reader.error(document.location, problem, advice)
 
-    def _of_list(self, values: list[Any], reader: FileReader) -> Iterator[Entry]:
+    def _of_list(self, values: list[Any], reader: FileReader) -> Iterator[WrittenTest]:
         for index, value in enumerate(values):
             location = reader.positions.value(values, index)
             if isinstance(value, str):
                 yield from self._reference(value, location, reader)
             else:
-                yield Entry(value, location, reader)
+                yield WrittenTest(value, location, reader)
 
-    def _reference(self, text: str, location: Location, reader: FileReader) -> Iterator[Entry]:
+    def _reference(
+        self, text: str, location: Location, reader: FileReader
+    ) -> Iterator[WrittenTest]:
         try:
             path = reader.resolve(text)
             if path.is_dir():

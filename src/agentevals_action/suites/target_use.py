@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.suite import Evaluator, Suite
@@ -153,7 +153,7 @@ class TargetUse:
 
     def _known(self) -> str:
         known = sorted(self._entries)
-        return one_of(known) if known else "the name of a target, once there is one"
+        return join_choices(known) if known else "the name of a target, once there is one"
 
     def warn_of_unused(self) -> None:
         """Adds the errors of targets that this suite does not use as warnings."""
@@ -196,7 +196,7 @@ def undeclared_target(suite: Suite) -> Diagnostic | None:
     test = next(iter(suite.tests), None)
     if test is None or suite.targets.path is not None:
         return None
-    name = suite.target_of(test)
+    name = suite.choose_target(test)
     problem = f"the target `{name}` is not declared" if name else "its tests have no target"
     location = test.location if test.target else Location(suite.path)
     advice = "write it, or run `agentevals-action init`"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import type_key
 from agentevals_action.model.target import Target
@@ -21,7 +21,7 @@ from agentevals_action.system.redaction import looks_like_key, looks_secret
 from agentevals_action.targets import variables
 from agentevals_action.targets.registry import ALIASES, PROVIDERS
 from agentevals_action.validation.field_errors import describe_value, did_you_mean, nearest
-from agentevals_action.validation.file_model import spellings_of
+from agentevals_action.validation.file_model import list_spellings
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20
@@ -184,7 +184,7 @@ def _ancestry(
         if not problem and parent not in written:
             # The value of a variable may be a secret, and is not shown.
             problem = f"there is no target `{text}` to extend"
-            advice = f"write one of {one_of(sorted(written))}"
+            advice = f"write one of {join_choices(sorted(written))}"
             advice = advice if has_variable else did_you_mean(parent, written, advice)
         elif not problem and (parent in names or len(names) > _MOST_PARENTS):
             problem = f"the target `{name}` extends itself, or more than {_MOST_PARENTS} others"
@@ -204,7 +204,7 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
     if model is None:  # which other fields it has is not known
         _report_provider(data, reader)
         return None
-    names = spellings_of(model)
+    names = list_spellings(model)
     reader.check_fields(model, own)
     overridden = {names[key] for key in own if key in names}
     read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
@@ -228,7 +228,7 @@ def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) 
 def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
     """Reports that the provider of a target is missing, or none that is known."""
     provider, location = data.get("provider"), reader.positions.value(data, "provider")
-    advice = f"write one of {one_of(sorted(name.replace('_', '-') for name in PROVIDERS))}"
+    advice = f"write one of {join_choices(sorted(name.replace('_', '-') for name in PROVIDERS))}"
     parent = next((name for name in _PARENTS if name in data), None)
     misspelled = next((name for name in data if nearest(name, ("provider",))), None)
     if key := type_key(provider):

@@ -10,7 +10,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Test
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.templating import fill_names
-from agentevals_action.validation.file_model import spellings_of
+from agentevals_action.validation.file_model import list_spellings
 
 _REFERENCE = re.compile(r"\$\{\{\s*((?:secrets|env|vars)\.)?([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 #: The fields of a test in which `vars` are filled in.
@@ -67,7 +67,7 @@ def fill_vars(
             reader.error(location, problem, advice or "add it to `vars`")
             return text
 
-    names = spellings_of(Test)
+    names = list_spellings(Test)
     own = reader.only(entry, [key for key in entry if names.get(key) in _WITH_VARS])
     filled = {**entry, **_replaced(own, "{{", replace, reader)}
     reader.positions.copy(entry, filled)

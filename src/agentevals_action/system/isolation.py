@@ -67,7 +67,7 @@ class ChildUser:
         """The number of its only group."""
         return self.uid if self.group is None else self.group
 
-    def environment_of(self, environment: Mapping[str, str]) -> dict[str, str]:
+    def make_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """An environment of child processes for this user: with its folders, and with a git that
         reads the trees although their metadata belongs to somebody else."""
         number = environment.get("GIT_CONFIG_COUNT", "")
@@ -99,14 +99,14 @@ class Isolation:
     judge: ChildUser | None = None
     kept: tuple[Path, ...] = ()
 
-    def user_of(self, tree: Path) -> ChildUser | None:
+    def choose_user(self, tree: Path) -> ChildUser | None:
         """The user of the programs of a tree: agents, hooks and `prepare`."""
         user = self.head if tree == self.checkout else self.base
         return replace(user, tree=tree) if user else None
 
-    def judge_of(self, tree: Path) -> ChildUser | None:
+    def choose_judge_user(self, tree: Path) -> ChildUser | None:
         """The user of the programs of a tree that score."""
-        side = self.user_of(tree)
+        side = self.choose_user(tree)
         return replace(self.judge, tree=tree, group=side.gid) if self.judge and side else None
 
 

@@ -175,7 +175,7 @@ class Child:
         user, identity = program.user, dict[str, Any](env=dict(program.environment))
         if user is not None:
             identity = {"user": user.uid, "group": user.gid, "extra_groups": ()}
-            identity |= {"umask": _UMASK, "env": user.environment_of(program.environment)}
+            identity |= {"umask": _UMASK, "env": user.make_environment(program.environment)}
             os.fchown(stdin.fileno(), user.uid, user.gid)  # it may be opened as /dev/stdin
         try:
             with contextlib.ExitStack() as opened:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.escaping import uncoloured
-from agentevals_action.formatting import ends_of
+from agentevals_action.formatting import cut_middle
 from agentevals_action.system.isolation import ChildUser
 
 _SCRIPT = re.compile(
@@ -60,7 +60,7 @@ class Program:
 
 def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError:
     """The error of a child, with the first and the last lines of its output."""
-    if lines := ends_of(uncoloured(output), _FIRST_LINES, _LAST_LINES, _CHARACTERS):
+    if lines := cut_middle(uncoloured(output), _FIRST_LINES, _LAST_LINES, _CHARACTERS):
         problem += f":\n{lines}" if "\n" in lines else f": {lines}"
     return AttemptError(kind, problem, hint)
 

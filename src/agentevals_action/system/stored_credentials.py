@@ -62,7 +62,7 @@ def find_unknown(folders: Sequence[Path]) -> Sequence[Path]:
 def warn_of_credentials(root: Path) -> None:
     """Logs which configuration files of a checkout without protection hold credentials."""
     try:
-        _warn_of(_find(repositories(root)), root, "can")
+        _warn_about(_find(repositories(root)), root, "can")
     except OSError as error:
         log.warning("whether the checkout holds credentials is not known: %s", error)
 
@@ -73,7 +73,7 @@ def hidden_credentials(root: Path, folders: Sequence[Path]) -> Iterator[None]:
     of the repositories in a checkout; an address stays, without its user. At the end, when no
     program may run any more, the files are as before. OSError."""
     originals = _find(folders)
-    _warn_of(originals, root, "cannot")
+    _warn_about(originals, root, "cannot")
     try:
         for path, original in originals.items():
             path.write_bytes(_stripped(original))
@@ -89,7 +89,7 @@ def hidden_credentials(root: Path, folders: Sequence[Path]) -> Iterator[None]:
                 log.warning("%s was changed during a run: its credentials are not restored", path)
 
 
-def _warn_of(configs: Mapping[Path, bytes], root: Path, readers: str) -> None:
+def _warn_about(configs: Mapping[Path, bytes], root: Path, readers: str) -> None:
     if configs:
         log.warning(
             "credentials are in %s, which the programs of the tests %s read; "

@@ -11,7 +11,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import Message, read_message
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.targets.message_texts import content_text
 from agentevals_action.validation.file_model import FileModel, ListOf, errors_at
 
@@ -134,4 +134,4 @@ class _Connected(Provider):
 def _trace(messages: tuple[Message, ...]) -> Trace:
     """The trace of messages that show every call."""
     calls = sum(message.role == "assistant" for message in messages)
-    return Trace(messages, calls_of(messages), calls)
+    return Trace(messages, list_calls(messages), calls)

@@ -84,7 +84,7 @@ def with_cost(trace: Trace, target: Target) -> Trace:
         return replace(trace, cost_source=trace.cost_source or "reply")
     names = [name for name in (trace.model, target.priced_model()) if name]
     price, source = known_price(target, names)
-    cost = None if price is None else cost_of(trace, price)
+    cost = None if price is None else compute_cost(trace, price)
     if cost is not None:
         return replace(trace, usage=replace(trace.usage, cost_usd=cost), cost_source=source)
     hint = "write the target's `price`: the model is unknown"
@@ -97,7 +97,7 @@ def with_cost(trace: Trace, target: Target) -> Trace:
     return replace(trace, cost_hint=hint)
 
 
-def cost_of(trace: Trace, price: Price) -> float | None:
+def compute_cost(trace: Trace, price: Price) -> float | None:
     """The cost of a trace in US dollars; None if its tokens are unknown, or if the mean prompt of
     its calls is longer than `max_prompt`."""
     usage = trace.usage

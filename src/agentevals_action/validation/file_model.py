@@ -35,7 +35,7 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 Weight = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-def folder_of(info: ValidationInfo) -> Folder:
+def get_folder(info: ValidationInfo) -> Folder:
     """The folder of the declaring file; TypeError if data is validated without one."""
     if not isinstance(info.context, Folder):
         raise TypeError("models that name files are read with the folder of the declaring file")
@@ -51,7 +51,7 @@ class FileContext(Folder):
         of one field that differ."""
 
     @abstractmethod
-    def location_of(self, container: Any, key: str = "") -> Any:
+    def locate(self, container: Any, key: str = "") -> Any:
         """The `Location` where an object begins, or its value of a key."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class FileContext(Folder):
         """The values of computed fields of an object, whichever it has."""
 
     @abstractmethod
-    def warn_of(self, found: Any, data: dict[str, Any]) -> None:
+    def warn_about(self, found: Any, data: dict[str, Any]) -> None:
         """Adds the `warnings` of a model of this data."""
 
     @abstractmethod
@@ -75,11 +75,11 @@ def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
     return data
 
 
-def location_of(info: ValidationInfo, container: Any, key: str = "") -> Any:
+def locate(info: ValidationInfo, container: Any, key: str = "") -> Any:
     """The `Location` where an object of the validated file begins, or its value of a key; None
     where this is not known."""
     context = info.context
-    return context.location_of(container, key) if isinstance(context, FileContext) else None
+    return context.locate(container, key) if isinstance(context, FileContext) else None
 
 
 class FileModel(BaseModel):
@@ -114,7 +114,7 @@ class FileModel(BaseModel):
             return read
         known = {**context.computed(data)}
         if "places" in cls.model_fields:
-            known["places"] = {name: context.location_of(read, name) for name in read}
+            known["places"] = {name: context.locate(read, name) for name in read}
         return read | {name: known[name] for name in known.keys() & cls.model_fields.keys()}
 
     @classmethod
@@ -188,7 +188,7 @@ def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> Validation
 
 
 @cache
-def fields_of(model: Any) -> Mapping[str, tuple[str, ...]]:
+def list_fields(model: Any) -> Mapping[str, tuple[str, ...]]:
     """The spellings of each field that a file may have, by its canonical one, in order; of a model
     or of a dataclass with annotations of pydantic."""
     found: dict[str, tuple[str, ...]] = {}
@@ -217,9 +217,9 @@ def _fields(model: type[object]) -> Sequence[tuple[str, FieldInfo | None, Sequen
 
 
 @cache
-def spellings_of(model: Any) -> Mapping[str, str]:
+def list_spellings(model: Any) -> Mapping[str, str]:
     """The canonical name of a field by each of its spellings."""
-    return {spelling: name for name, own in fields_of(model).items() for spelling in own}
+    return {spelling: name for name, own in list_fields(model).items() for spelling in own}
 
 
 def add_spellings(model: Any, schema: dict[str, Any]) -> None:
@@ -228,9 +228,9 @@ def add_spellings(model: Any, schema: dict[str, Any]) -> None:
     properties = schema.get("properties", {})
     if "anyOf" in schema:  # one of several fields
         names = (name for choice in schema["anyOf"] for name in choice.get("required", ()))
-        every = (spelling for name in names for spelling in fields_of(model)[name])
+        every = (spelling for name in names for spelling in list_fields(model)[name])
         schema["anyOf"] = [{"required": [spelling]} for spelling in every]
-    for name, own in fields_of(model).items():
+    for name, own in list_fields(model).items():
         others = [spelling for spelling in own if spelling != name]
         if not others or name not in properties:
             continue

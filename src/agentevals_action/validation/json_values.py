@@ -34,7 +34,7 @@ def parse_json(text: str | bytes) -> Any:
     return json.loads(text, parse_constant=_refuse_constant)
 
 
-def decoded(value: Any) -> Any:
+def decode_json(value: Any) -> Any:
     """The value of a text, or of bytes, that is JSON; anything else as it is."""
     try:
         return parse_json(value) if isinstance(value, str | bytes) else value
@@ -112,7 +112,7 @@ def look_up(data: Any, steps: Sequence[str]) -> Any:
     return data
 
 
-def text_of(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """A string as it is, a number, `true`, `false` or `null` as JSON writes it; None of an object
     or a list."""
     if isinstance(value, str):
@@ -120,7 +120,7 @@ def text_of(value: Any) -> str | None:
     return None if isinstance(value, Mapping | list | tuple) else json.dumps(value)
 
 
-def shown(value: Any) -> str:
+def describe_json(value: Any) -> str:
     """A value in a sentence: on one line, cut to `QUOTE_LIMIT` characters."""
     if isinstance(value, str):
         return quoted(replace_surrogates(value))
@@ -132,7 +132,7 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def members(value: Any) -> Mapping[str, Any]:
+def as_object(value: Any) -> Mapping[str, Any]:
     """An object as it is, an empty one in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
@@ -141,7 +141,7 @@ def members(value: Any) -> Mapping[str, Any]:
 MAX_COUNT = 2**63
 
 
-def amount(value: Any) -> float | None:
+def as_amount(value: Any) -> float | None:
     """A finite number from 0, None in place of anything else: unknown is not zero."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < MAX_COUNT else None
@@ -150,12 +150,12 @@ def amount(value: Any) -> float | None:
 def amount_in(text: str) -> float | None:
     """The finite number from 0 that a text, such as a header, consists of; None without one."""
     try:
-        return amount(float(text))
+        return as_amount(float(text))
     except ValueError:
         return None
 
 
-def count(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
     """A whole number from 0, None in place of anything else: unknown is not zero."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value < MAX_COUNT else None

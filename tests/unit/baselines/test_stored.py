@@ -12,8 +12,8 @@ from agentevals_action.baselines.stored import (
     SAMPLES,
     StoredSource,
     Unavailable,
+    describe_origin,
     find_stored,
-    origin_of,
 )
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.baseline import (
@@ -236,5 +236,5 @@ def test_find_stored__different_reasons_are_bounded(suite: Suite) -> None:
 def test_origin__latest_time_and_fewest_samples() -> None:
     early = replace(results.result("a"), timestamp="2026-01-01T23:00:00-02:00")
     late = replace(early, timestamp="2026-01-01T23:30:00Z", samples=early.samples * 3)
-    actual = origin_of("file", [early, late, replace(late, timestamp="yesterday")], "c" * 40)
+    actual = describe_origin("file", [early, late, replace(late, timestamp="yesterday")], "c" * 40)
     assert actual == BaselineOrigin("file", "c" * 40, time=early.timestamp, samples=1)

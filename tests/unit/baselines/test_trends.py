@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.baselines.trends import FlakyTest, trends_of
+from agentevals_action.baselines.trends import FlakyTest, compute_trends
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import TestResult, TraceSummary
 from tests.support import results
@@ -25,7 +25,7 @@ def row(
 
 
 def test_points__count_tests_and_costs_of_each_run() -> None:
-    (trend,) = trends_of(
+    (trend,) = compute_trends(
         [
             run(1, row("a", cost=0.1), row("b", "fail", cost=0.3), row("c", None, cost=-1.0)),
             run(2, row("a"), row("b")),
@@ -40,7 +40,7 @@ def test_points__count_tests_and_costs_of_each_run() -> None:
 def test_points__mark_what_changed_since_the_run_before() -> None:
     made = results.fingerprint()
     prints = [made, replace(made, agent="0" * 64), replace(made, grading="0" * 64)]
-    (trend,) = trends_of(run(number, row(print=print)) for number, print in enumerate(prints))
+    (trend,) = compute_trends(run(number, row(print=print)) for number, print in enumerate(prints))
     assert [(point.question, point.grading, point.agent) for point in trend.points] == [
         (0, 0, 0),
         (0, 0, 1),
@@ -56,6 +56,6 @@ def test_flaky__is_over_the_samples_of_the_latest_version() -> None:
         run(number + 1, row(verdict=verdict), row("steady"))
         for number, verdict in enumerate(verdicts)
     ]
-    (trend,) = trends_of(runs)
+    (trend,) = compute_trends(runs)
     assert trend.flaky == (FlakyTest("t", passed=3, samples=4, flips=2),)
     assert round(trend.flaky[0].rate, 3) == 0.667

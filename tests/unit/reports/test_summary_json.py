@@ -60,7 +60,7 @@ def test_summary_json__outcome_counts_and_suites() -> None:
         "gatesFailed": ["no-unapproved-refund"],
         "gatesLost": ["no-unapproved-refund"],
         "gatesRemoved": [],
-        "regraded": False,
+        "rescored": False,
         "reason": "",
         "evidence": None,
         "quarantine": None,

@@ -24,7 +24,7 @@ def result(
 
 
 def sample(score: float | None, *gates: str, error: ErrorInfo | None = None) -> SampleResult:
-    verdict = "fail" if gates else None if score is None else scoring.verdict_of(score)
+    verdict = "fail" if gates else None if score is None else scoring.compute_verdict(score)
     return SampleResult(score=score, verdict=verdict, gates_failed=gates, error=error)
 
 
@@ -78,8 +78,8 @@ def test_weighted_mean__lies_between_the_scores(pairs: list[tuple[float, float]]
 def test_verdict__follows_score_and_gates(
     score: float, gates: tuple[str, ...], verdict: str
 ) -> None:
-    assert scoring.verdict_of(score, gates) == verdict
-    assert scoring.verdict_of(score, iter(gates)) == verdict
+    assert scoring.compute_verdict(score, gates) == verdict
+    assert scoring.compute_verdict(score, iter(gates)) == verdict
 
 
 Scored = tuple[float | None, str | None, tuple[str, ...]]

@@ -35,7 +35,7 @@ def parts(*tests: Test, total: int) -> list[set[str]]:
     """The parts of one suite; there is another suite of one test."""
     suites = {"s": tests, "other": (a_test("x"),)}
     numbers = range(1, total + 1)
-    return [set(shards.part_of(suites, Shard(n, total)).get("s", ())) for n in numbers]
+    return [set(shards.select_part(suites, Shard(n, total)).get("s", ())) for n in numbers]
 
 
 def test_part__each_test_is_in_one_and_turns_stay_together() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.runner import Runner
-from agentevals_action.runners.commands import commands_of, filled, problems_of
+from agentevals_action.runners.commands import filled, find_problems, split_commands
 from agentevals_action.runners.formats import FORMATS
 
 COMMAND = ["run", "{SUITE}", "{RESULTS}"]
@@ -18,17 +18,17 @@ def runner(results: str, **fields: Any) -> Runner:
 @pytest.mark.parametrize("name", [name for name, known in FORMATS.items() if known.command])
 def test_commands__of_a_known_format_are_complete(name: str) -> None:
     known = FORMATS[name]
-    first, again = commands_of(runner(name))
+    first, again = split_commands(runner(name))
     assert (" ".join(first)).startswith(known.program)
-    assert not [*problems_of(runner(name))]
+    assert not [*find_problems(runner(name))]
     assert first != again
-    assert commands_of(runner(name, program="npx 'a b'"))[0] == ("npx", "a b", *known.command)
+    assert split_commands(runner(name, program="npx 'a b'"))[0] == ("npx", "a b", *known.command)
 
 
 def test_commands__of_ones_own_run_all_tests_again_without_another() -> None:
-    assert commands_of(runner("agentevals", command=COMMAND)) == (tuple(COMMAND), tuple(COMMAND))
+    assert split_commands(runner("agentevals", command=COMMAND)) == (tuple(COMMAND), tuple(COMMAND))
     again = [*COMMAND, "--only", "{SELECTION}"]
-    assert commands_of(runner("agentevals", command=COMMAND, again=again))[1] == tuple(again)
+    assert split_commands(runner("agentevals", command=COMMAND, again=again))[1] == tuple(again)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_commands__of_ones_own_run_all_tests_again_without_another() -> None:
     ],
 )
 def test_problems__say_what_is_wrong_and_what_to_do(fields: dict[str, Any], problem: str) -> None:
-    found = problems_of(runner(**{"results": "agentevals", **fields}))
+    found = find_problems(runner(**{"results": "agentevals", **fields}))
     ((_, text),) = found
     assert text.startswith(problem)
 

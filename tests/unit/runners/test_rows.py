@@ -12,7 +12,7 @@ from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Spending, Usage
 from agentevals_action.runners.formats.base import Check, Row
-from agentevals_action.runners.rows import error_row, result_of, rows_by_test
+from agentevals_action.runners.rows import build_result, error_row, rows_by_test
 from tests.support import results
 
 ENTRY = {"name": "runner", "results": "junit", "suites": ["*"]}
@@ -25,7 +25,7 @@ def suite(**fields: Any) -> Suite:
 
 def made(*rows: Row, samples: int = 1, of: Suite | None = None) -> TestResult:
     """The result of the test `t` by its rows."""
-    found = result_of(of or suite(), "t", rows, samples, results.fingerprint())
+    found = build_result(of or suite(), "t", rows, samples, results.fingerprint())
     assert found
     return found
 
@@ -122,7 +122,7 @@ def test_result__a_sample_that_is_missing_is_an_error() -> None:
 
 def test_result__a_test_that_was_skipped_has_none() -> None:
     skipped = row(passed=False, skipped="no GPU")
-    assert result_of(suite(), "t", [skipped], 1, results.fingerprint()) is None
+    assert build_result(suite(), "t", [skipped], 1, results.fingerprint()) is None
     assert made(row(), skipped, samples=2).verdict == "pass"
 
 

@@ -109,10 +109,10 @@ def test_path__is_refused(path: str) -> None:
 
 
 def test_shown__is_short_and_fits_in_a_file() -> None:
-    assert json_values.shown({"a": [1, None, "ä"]}) == '{"a": [1, null, "ä"]}'
-    assert json_values.shown("a\nb") == '"a b"'
-    assert json_values.shown("\ud800") == '"?"'
-    assert len(json_values.shown(list(range(100)))) == 80
+    assert json_values.describe_json({"a": [1, None, "ä"]}) == '{"a": [1, null, "ä"]}'
+    assert json_values.describe_json("a\nb") == '"a b"'
+    assert json_values.describe_json("\ud800") == '"?"'
+    assert len(json_values.describe_json(list(range(100)))) == 80
 
 
 @given(json_data)
@@ -149,11 +149,15 @@ def test_parse_json__is_bounded_in_depth() -> None:
     [(0, 0), (7, 7), (-1, None), (True, None), (1.0, None), ("7", None), (None, None)],
 )
 def test_count__a_whole_number_or_unknown(value: Any, counted: int | None) -> None:
-    assert json_values.count(value) == counted
+    assert json_values.as_count(value) == counted
 
 
 def test_members__of_an_object_alone() -> None:
-    assert (json_values.members({"a": 1}), json_values.members([1]), json_values.members(None)) == (
+    assert (
+        json_values.as_object({"a": 1}),
+        json_values.as_object([1]),
+        json_values.as_object(None),
+    ) == (
         {"a": 1},
         {},
         {},

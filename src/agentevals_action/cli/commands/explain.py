@@ -21,7 +21,7 @@ from agentevals_action.model.suite import Evaluator, Gate, Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
-from agentevals_action.runners.commands import SUITE, commands_of, filled
+from agentevals_action.runners.commands import SUITE, filled, split_commands
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.validation.field_errors import did_you_mean
@@ -111,7 +111,7 @@ def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict
         own = [row for row in read_results(results) if row.eval_path == suite.path]
         tests = [row.eval_id for row in own if not row.error]
     command, again = (
-        shlex.join(filled(words, {SUITE: suite.path})) for words in commands_of(runner)
+        shlex.join(filled(words, {SUITE: suite.path})) for words in split_commands(runner)
     )
     gates = [test for test in tests if runner.requires(test)]
     shown_elsewhere = {"suites", "program", "location"}
@@ -141,7 +141,7 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
         "timeout_seconds": test.timeout_seconds or suite.timeout_seconds or settings.timeout,
         "input": wire_messages(test.input),
         "evaluators": [
-            _evaluator(evaluator, test.gates_of(evaluator), suite, suite.agent_of(test))
+            _evaluator(evaluator, test.list_gates(evaluator), suite, suite.find_agent(test))
             for evaluator in test.evaluators
         ],
     }
@@ -190,7 +190,7 @@ def _reasons(suite: Suite, test: Test, agent: Choice, settings: Settings) -> dic
         origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
         for inner in evaluator.walk():
             if inner.needs_judge():
-                judge = suite.judge_choice(inner, suite.agent_of(test))
+                judge = suite.judge_choice(inner, suite.find_agent(test))
                 judges.setdefault(judge, []).append(inner.name)
     reasons = {
         "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agentevals_action.baselines.data_branch import DataBranch
-from agentevals_action.baselines.trends import trends_of
+from agentevals_action.baselines.trends import compute_trends
 from agentevals_action.cli import output
 from agentevals_action.cli.options import as_environment, input_options, page_option
 from agentevals_action.errors import ExitCode, InvalidInput
@@ -40,5 +40,5 @@ async def command(path: Path, **inputs: str | None) -> int:
         raise InvalidInput(
             f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
         )
-    output.write_page("history", history_page(trends_of(reversed(runs))), path)
+    output.write_page("history", history_page(compute_trends(reversed(runs))), path)
     return ExitCode.PASSED

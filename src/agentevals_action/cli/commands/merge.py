@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.cli.commands.review import form_of, report
+from agentevals_action.cli.commands.review import choose_form, report
 from agentevals_action.cli.options import (
     as_environment,
     input_options,
@@ -30,4 +30,4 @@ async def command(as_json: bool, as_markdown: bool, **inputs: str | None) -> int
     workspace = ReviewWorkspace(repository.root, settings, os.environ)
     head = await repository.head()
     results = await asyncio.to_thread(workspace.merge_shards, head)
-    return await report(results, workspace, form_of(as_json, as_markdown))
+    return await report(results, workspace, choose_form(as_json, as_markdown))

@@ -53,11 +53,11 @@ base_option = click.option(
 async def command(base: str, as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
     """Review the working tree against a base as a pull request is reviewed, and write the report
     folder. With a shard, only run its part and write the results for `merge`."""
-    form = form_of(as_json, as_markdown)
+    form = choose_form(as_json, as_markdown)
     return await review_folder(Path.cwd(), base, as_environment(inputs), os.environ, form)
 
 
-def form_of(as_json: bool, as_markdown: bool) -> Form:
+def choose_form(as_json: bool, as_markdown: bool) -> Form:
     """The form of the output."""
     return "json" if as_json else "markdown" if as_markdown else "screen"
 
@@ -88,7 +88,7 @@ async def report(results: RunResults, workspace: ReviewWorkspace, form: Form) ->
     if form == "screen" and sys.stdout.isatty():
         console.print_review(view, workspace.report / PAGE, sys.stdout)
         return exit_code
-    text_of = summary_json.review_summary if form == "json" else markdown.comment
-    print(await asyncio.to_thread(text_of, view))
+    write = summary_json.review_summary if form == "json" else markdown.comment
+    print(await asyncio.to_thread(write, view))
     print(f"report: {workspace.report}", file=sys.stderr)
     return exit_code

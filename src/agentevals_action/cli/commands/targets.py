@@ -214,7 +214,7 @@ def _request(listed: _ListedTarget, timeout: float) -> Request:
         (suite, test)
         for suite in listed.suites
         for test in suite.tests
-        if suite.target_of(test) == listed.target.name
+        if suite.choose_target(test) == listed.target.name
     )
     suite, test = next(uses, (listed.suites[0], None))
     return Request(

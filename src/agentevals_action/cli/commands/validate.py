@@ -17,7 +17,7 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.runners.commands import commands_of
+from agentevals_action.runners.commands import split_commands
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
@@ -61,7 +61,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
 
 def _runner_entry(runner: Runner) -> dict[str, Any]:
     """The JSON object of an entry of `runners` with the commands that it leads to."""
-    command, again = commands_of(runner)
+    command, again = split_commands(runner)
     program = command[0]
     return {
         "name": runner.name,

@@ -34,7 +34,7 @@ from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
-    folder_of,
+    get_folder,
     spelled,
 )
 
@@ -143,12 +143,12 @@ class CodeJudge(Evaluator):
     @field_validator("cwd")
     @classmethod
     def _check_folder(cls, cwd: str | None, info: ValidationInfo) -> str | None:
-        folder_of(info).resolve(cwd or ".")
+        get_folder(info).resolve(cwd or ".")
         return cwd
 
     @model_validator(mode="after")
     def _set_folder(self, info: ValidationInfo) -> Self:
-        folder = folder_of(info)
+        folder = get_folder(info)
         self._folder = folder.path if self.cwd is None else folder.resolve(self.cwd)
         return self
 

@@ -33,7 +33,7 @@ def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False
     texts are empty, except `note`, which is null; unknown figures are null, or missing where that
     schema has no null. ValueError or OSError if a file of the test cannot be read."""
     test, trace = case.test, case.trace
-    summary = trace_summary.summary_of(trace)
+    summary = trace_summary.summarize(trace)
     by_name = Counter(call.name for call in trace.made_calls or ())
     # The trace does not contain which calls failed.
     counts = {"tool_calls": by_name, "error_count": 0, **_tool_durations(trace)}

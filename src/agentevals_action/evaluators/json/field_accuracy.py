@@ -20,16 +20,16 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
-from agentevals_action.model.trace import text_of as message_text
+from agentevals_action.model.trace import join_text as message_text
 from agentevals_action.results.scoring import weighted_mean
 from agentevals_action.validation.file_model import Computed, FileModel, ListOf, Weight
 from agentevals_action.validation.json_values import (
     MISSING,
+    as_text,
+    describe_json,
     equal,
     look_up,
     read_path,
-    shown,
-    text_of,
 )
 
 Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
@@ -117,7 +117,7 @@ class Comparison(FileModel):
 def holds(comparison: Comparison, wanted: Any, given: Any) -> bool:
     """Whether a value of the answer is the expected one. AttemptError if a pattern exceeds its time
     limit."""
-    part, text = text_of(wanted), text_of(given)
+    part, text = as_text(wanted), as_text(given)
     match comparison.match:
         case "contains" if isinstance(given, list | tuple):
             return any(equal(item, wanted) for item in given)
@@ -180,25 +180,25 @@ def expected_problem(comparison: Comparison, expected: Any) -> str:
         case "date" if len(found := _dates(comparison, wanted)) != 1:
             problem = "may mean two dates" if found else "is not a valid date"
             problem += "; write it as YYYY-MM-DD, or add its format to `formats`"
-    return problem and f"is {shown(wanted)} in `expected_output`, which {problem}"
+    return problem and f"is {describe_json(wanted)} in `expected_output`, which {problem}"
 
 
 def _explain(comparison: Comparison, wanted: Any, given: Any, score: float) -> str:
     """The sentence about a field and its score."""
-    expected, tolerance = f"expected {shown(wanted)}", comparison.tolerance
+    expected, tolerance = f"expected {describe_json(wanted)}", comparison.tolerance
     match comparison.match:
         case "exact" if score:
             expected = "as expected"
         case "contains":
             expected += " in it"
         case "regex":
-            expected = f"expected a match of {shown(wanted)}"
+            expected = f"expected a match of {describe_json(wanted)}"
         case "numeric_tolerance" if tolerance:
             expected += f" ± {tolerance:g}{' times it' if comparison.relative else ''}"
         case "date":
-            expected = f"expected the date {shown(wanted)}"
+            expected = f"expected the date {describe_json(wanted)}"
     if given is not MISSING:
-        return f"{comparison.path} is {shown(given)}, {expected}"
+        return f"{comparison.path} is {describe_json(given)}, {expected}"
     required = ", and it is required" if comparison.required else ""
     return f"{comparison.path} is missing{required}, {expected}"
 

@@ -30,8 +30,13 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.validation.file_model import errors_at, folder_of, spelled
-from agentevals_action.validation.json_values import canonical, check_depth, parse_json, shown
+from agentevals_action.validation.file_model import errors_at, get_folder, spelled
+from agentevals_action.validation.json_values import (
+    canonical,
+    check_depth,
+    describe_json,
+    parse_json,
+)
 
 #: Keywords whose message names the properties; of others, the value of the keyword is shown.
 _PROPERTY_KEYWORDS = frozenset({
@@ -80,7 +85,7 @@ class IsJson(Evaluator):
         cls, schema: dict[str, Any] | str | None, info: ValidationInfo
     ) -> dict[str, Any] | str | None:
         if isinstance(schema, str):
-            _read_schema(schema, folder_of(info))
+            _read_schema(schema, get_folder(info))
         elif schema is not None and (problems := find_schema_problems(schema)):
             raise errors_at(problems)
         return schema
@@ -88,7 +93,7 @@ class IsJson(Evaluator):
     @model_validator(mode="after")
     def _load_schema(self, info: ValidationInfo) -> Self:
         if isinstance(self.json_schema, str):
-            folder = folder_of(info)
+            folder = get_folder(info)
             self._file = folder.file(self.json_schema)
             self._contents = _read_schema(self.json_schema, folder)
         else:
@@ -233,5 +238,5 @@ def _describe(error: ValidationError) -> str:
     path = json_path(error.absolute_path)
     if error.validator in _PROPERTY_KEYWORDS:
         return f"{path}: {one_line(error.message)}"
-    expected = f"`{error.validator}`: {shown(error.validator_value)}"
-    return f"{path} is {shown(error.instance)}, expected {expected}"
+    expected = f"`{error.validator}`: {describe_json(error.validator_value)}"
+    return f"{path} is {describe_json(error.instance)}, expected {expected}"

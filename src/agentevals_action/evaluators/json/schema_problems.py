@@ -15,7 +15,7 @@ from agentevals_action.evaluators.text_checks import compile_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.validation.field_errors import nearest
 from agentevals_action.validation.file_model import Steps
-from agentevals_action.validation.json_values import shown
+from agentevals_action.validation.json_values import describe_json
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -43,7 +43,7 @@ def find_schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
     """The problems of a schema ("problem; advice"), by their steps in it."""
     draft = find_draft(schema)
     if draft is None:
-        problem = f"the draft {shown(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
+        problem = f"the draft {describe_json(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
         return {("$schema",): problem}
     problems: dict[Steps, str] = {}
     for error in draft(draft.META_SCHEMA).iter_errors(schema):
@@ -89,12 +89,14 @@ def _keyword_problems(
                 if draft(draft.META_SCHEMA).is_valid(found.contents):
                     inside.append((_as_resource(found.contents, draft), found.resolver))
                 else:  # a place that the check of the whole schema takes for data
-                    problem = f"{shown(value)} leads to what is no JSON Schema; correct it"
+                    problem = f"{describe_json(value)} leads to what is no JSON Schema; correct it"
             patterns = {"pattern": (value,), "patternProperties": value}
             for pattern in patterns.get(keyword, ()):
                 compile_pattern(pattern)
         except Unresolvable:
-            problem = f"{shown(value)} leads to nothing in the schema; define it in its `$defs`"
+            problem = (
+                f"{describe_json(value)} leads to nothing in the schema; define it in its `$defs`"
+            )
         except ValueError as error:
             problem = str(error)
         if problem:

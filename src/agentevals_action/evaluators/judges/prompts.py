@@ -15,7 +15,7 @@ from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 from agentevals_action.validation.field_errors import nearest
-from agentevals_action.validation.file_model import NonEmpty, folder_of
+from agentevals_action.validation.file_model import NonEmpty, get_folder
 
 #: Bytes of a prompt's file, characters of an inline prompt.
 MAX_PROMPT = 200_000
@@ -92,13 +92,13 @@ class PromptedEvaluator(Evaluator):
     @classmethod
     def _check_prompt(cls, prompt: str | None, info: ValidationInfo) -> str | None:
         if prompt is not None:
-            _read_prompt(prompt, folder_of(info))
+            _read_prompt(prompt, get_folder(info))
         return prompt
 
     @model_validator(mode="after")
     def _load_prompt(self, info: ValidationInfo) -> Self:
         if self.prompt is not None:
-            self._text, self._file = _read_prompt(self.prompt, folder_of(info))
+            self._text, self._file = _read_prompt(self.prompt, get_folder(info))
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:

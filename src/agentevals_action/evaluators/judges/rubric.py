@@ -31,7 +31,7 @@ from agentevals_action.validation.file_model import (
     NonEmpty,
     Weight,
     expected,
-    location_of,
+    locate,
     spelled,
 )
 
@@ -162,7 +162,7 @@ class Criterion(FileModel):
             # As in AgentV: the ranges describe the requirement.
             data = {**value, "outcome": value["id"]}
         criterion = handler(data)
-        criterion._location = location_of(info, value)
+        criterion._location = locate(info, value)
         return criterion
 
     @model_validator(mode="after")

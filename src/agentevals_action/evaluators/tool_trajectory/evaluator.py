@@ -15,7 +15,7 @@ from agentevals_action.evaluators.tool_trajectory.expectations import (
 from agentevals_action.evaluators.tool_trajectory.matching import score_calls
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
-from agentevals_action.model.trace import calls_of
+from agentevals_action.model.trace import list_calls
 from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
 
 _NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
@@ -89,5 +89,5 @@ class ToolTrajectory(Evaluator):
         trace = case.trace
         # A thread: many calls must not block the other tests.
         return await asyncio.to_thread(
-            score_calls, plan, trace.tool_calls, trace.hidden_tools, calls_of(trace.messages)
+            score_calls, plan, trace.tool_calls, trace.hidden_tools, list_calls(trace.messages)
         )

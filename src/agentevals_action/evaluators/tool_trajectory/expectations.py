@@ -10,7 +10,7 @@ from agentevals_action.evaluators.metric_checks import within
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
-from agentevals_action.validation.json_values import MISSING, equal, look_up, shown
+from agentevals_action.validation.json_values import MISSING, describe_json, equal, look_up
 
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
@@ -66,7 +66,7 @@ class Expectation(FileModel):
         """The tool, with the arguments that are compared."""
         if self.args == "any" or self.args_match == "ignore":
             return quoted(self.tool)
-        return f"{quoted(self.tool)} with {shown(self.args)}"
+        return f"{quoted(self.tool)} with {describe_json(self.args)}"
 
     def fits(self, call: ToolCall) -> bool:
         """Whether a call is the expected one, by tool and arguments; a refused call is not."""

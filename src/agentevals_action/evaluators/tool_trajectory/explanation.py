@@ -8,7 +8,7 @@ from agentevals_action.evaluators.metric_checks import amount
 from agentevals_action.evaluators.tool_trajectory.expectations import Expectation
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
-from agentevals_action.validation.json_values import MISSING, shown
+from agentevals_action.validation.json_values import MISSING, describe_json
 
 #: Calls of which the most similar to an expected one is found.
 _MOST_COMPARED = 100
@@ -65,7 +65,7 @@ def not_allowed(tool: str, expected: Iterable[Expectation], calls: Sequence[Tool
     """The sentence about calls of a tool that are not allowed."""
     difference = next(filter(None, (_difference(item, calls) for item in expected)), "")
     why = "is allowed with other arguments only" if difference else "is not allowed"
-    given = f"with {shown(calls[0].arguments)}" if calls[0].arguments else ""
+    given = f"with {describe_json(calls[0].arguments)}" if calls[0].arguments else ""
     details = ", ".join(filter(None, [f"called {times(len(calls))}", difference or given]))
     return f"{quoted(tool)} {why} ({details})"
 
@@ -83,7 +83,8 @@ def _difference(item: Expectation, calls: Iterable[ToolCall]) -> str:
     given, wanted = (
         {name: both[side] for name, both in pairs if both[side] is not MISSING} for side in (0, 1)
     )
-    return f"with {shown(given or call.arguments or {})}, expected {shown(wanted or item.args)}"
+    shown = describe_json(given or call.arguments or {})
+    return f"with {shown}, expected {describe_json(wanted or item.args)}"
 
 
 def name_call(call: ToolCall) -> str:

@@ -23,7 +23,7 @@ _ENDING_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class HookRunner:
+class HookCommands:
     """Runs the hooks of one run, as `user`."""
 
     run_id: str

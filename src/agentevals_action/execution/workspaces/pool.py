@@ -9,7 +9,7 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.diff import FolderDiff
 from agentevals_action.execution.workspaces.git import Git
-from agentevals_action.execution.workspaces.hooks import HookRunner
+from agentevals_action.execution.workspaces.hooks import HookCommands
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Reset, Workspace
@@ -39,10 +39,10 @@ class WorkspacePool:
         repositories: Repositories,
     ) -> None:
         self.folder = scratch.resolve() / f"workspaces-{secrets.token_hex(8)}"
-        self.user = children.isolation.user_of(root)
+        self.user = children.isolation.choose_user(root)
         self.git = Git(self.folder / "git", children.environment, self.user)
         self.repositories = repositories
-        self.hooks = HookRunner(run_id, children, self.user)
+        self.hooks = HookCommands(run_id, children, self.user)
         self.notice, self.copy_template = notice, copy_template
         self._shared: dict[Hashable, WorkspaceFolder] = {}
 

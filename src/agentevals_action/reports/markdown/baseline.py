@@ -74,7 +74,7 @@ class BaselineText:
                 words = counted(alike, "test", plural(alike, "is", "are"))
                 advice = "with `start`, the target starts one for each side"
                 facts.append(f"{words} not comparable: {SAME_SERVICE} ({advice})")
-            if rescored := sum(test.regraded for test in suite.tests):
+            if rescored := sum(test.rescored for test in suite.tests):
                 why = "their evaluators changed, so head's evaluators scored the base's answers"
                 facts.append(f"{counted(rescored, 'test')} re-scored: {why}")
             lines += [f"{code(suite.path)}: {'; '.join(facts)}"] if facts else []
@@ -112,7 +112,7 @@ class BaselineText:
     def _origin(self, origin: BaselineOrigin) -> str:
         if origin.source == "rerun":
             return _RERUN
-        facts = [f"{_name(origin.source)}{self._commit_of(origin)}"]
+        facts = [f"{_name(origin.source)}{self._describe_commit(origin)}"]
         if origin.samples:
             facts.append(f"at least {counted(origin.samples, 'sample')} per test")
         if origin.time:
@@ -121,7 +121,7 @@ class BaselineText:
             facts.append("**stale**: older than `baseline-max-age`")
         return ", ".join(facts)
 
-    def _commit_of(self, origin: BaselineOrigin) -> str:
+    def _describe_commit(self, origin: BaselineOrigin) -> str:
         if not origin.commit:
             return ""
         if origin.commit == self._review.run.base_sha:

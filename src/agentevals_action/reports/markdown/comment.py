@@ -22,7 +22,7 @@ from agentevals_action.reports.markdown.baseline import (
     difference_lines,
 )
 from agentevals_action.reports.markdown.suite_table import SuiteTable, suite_table
-from agentevals_action.reports.markdown.tests import Entry, Limits, TestText
+from agentevals_action.reports.markdown.tests import CommentedTest, Limits, TestText
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS, Group
 from agentevals_action.reports.view.links import linked
@@ -46,7 +46,7 @@ class Section:
     title: str
     lines: tuple[str, ...] = ()
     note: str = ""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CommentedTest, ...] = ()
     details: str = ""
 
 

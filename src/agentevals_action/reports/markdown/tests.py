@@ -59,7 +59,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommentedTest:
     """One test in detail; what is unknown is empty. `output` is that of a program that failed,
     `calls` are the tool calls that differ."""
 
@@ -95,13 +95,13 @@ class TestText:
         parts = [self.name(listed), verdicts(listed.comparison), *self._facts(listed), *missed]
         return _SEPARATOR.join(parts)
 
-    def entry(self, listed: ListedTest) -> Entry:
+    def entry(self, listed: ListedTest) -> CommentedTest:
         """One test in detail."""
         test, limits = listed.comparison, self._limits
         misses = [f"missed: {inline(miss, limits.text)}" for miss in _misses(test.head)]
         question = _question(test)
         has_answer = any(side and side.candidate_answer for side in (test.base, test.head))
-        return Entry(
+        return CommentedTest(
             test=self.name(listed),
             verdicts=verdicts(test),
             facts=_SEPARATOR.join(self._facts(listed, in_detail=True)),
@@ -159,7 +159,7 @@ class TestText:
             facts.append(f"{joined(shortened(lost, _GATES))} passed on base and failed on head")
         if test.accepted_by:
             facts.append(f"accepted by {code(test.accepted_by, 60)}")
-        if test.regraded:
+        if test.rescored:
             facts.append("re-scored: head's evaluators scored the base's answer")
         facts += [self.suite(listed.suite)] if len(self._runners) > 1 else []
         if turn := listed.turn:

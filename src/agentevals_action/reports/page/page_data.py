@@ -156,12 +156,12 @@ def _row(
         "conversation": listed.conversation[1] if listed.conversation else None,
         "turn": listed.turn.number if listed.turn else None,
         "turns": listed.turn.total if listed.turn else None,
-        "miss": reason_of(test),
+        "miss": explain_state(test),
     }
     return {key: value for key, value in row.items() if value or (value == 0 and key == "suite")}
 
 
-def reason_of(test: TestComparison) -> str:
+def explain_state(test: TestComparison) -> str:
     """Why a test is not fine, in a line: the first miss, the error, or why it is not compared."""
     head = test.head
     reason = test.reason or ""
@@ -200,7 +200,7 @@ def _details(
         "question": question,
         "baseQuestion": base.question if base and base.question != question else "",
         "facts": [*describe_change(test)[1:], *([test.reason] if test.reason else [])],
-        "regraded": test.regraded,
+        "rescored": test.rescored,
         "gatesRemoved": list(test.gates_removed),
         "same": _same(base, head),
         "differsLater": _differs_later(base, head),

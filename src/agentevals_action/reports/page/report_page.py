@@ -13,7 +13,7 @@ from agentevals_action.reports.markdown.tests import Limits, verdicts
 from agentevals_action.reports.page import scatter
 from agentevals_action.reports.page.layout import page
 from agentevals_action.reports.page.markdown_html import markdown_line
-from agentevals_action.reports.page.page_data import TEXT_IN_ROW, page_data, reason_of
+from agentevals_action.reports.page.page_data import TEXT_IN_ROW, explain_state, page_data
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
@@ -80,7 +80,7 @@ def _row(listed: ListedTest) -> dict[str, str]:
         "change": change_word(test.change),
         "verdict": verdicts(test),
         "score": moved(score, scores[0], scores[-1]),
-        "miss": reason_of(test),
+        "miss": explain_state(test),
     }
 
 

@@ -16,7 +16,7 @@ from agentevals_action.review.comparison.decision_rule import (
     FreshSamples,
     Suspect,
     assess,
-    priors_of,
+    compute_priors,
 )
 from agentevals_action.review.comparison.states import (
     as_head_scores,
@@ -81,7 +81,7 @@ def _find_evidence(run: Run, head: _Rows, base: _Rows) -> Mapping[str, Mapping[s
             else:
                 found[suite.path][suspect.head.eval_id] = _certain(suspect)
     plan = ConfirmationPlan(run.policy.confirm, run.policy.alpha / max(len(sampled), 1))
-    priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in base.items()})
+    priors = compute_priors({path: list(map(as_head_scores, rows)) for path, rows in base.items()})
     for suspect, of_suspect in sampled:
         evidence = assess(suspect, of_suspect, plan, priors)
         found[suspect.suite][suspect.head.eval_id] = evidence
@@ -102,7 +102,7 @@ def _fresh_samples(suite: RunSuite, head: _Rows, base: _Rows) -> Mapping[Key, Fr
 
 def _certain(suspect: Suspect) -> Evidence:
     """The evidence about a suspect that gives the same result each time."""
-    base, head = (suspect.kept.history(side.samples) for side in (suspect.base, suspect.head))
+    base, head = (suspect.requirement.count(side.samples) for side in (suspect.base, suspect.head))
     return Evidence(Finding.REGRESSED, base, head)
 
 

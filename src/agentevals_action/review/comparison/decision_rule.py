@@ -28,14 +28,14 @@ Priors = Callable[[str, Verdict], Prior]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Requirement:
     """What a sample must keep to be as good as base: the class of the verdict, and the gates that
     held on base and failed on head."""
 
     verdict: Verdict
     gates: frozenset[str]
 
-    def by(self, sample: SampleResult) -> bool | None:
+    def holds_in(self, sample: SampleResult) -> bool | None:
         """Whether a sample keeps it. None for a sample that could not be scored."""
         if sample.verdict is None:
             return None
@@ -43,21 +43,21 @@ class Kept:
             sample.gates_failed
         )
 
-    def history(self, samples: Iterable[SampleResult]) -> Counts:
+    def count(self, samples: Iterable[SampleResult]) -> Counts:
         """How many of the scored samples keep it."""
-        scored = [kept for sample in samples if (kept := self.by(sample)) is not None]
+        scored = [held for sample in samples if (held := self.holds_in(sample)) is not None]
         return Counts(sum(scored), len(scored))
 
 
 @dataclass(frozen=True)
 class Suspect:
     """A test whose verdict fell, with the results that raised the suspicion (without fresh
-    samples). `kept` is what it lost."""
+    samples). `requirement` is what it lost."""
 
     suite: str
     head: TestResult
     base: TestResult
-    kept: Kept
+    requirement: Requirement
 
     @property
     def key(self) -> Key:
@@ -70,7 +70,7 @@ def gates_kept(result: TestResult) -> frozenset[str]:
     return frozenset(gate.name for gate in result.gates).difference(result.gates_failed)
 
 
-def find_fall(head: TestResult, base: TestResult) -> Kept | None:
+def find_lost_requirement(head: TestResult, base: TestResult) -> Requirement | None:
     """What head lost against base: a lower class of verdict, or a failed gate that held on base.
     None when nothing fell or a side has no verdict."""
     if head.verdict is None or base.verdict is None:
@@ -78,24 +78,26 @@ def find_fall(head: TestResult, base: TestResult) -> Kept | None:
     lost = gates_kept(base).intersection(head.gates_failed)
     if RANK[head.verdict] >= RANK[base.verdict] and not lost:
         return None
-    return Kept(base.verdict, lost)
+    return Requirement(base.verdict, lost)
 
 
-def steadiest(kept: Kept, head: TestResult, base: Iterable[SampleResult]) -> Kept:
-    """What must be kept, chosen by the samples of base: what fell or, if base keeps that too seldom
-    and head fell below it too, the class `borderline`.
+def steadiest(
+    requirement: Requirement, head: TestResult, base: Iterable[SampleResult]
+) -> Requirement:
+    """The requirement by the samples of base: what fell or, if base meets that too seldom and head
+    fell below it too, the class `borderline`.
 
     A test that alternates between `pass` and `borderline` and then always fails has regressed, even
     though a single `pass` of it proves little.
     """
-    if kept.verdict != "pass" or head.verdict != "fail":
-        return kept
+    if requirement.verdict != "pass" or head.verdict != "fail":
+        return requirement
     samples = tuple(base)
-    lower = Kept("borderline", kept.gates)
-    rate, lower_rate = kept.history(samples).rate, lower.history(samples).rate
+    lower = Requirement("borderline", requirement.gates)
+    rate, lower_rate = requirement.count(samples).rate, lower.count(samples).rate
     if rate is None or lower_rate is None:
-        return kept
-    return lower if rate < PASS_SCORE and lower_rate > rate else kept
+        return requirement
+    return lower if rate < PASS_SCORE and lower_rate > rate else requirement
 
 
 def samples_for_majority(failures: int, trials: int, limit: int) -> int:
@@ -179,24 +181,26 @@ class FreshSamples:
     base_problem: str = ""
 
 
-def weigh(suspect: Suspect, fresh: FreshSamples, base_open: bool = False) -> tuple[Kept, Known]:
-    """What must be kept, and the samples by it. Fresh samples of base replace its earlier ones if
-    they are enough. Base's samples alone determine what must be kept, so that head has no influence
+def weigh(
+    suspect: Suspect, fresh: FreshSamples, base_open: bool = False
+) -> tuple[Requirement, Known]:
+    """The requirement, and the samples by it. Fresh samples of base replace its earlier ones if
+    they are enough. Base's samples alone determine the requirement, so that head has no influence
     on it."""
     history: Sequence[SampleResult] = fresh.base
-    if suspect.kept.history(history).trials < MIN_HISTORY:
+    if suspect.requirement.count(history).trials < MIN_HISTORY:
         history = (*suspect.base.samples, *history)
-    kept = steadiest(suspect.kept, suspect.head, history)
-    return kept, Known(kept.history(history), kept.history(fresh.head), base_open)
+    requirement = steadiest(suspect.requirement, suspect.head, history)
+    return requirement, Known(requirement.count(history), requirement.count(fresh.head), base_open)
 
 
-def priors_of(bases: Mapping[str, Sequence[TestResult]]) -> Priors:
+def compute_priors(bases: Mapping[str, Sequence[TestResult]]) -> Priors:
     """The priors of suites from all their base results, without the samples of a confirmation."""
 
     @cache
     def prior(suite: str, verdict: Verdict) -> Prior:
-        kept = Kept(verdict, frozenset())
-        return fit_prior(kept.history(result.main_samples) for result in bases.get(suite, ()))
+        requirement = Requirement(verdict, frozenset())
+        return fit_prior(requirement.count(result.main_samples) for result in bases.get(suite, ()))
 
     return prior
 
@@ -205,8 +209,8 @@ def assess(
     suspect: Suspect, fresh: FreshSamples, plan: ConfirmationPlan, priors: Priors
 ) -> Evidence:
     """The evidence of the fresh samples; `plan` has a level."""
-    kept, known = weigh(suspect, fresh)
-    prior, history = priors(suspect.suite, kept.verdict), known.base + SUSPICION
+    requirement, known = weigh(suspect, fresh)
+    prior, history = priors(suspect.suite, requirement.verdict), known.base + SUSPICION
     found = next_step(plan, prior, known)
     # Samples that could have decided it are missing: an error, not a result.
     is_incomplete = fresh.problem or (found is Finding.UNDECIDED and fresh.base_problem)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agentevals_action.model.result import Record, SampleResult, TestResult
 from agentevals_action.results import scoring
-from agentevals_action.review.comparison.decision_rule import find_fall
+from agentevals_action.review.comparison.decision_rule import find_lost_requirement
 
 
 class Flakiness(Record):
@@ -49,7 +49,7 @@ def measure(result: TestResult) -> Flakiness:
 
 def _blocked_pairs(result: TestResult, samples: Sequence[SampleResult]) -> float:
     runs = [_run(result, [sample]) for sample in samples]
-    falls = sum(find_fall(head, base) is not None for head in runs for base in runs)
+    falls = sum(find_lost_requirement(head, base) is not None for head in runs for base in runs)
     return falls / (len(runs) * (len(runs) - 1))
 
 

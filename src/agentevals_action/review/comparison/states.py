@@ -18,7 +18,12 @@ from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.run import OF_ALL_TESTS, RunSuite
 from agentevals_action.results.build import without_fresh
 from agentevals_action.results.summary import summarise
-from agentevals_action.review.comparison.decision_rule import RANK, Suspect, find_fall, gates_kept
+from agentevals_action.review.comparison.decision_rule import (
+    RANK,
+    Suspect,
+    find_lost_requirement,
+    gates_kept,
+)
 from agentevals_action.review.comparison.statistics import paired_difference
 
 _CHANGE_OF_FINDING = {
@@ -50,7 +55,7 @@ def find_suspects(
     for result in head:
         if before := on_base.get(result.eval_id):
             now, then = without_fresh(result), without_fresh(as_head_scores(before))
-            kept = find_fall(now, then)
+            kept = find_lost_requirement(now, then)
             change, _ = _change(now, then, before.by_head is not None, ())
             if kept and change is ChangeKind.REGRESSED:
                 found.append(Suspect(path, now, then, kept))
@@ -134,7 +139,7 @@ def _compare(
         change=change,
         head=head,
         base=counted,
-        regraded=is_rescored,
+        rescored=is_rescored,
         gates_lost=tuple(lost) if change is ChangeKind.REGRESSED else (),
         # The gates that base itself declares: a rescored result has head's gates.
         gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
@@ -177,7 +182,7 @@ def _change(
         if head.fingerprint.question != base.fingerprint.question:
             return ChangeKind.QUESTION_CHANGED, _question_reason(question_files)
         if head.fingerprint.grading != base.fingerprint.grading and not is_rescored:
-            return _not_regraded(base)
+            return _not_rescored(base)
     if base.verdict is None:
         return (
             ChangeKind.BASE_ERROR,
@@ -187,7 +192,7 @@ def _change(
 
 
 def _moved(head: TestResult, base: TestResult) -> ChangeKind:
-    if find_fall(head, base):
+    if find_lost_requirement(head, base):
         return ChangeKind.REGRESSED
     if _improved(head, base):
         return ChangeKind.IMPROVED
@@ -201,7 +206,7 @@ def _question_reason(files: Sequence[str]) -> str:
     return f"changed through {names}; if that is the agent's own prompt, put it under `watch`"
 
 
-def _not_regraded(base: TestResult) -> tuple[ChangeKind, str]:
+def _not_rescored(base: TestResult) -> tuple[ChangeKind, str]:
     if base.verdict is None and base.error:
         return ChangeKind.BASE_ERROR, base.error.message
     reason = "the base has no stored answer to grade again"

@@ -9,7 +9,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.run import Selection, Shard
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.shards import part_of, reduce_suite
+from agentevals_action.results.shards import reduce_suite, select_part
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import SelectedSuites
@@ -92,7 +92,7 @@ def part_of_shard(plan: Plan, shard: Shard) -> Plan:
         path: tuple(test for side in sides if path in side for test in side[path].tests)
         for path in plan.head
     }
-    names = part_of(tests, shard)
+    names = select_part(tests, shard)
 
     def reduced(suites: Mapping[str, Suite]) -> Mapping[str, Suite]:
         return {

@@ -23,8 +23,8 @@ from agentevals_action.review.comparison.decision_rule import (
     Step,
     Suspect,
     assess,
+    compute_priors,
     next_step,
-    priors_of,
     samples_for_majority,
     weigh,
 )
@@ -70,7 +70,9 @@ async def confirm(
     sampler = _Sampler(inputs, executors, head, base, number, progress)
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
     plan = ConfirmationPlan(settings.confirm, level)
-    priors = priors_of({path: list(map(as_head_scores, rows)) for path, rows in on_base.items()})
+    priors = compute_priors(
+        {path: list(map(as_head_scores, rows)) for path, rows in on_base.items()}
+    )
     # At the same time: the tests of a runner's suite share its starts.
     async with asyncio.TaskGroup() as tasks:
         alone = dict.fromkeys((key for key in blocking if key not in suspected), ())

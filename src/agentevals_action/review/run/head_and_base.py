@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from agentevals_action.baselines.stored import origin_of
+from agentevals_action.baselines.stored import describe_origin
 from agentevals_action.errors import OutputError
 from agentevals_action.execution.executor import Emit, Event, SuiteExecutor, SuiteResults
 from agentevals_action.model.baseline import BaseResults, BaseSuite
@@ -141,7 +141,7 @@ async def _run_suite_of_base(
     found = BaseSuite(same_service=tuple(sorted(shared)))
     if results.error:
         return replace(found, problem=f"on base, {results.error.sentence}"), ()
-    origin = origin_of("rerun", results.rows, commit) if results.rows else None
+    origin = describe_origin("rerun", results.rows, commit) if results.rows else None
     return replace(found, origin=origin), results.rows
 
 

@@ -19,7 +19,7 @@ from agentevals_action.runners.formats.base import (
     ResultsError,
     Row,
     Selection,
-    content_of,
+    get_content,
     inside,
     objects_in,
     read_file,
@@ -106,7 +106,7 @@ class AgentvResults(Format):
             problem = f"its {_INDEX} has {len(rows)} of {planned} results: AgentV did not finish"
             raise ResultsError(problem)
         has_targets = len({row.target for row in rows}) > 1
-        written = objects_in(content_of(suite, suite.path), suite.path)
+        written = objects_in(get_content(suite, suite.path), suite.path)
         places = {_id_in(test): place for test, place in reversed([*written])}
         return [_convert(row, folder, suite, has_targets, places) for row in rows]
 

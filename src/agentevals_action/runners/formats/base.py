@@ -146,7 +146,7 @@ def place_in(suite: Suite, path: str, line: int) -> Location | None:
     return Location(path, line) if is_known else None
 
 
-def content_of(suite: Suite, path: str) -> bytes:
+def get_content(suite: Suite, path: str) -> bytes:
     """The content of a file that the suite names; nothing if it cannot be read."""
     try:
         return read_resolved(suite.root / path, MAX_BYTES)

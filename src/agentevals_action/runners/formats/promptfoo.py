@@ -42,7 +42,7 @@ from agentevals_action.runners.formats.base import (
     ResultsError,
     Row,
     Selection,
-    content_of,
+    get_content,
     inside,
     objects_in,
     read_file,
@@ -325,7 +325,7 @@ def _places(suite: Suite) -> Mapping[str, Location]:
     for file in suite.files:
         if file.role in ("suite", "named file"):
             read = _csv_tests if file.path.endswith(".csv") else objects_in
-            for test, place in read(content_of(suite, file.path), file.path):
+            for test, place in read(get_content(suite, file.path), file.path):
                 own = _object(test.get("vars"))
                 if name := _text(test.get("description")) or (own and _place_key(own)):
                     found.setdefault(name, place)

@@ -147,7 +147,7 @@ def own_packages(
     folders, own = [], set[str]()
     for each in sorted(found, key=lambda each: -near[each] * (len(each.project.parts) + 1)):
         folder = tree / each.path
-        files = {file for site in sites for file in _files_of(each.distribution, site)}
+        files = {file for site in sites for file in _list_files(each.distribution, site)}
         installed = {file.parts[0].removesuffix(".py") for file in files}
         visible = {name for name in _modules(folder, depth=0) if not _BESIDE.fullmatch(name)}
         others = {name for name in visible - installed if _is_foreign(name, each, sites)}
@@ -189,7 +189,7 @@ def _site_packages(words: Iterable[str], tree: Path, start: Path, path: str) -> 
     return [*prefix.glob("lib/python3*/site-packages"), *prefix.glob("lib/python3*/dist-packages")]
 
 
-def _files_of(distribution: str, site: Path) -> Iterator[PurePath]:
+def _list_files(distribution: str, site: Path) -> Iterator[PurePath]:
     """The files of an installed distribution, from the folder with installed packages."""
     for record in site.glob("*.dist-info/RECORD") if distribution else ():
         name = record.parent.name.partition("-")[0]

@@ -56,7 +56,7 @@ def _read(file: BufferedReader, limit: int) -> bytes:
     return file.read(min(limit, os.fstat(file.fileno()).st_size))
 
 
-def digest_of(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """The SHA-256 of a regular file of at most 4 GB, hexadecimal. OSError, NotRegularFile."""
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > _MAX_DIGESTED:

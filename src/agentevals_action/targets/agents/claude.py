@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
@@ -76,7 +76,7 @@ class ClaudeCli(AgentTarget):
             usage = total(map(read_usage, models.values()))
         return Trace(
             messages=messages,
-            tool_calls=calls_of(messages),
+            tool_calls=list_calls(messages),
             llm_call_count=_count_calls(events, wired, usage),
             usage=replace(usage, cost_usd=result.amount("total_cost_usd")),
             duration_ms=result.amount("duration_ms"),

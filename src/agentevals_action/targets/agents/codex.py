@@ -16,12 +16,12 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
-from agentevals_action.validation.json_values import decoded
+from agentevals_action.validation.json_values import decode_json
 
 #: The tools whose calls are part of shell commands.
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
@@ -68,7 +68,7 @@ class CodexCli(AgentTarget):
         items = (event.object("item") for event in events if event.type == "item.completed")
         messages = tuple(message for item in items for message in _messages(item))
         calls = agent_events.known_calls(messages)
-        used_shell = any(call.name == "Bash" for call in calls_of(messages))
+        used_shell = any(call.name == "Bash" for call in list_calls(messages))
         usage = agent_events.last(events, "turn.completed").usage("usage")
         return Trace(
             messages=messages,
@@ -84,7 +84,7 @@ class CodexCli(AgentTarget):
         if end.type in ("", "turn.completed"):
             return None
         message = (end.object("error") if end.type == "turn.failed" else end).text("message")
-        body = Event(decoded(message))
+        body = Event(decode_json(message))
         message, status = body.object("error").text("message") or message, body.count("status")
         if _NO_CREDIT.search(message):
             return NoCredit(message)

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.dialects.blocks import ToolResult
 from agentevals_action.targets.dialects.usage import reported
-from agentevals_action.validation.json_values import decoded
+from agentevals_action.validation.json_values import decode_json
 
 _NAMES = {
     "bash": "Bash", "view": "Read", "create": "Write", "edit": "Edit", "skill": "Skill",
@@ -89,7 +89,7 @@ class CopilotCli(AgentTarget):
         answered = sum(call.text("outcome") == "success" for call in finished)
         return Trace(
             messages=messages,
-            tool_calls=calls_of(messages),
+            tool_calls=list_calls(messages),
             llm_call_count=answered if finished else None,
             usage=_usage(events),
             duration_ms=ended.object("usage").amount("sessionDurationMs"),
@@ -142,7 +142,7 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
         return None
     if request.text("mcpServerName") and request.text("mcpToolName"):
         name = f"mcp__{request.text('mcpServerName')}__{request.text('mcpToolName')}"
-    arguments = decoded(request.value("arguments"))  # a tool may take a text
+    arguments = decode_json(request.value("arguments"))  # a tool may take a text
     return agent_events.common_call(name, arguments, request.text("toolCallId"), _NAMES, _ARGUMENTS)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import calls_of
+from agentevals_action.model.trace import list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.dialects import blocks
@@ -34,7 +34,7 @@ class Event:
     runs backwards; None if it is unknown."""
 
     def __init__(self, data: Any = None, arrived: float | None = None) -> None:
-        self._data = json_values.members(data)
+        self._data = json_values.as_object(data)
         self.arrived = arrived
 
     @property
@@ -56,11 +56,11 @@ class Event:
 
     def count(self, name: str) -> int | None:
         """A whole number of at least 0."""
-        return json_values.count(self.value(name))
+        return json_values.as_count(self.value(name))
 
     def amount(self, name: str) -> float | None:
         """A finite number of at least 0."""
-        return json_values.amount(self.value(name))
+        return json_values.as_amount(self.value(name))
 
     def usage(self, name: str) -> Usage:
         """The tokens of a call, or of a model."""
@@ -187,6 +187,6 @@ def known_calls(
 ) -> tuple[ToolCall, ...] | None:
     """The tool calls of an agent whose stream does not contain those of its sub-agents: None if it
     called one, or if it `reported` more calls."""
-    calls = calls_of(messages)
+    calls = list_calls(messages)
     has_more = (reported or 0) > len(calls) or any(call.name == "Agent" for call in calls)
     return None if has_more else calls

@@ -17,7 +17,7 @@ from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command
 from agentevals_action.targets.dialects.blocks import ToolResult
 from agentevals_action.targets.dialects.usage import reported
-from agentevals_action.validation.json_values import decoded
+from agentevals_action.validation.json_values import decode_json
 
 _NAMES = {
     "run_shell_command": "Bash", "read_file": "Read", "write_file": "Write", "replace": "Edit",
@@ -77,7 +77,7 @@ class GeminiCli(AgentTarget):
         message = result.object("error").text("message")
         if body := _API_ERROR.fullmatch(message):
             message = body[1]
-        error = Event(decoded(message)).object("error")
+        error = Event(decode_json(message)).object("error")
         shown, status = error.text("message") or message, error.count("code")
         if _DEAD.search(message):
             return TargetDead(shown)

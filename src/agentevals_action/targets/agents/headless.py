@@ -28,7 +28,7 @@ from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.targets.agents.events import Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
-from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
+from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
 from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
 from agentevals_action.validation.json_values import replace_surrogates
 
@@ -151,7 +151,7 @@ class _Agent(Provider):
         self._target, self._title = target, target.title
         # It is no program of the repository, and what it runs is its workspace's.
         children = replace(context.children, packages={})
-        self._runner = CommandRunner(target, replace(context, children=children))
+        self._runner = CommandLauncher(target, replace(context, children=children))
         self._events_variable = target.events_variable
         # The workflow may want the file elsewhere.
         if self._events_variable in context.children.allowed:
@@ -160,7 +160,7 @@ class _Agent(Provider):
     async def complete(self, request: Request) -> Trace:
         target, stream = self._target, Stream()
         with self._runner.call_folder() as folder:
-            give_folder(folder, self._runner.user_of(request))
+            give_folder(folder, self._runner.choose_user(request))
             path = folder / "events.jsonl"
             variables = {self._events_variable: str(path)} if self._events_variable else {}
             done = await self._run(request, stream, variables)

@@ -11,10 +11,10 @@ from typing import Any
 
 from agentevals_action.model.messages import Message, wire_message
 from agentevals_action.model.target import Request, Target
-from agentevals_action.system.files.regular_files import digest_of
+from agentevals_action.system.files.regular_files import digest_file
 from agentevals_action.system.redaction import looks_secret, redact
 from agentevals_action.targets.variables import Variables, names_in
-from agentevals_action.validation.json_values import shown
+from agentevals_action.validation.json_values import describe_json
 
 _BEFORE = 20  # characters of a text before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.
@@ -32,7 +32,7 @@ class FileDigests:
         """The digest of a file when it was first read, before a program could change it."""
         if path not in self._first:
             try:
-                self._first[path] = digest_of(path)
+                self._first[path] = digest_file(path)
             except OSError as error:
                 # The component that needs the file reports the error; here it is one more state.
                 self._first[path] = type(error).__name__
@@ -111,7 +111,7 @@ def first_difference(request: Mapping[str, Any], recorded: Sequence[Mapping[str,
     nearest = max(others, key=lambda other: len(own.items() & other.items()))
     for path, value in own.items():
         if path not in nearest:
-            return f"`{path}` ({shown(json.loads(value))}) is new"
+            return f"`{path}` ({describe_json(json.loads(value))}) is new"
         if value != nearest[path]:
             return f"`{path}`{_compared(json.loads(value), json.loads(nearest[path]))}"
     return next((f"`{path}` is missing" for path in nearest if path not in own), "")
@@ -133,7 +133,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _compared(value: Any, known: Any) -> str:
     """The two values; of two texts, from shortly before the first difference on."""
     if not (isinstance(value, str) and isinstance(known, str)):
-        return f" is {shown(value)} instead of {shown(known)}"
+        return f" is {describe_json(value)} instead of {describe_json(known)}"
     texts = [redact(value), redact(known)]
     without_marks = [_MARK.sub("…", text) for text in texts]
     texts = texts if without_marks[0] == without_marks[1] else without_marks
@@ -143,5 +143,5 @@ def _compared(value: Any, known: Any) -> str:
     line = texts[0].count("\n", 0, same) + 1
     where = f" (line {line})" if line > 1 else ""
     start = max(line_start, same - _BEFORE)
-    own, other = (shown("…" * (start > line_start) + text[start:]) for text in texts)
+    own, other = (describe_json("…" * (start > line_start) + text[start:]) for text in texts)
     return f"{where} is {own} instead of {other}"

@@ -90,7 +90,7 @@ class ReplyStore:
 
     def get(self, key: str) -> Trace | None:
         """The stored reply to the request with this digest; None if there is none."""
-        file = self._folder / _name_of(key)
+        file = self._folder / _file_name(key)
         stored = self._read(file)
         if stored is None or not stored.reply.has_answer:
             return None
@@ -115,7 +115,7 @@ class ReplyStore:
                 without_secrets(data), indent=1, ensure_ascii=False, allow_nan=False, default=plain
             )
             content = [text.encode("utf-8", "backslashreplace"), b"\n"]
-            write_file(self._folder / _name_of(key), content)
+            write_file(self._folder / _file_name(key), content)
         except OutputError as error:
             self._notice(f"A reply is not stored: {getattr(error.__cause__, 'strerror', error)}.")
         except (TypeError, ValueError, RecursionError) as error:
@@ -160,7 +160,7 @@ def _adapter(type_: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(type_)
 
 
-def _name_of(key: str) -> str:
+def _file_name(key: str) -> str:
     return f"{key[:2]}/{key}.json"
 
 

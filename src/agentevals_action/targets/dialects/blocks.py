@@ -16,9 +16,9 @@ from itertools import zip_longest
 from typing import Any
 
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
-from agentevals_action.validation.json_values import decoded, members
+from agentevals_action.validation.json_values import as_object, decode_json
 
 Item = Mapping[str, Any]
 
@@ -82,7 +82,7 @@ def trace_of_call(replies: Sequence[WireMessage], usage: Usage, model: Any) -> T
     """The trace of one call of a model that answered with these messages."""
     messages = tuple(reply.message for reply in replies)
     name = optional_text(model)
-    return Trace(messages, calls_of(messages), llm_call_count=1, usage=usage, model=name)
+    return Trace(messages, list_calls(messages), llm_call_count=1, usage=usage, model=name)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _name_and_fields(block: Any) -> tuple[str, Item]:
     `{toolUse: {…}}` of Bedrock, unless it has a `type`."""
     if isinstance(block, str):
         return "text", {"text": block}
-    fields = members(block)
+    fields = as_object(block)
     name = fields.get("type")
     if name is None and len(fields) == 1:
         ((name, inner),) = fields.items()
@@ -189,7 +189,7 @@ def find_call_fields(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, list):
         for item in value:
             yield from find_call_fields(item)
-    fields = members(value)
+    fields = as_object(value)
     name = fields.get("type")
     if isinstance(name, str) and find_kind(name) == "call":
         yield name, fields
@@ -221,7 +221,7 @@ def read_call(name: str, block: Item) -> ToolCall:
 def read_result(block: Item) -> ToolResult:
     """The result of a call; Vercel's has a type and a value, pydantic-ai's an outcome."""
     output = next((block[key] for key in _OUTPUTS if key in block), None)
-    typed = members(output)
+    typed = as_object(output)
     refused = typed.get("type") == "execution-denied"
     if refused:
         output = typed.get("reason")
@@ -244,10 +244,10 @@ def read_gemini_parts(parts: Sequence[Item]) -> WireMessage:
     for part, following in zip_longest(parts, parts[1:]):
         call, code = part.get("functionCall"), part.get("executableCode")
         if call is not None:
-            calls.append(read_call("function_call", members(call)))
+            calls.append(read_call("function_call", as_object(call)))
         elif code is not None:
-            result = members(members(following).get("codeExecutionResult"))
-            arguments = {name: members(code).get(name) for name in ("language", "code")}
+            result = as_object(as_object(following).get("codeExecutionResult"))
+            arguments = {name: as_object(code).get(name) for name in ("language", "code")}
             calls.append(ToolCall("code_execution", arguments, result.get("output")))
     return WireMessage(Message("assistant", text_of_parts(parts), tool_calls=tuple(calls)))
 
@@ -263,7 +263,7 @@ def text_of_parts(content: Any) -> str:
 def _text_of_part(part: Any) -> str:
     if isinstance(part, str):
         return part
-    part = members(part)
+    part = as_object(part)
     text = part.get("refusal") if part.get("type") == "refusal" else part.get("text")
     return text if isinstance(text, str) and part.get("thought") is not True else ""
 
@@ -284,7 +284,7 @@ def optional_text(value: Any) -> str | None:
 def decode_arguments(text: Any) -> Any:
     """A tool call's arguments as data. Broken JSON is the model's error, which evaluators judge: it
     stays a text."""
-    return {} if isinstance(text, str) and not text.strip() else decoded(text)
+    return {} if isinstance(text, str) and not text.strip() else decode_json(text)
 
 
 def objects(data: Item, *path: str) -> Sequence[Item]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from agentevals_action.formatting import distinct, joined, quoted, shortened
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of, text_of
+from agentevals_action.model.trace import Trace, join_text, list_calls
 from agentevals_action.model.usage import total
 from agentevals_action.targets.dialects import langchain, messages, pydantic_ai, responses
 from agentevals_action.targets.dialects.blocks import Item, WireMessage
@@ -56,7 +56,7 @@ def read_conversation(
         unread = ("a result of a tool without its call",)
     return Trace(
         messages=finished,
-        tool_calls=calls_of(finished) if replies and not unread else None,
+        tool_calls=list_calls(finished) if replies and not unread else None,
         llm_call_count=sum(not item.continues for item in replies),
         usage=total(item.usage for item in replies),
         model=models.pop() if len(models) == 1 else None,
@@ -83,7 +83,7 @@ def _question_end(messages: Sequence[Message], question: Sequence[Message]) -> i
     if not asked or not users:
         return 0
     last, count = _text(asked[-1]), len(asked)
-    if given := [index for index in users if last and last in text_of(messages[index])]:
+    if given := [index for index in users if last and last in join_text(messages[index])]:
         users, count = given, sum(last in _text(message) for message in asked)
     elif any(message.role not in ("system", "user") for message in messages[: users[0]]):
         return 0  # it begins with the agent's own messages
@@ -91,7 +91,7 @@ def _question_end(messages: Sequence[Message], question: Sequence[Message]) -> i
     after = [*takewhile(lambda message: message.role != "user", reversed(question))][::-1]
     pairs = zip(messages[end:], after, strict=False)
     same = takewhile(
-        lambda pair: (pair[0].role, text_of(pair[0])) == (pair[1].role, _text(pair[1])), pairs
+        lambda pair: (pair[0].role, join_text(pair[0])) == (pair[1].role, _text(pair[1])), pairs
     )
     return end + len([*same])
 
@@ -112,7 +112,7 @@ def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Seq
         if answer is None:
             is_waiting = call.output is None and call.id in waiting
             return replace(call, refused=call.refused or is_waiting)
-        output = text_of(answer.message) if call.output is None else call.output
+        output = join_text(answer.message) if call.output is None else call.output
         return replace(call, output=output, refused=call.refused or answer.refused)
 
     finished = []
@@ -127,7 +127,7 @@ def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Seq
 def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
     """The messages, with the agent's final answer as one more message unless the last one already
     ends with it."""
-    answers = (text_of(message) for message in reversed(messages) if message.role == "assistant")
+    answers = (join_text(message) for message in reversed(messages) if message.role == "assistant")
     if not answer.strip() or next(answers, "").strip().endswith(answer.strip()):
         return tuple(messages)
     return (*messages, Message("assistant", answer))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from agentevals_action.formatting import shortened
 from agentevals_action.model.messages import Message, read_message, read_tool_call
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.blocks import objects, read_gemini_parts
 from agentevals_action.targets.dialects.conversations import read_conversation
@@ -18,10 +18,10 @@ from agentevals_action.validation.field_errors import dotted, field_errors
 from agentevals_action.validation.json_values import (
     MAX_COUNT,
     MISSING,
-    decoded,
+    as_object,
+    decode_json,
+    describe_json,
     look_up,
-    members,
-    shown,
 )
 
 _ANSWER = frozenset({"output", "text", "messages"})
@@ -99,7 +99,7 @@ def read_reply(text: str, question: Sequence[Message] = (), waiting: Collection[
 
     What a reply does not show is unknown: tool calls unless it has `tool_calls`, or messages of
     which every block is understood, and model calls unless it has messages."""
-    data = decoded(text) if text.lstrip().startswith(("{", "[")) else None
+    data = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
     trace = _read_data(data, question, waiting)
     return trace or Trace((Message("assistant", text.rstrip("\r\n")),))
 
@@ -137,7 +137,7 @@ def _read_data(data: Any, question: Sequence[Message], waiting: Collection[str])
     if data.get("error") and _OF_ERRORS.issuperset(
         name for name, value in data.items() if value is not None
     ):
-        raise ValueError(f"the reply is an error: {shown(data['error'])}")
+        raise ValueError(f"the reply is an error: {describe_json(data['error'])}")
     if data.get("object") != "response" and not _ANSWER.isdisjoint(data):
         return _read_envelope(data, question, waiting)
     trace = _last_reply(data)
@@ -150,7 +150,7 @@ def _last_reply(data: Mapping[str, Any]) -> Trace | None:
     if data.get("object") == "response":
         return read_conversation(data.get("output"), ())
     contents = data.get("contents", [look_up(data, ("candidates", "0", "content"))])
-    if isinstance(contents, list) and members((contents or [None])[-1]).get("role") == "model":
+    if isinstance(contents, list) and as_object((contents or [None])[-1]).get("role") == "model":
         return Trace((read_gemini_parts(objects(contents[-1], "parts")).message,))
     choice = look_up(data, ("choices", "0", "message"))
     message = data.get("message") if choice is MISSING else choice
@@ -168,7 +168,7 @@ def _read_envelope(
     usage = usage.or_else(read_usage(own.model_extra)).or_else(trace.usage)
     calls = envelope.llm_call_count
     warnings = trace.warnings
-    if unread := [shown(name) for name in data if name not in _Envelope.model_fields]:
+    if unread := [describe_json(name) for name in data if name not in _Envelope.model_fields]:
         answer = "output" if envelope.output is not None else "messages"
         warning = f"its reply is read as an envelope with the answer in `{answer}`; the fields "
         names = ", ".join(shortened(unread, _MAX_NAMES))
@@ -218,7 +218,7 @@ def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
     if listed is None:
         return trace
     calls = _read_each(read_tool_call, listed, "tool_calls")
-    if known := calls_of(trace.messages):
+    if known := list_calls(trace.messages):
         if [call.name for call in known] != [call.name for call in calls]:
             raise ValueError(
                 "the reply has two different lists of tool calls, in `tool_calls` and in its "

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from agentevals_action.targets.dialects import messages
 from agentevals_action.targets.dialects.blocks import Item, WireMessage, objects, output_text
-from agentevals_action.validation.json_values import members
+from agentevals_action.validation.json_values import as_object
 
 #: The roles by type. `remove` is not a message: it removes one from the state of a graph.
 _ROLES: Mapping[str, str] = {
@@ -38,7 +38,7 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
 
 
 def _with_role(item: Item) -> Item:
-    fields = members(item.get("data")) or item
+    fields = as_object(item.get("data")) or item
     role, content = _ROLES[item["type"]], fields.get("content")
     # Invalid calls are those whose arguments are not valid JSON.
     calls = [
@@ -50,5 +50,5 @@ def _with_role(item: Item) -> Item:
         "content": output_text(content) if role == "tool" else content,
         "tool_calls": calls,
         "usage": fields.get("usage_metadata"),
-        "model": members(fields.get("response_metadata")).get("model_name"),
+        "model": as_object(fields.get("response_metadata")).get("model_name"),
     }

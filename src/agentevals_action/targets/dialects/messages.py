@@ -28,7 +28,7 @@ from agentevals_action.targets.dialects.blocks import (
     read_call,
 )
 from agentevals_action.targets.dialects.usage import read_usage
-from agentevals_action.validation.json_values import members, shown
+from agentevals_action.validation.json_values import as_object, describe_json
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -95,9 +95,11 @@ def _read_item(item: Item) -> Iterator[WireMessage]:
     """The message of an item, and before it one for each result of a tool in its blocks."""
     role = _ROLES.get(str(item.get("role")))
     if role is None:
-        raise ValueError(f"the reply has a message of the unknown role {shown(item.get('role'))}")
+        raise ValueError(
+            f"the reply has a message of the unknown role {describe_json(item.get('role'))}"
+        )
     name, content = optional_text(item.get("name")), item.get("content")
-    if role == "assistant" and find_kind(str(members(content).get("type"))):
+    if role == "assistant" and find_kind(str(as_object(content).get("type"))):
         content = [content]
     own = _own_blocks(content)
     blocks = read_blocks(content if isinstance(content, list) or not own else None)
@@ -121,7 +123,7 @@ def _read_item(item: Item) -> Iterator[WireMessage]:
 def _own_blocks(content: Any) -> tuple[Block, ...]:
     """The blocks of our own envelope, which have a `value`; none if it has another form."""
     content = [{"type": "json", "value": content}] if isinstance(content, Mapping) else content
-    blocks = [members(block) for block in content] if isinstance(content, list) else []
+    blocks = [as_object(block) for block in content] if isinstance(content, list) else []
     is_own = all(block.get("type") in BLOCK_TYPES for block in blocks)
     if not is_own or not any("value" in block for block in blocks):
         return ()
@@ -136,14 +138,14 @@ def _listed_calls(item: Item, known: set[str]) -> Iterator[ToolCall]:
     without those with `known` ids."""
     listed = [*objects(item, "tool_calls"), *objects(item, "toolCalls")]
     if single := item.get("function_call"):
-        listed.append(members(single))
+        listed.append(as_object(single))
     return (call for call in map(_read_call, listed) if call.id not in known)
 
 
 def _read_call(data: Item) -> ToolCall:
     """A call of a function or of a custom tool, one of LangChain, or one of our own envelope."""
     if "tool" not in data:
-        wrapped = members(data.get("function") or data.get("custom"))
+        wrapped = as_object(data.get("function") or data.get("custom"))
         return read_call("tool_call", {**data, **wrapped})
     try:
         return read_tool_call({**data, "id": optional_text(data.get("id"))})
@@ -154,7 +156,7 @@ def _read_call(data: Item) -> ToolCall:
 def _unread_fields(item: Item, content: Any, calls: Sequence[ToolCall]) -> Iterator[str]:
     """What is not read in an assistant's message and may have calls: the kind of a content that is
     an object, and fields. The blocks of a list are read."""
-    yield from filter(None, [optional_text(members(content).get("type"))])
+    yield from filter(None, [optional_text(as_object(content).get("type"))])
     unread = {**item, "content": None if isinstance(content, list) else content}
     yield from (name for name, value in find_call_fields(unread) if not _is_copy(value, calls))
     yield from (name for name in item if name in _LISTS and item[name])
@@ -169,7 +171,7 @@ def _is_copy(value: Any, calls: Sequence[ToolCall]) -> bool:
     read = [(call.name, call.arguments) for call in calls]
     listed = value if isinstance(value, list) else [value]
     try:
-        copies = [_read_call(members(each)) for each in listed]
+        copies = [_read_call(as_object(each)) for each in listed]
     except ValueError:
         return False
     return all(

@@ -20,7 +20,7 @@ from agentevals_action.targets.dialects.blocks import (
     read_call,
     read_result,
 )
-from agentevals_action.validation.json_values import members
+from agentevals_action.validation.json_values import as_object
 
 #: The types of parts that only this API has.
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
@@ -61,7 +61,7 @@ def matches(items: Sequence[Item]) -> bool:
         name, parts = str(item.get("type")), item.get("content")
         if name == "reasoning" or name.endswith(("_call", "_call_output")):
             return True
-        if isinstance(parts, list) and any(members(part).get("type") in _PARTS for part in parts):
+        if isinstance(parts, list) and any(as_object(part).get("type") in _PARTS for part in parts):
             return True
     return False
 

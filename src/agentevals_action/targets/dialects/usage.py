@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentevals_action.model.usage import Usage
-from agentevals_action.validation.json_values import amount, count, look_up, members
+from agentevals_action.validation.json_values import as_amount, as_count, as_object, look_up
 
 #: The paths of each count in the formats of OpenAI (chat and Responses), Anthropic, Gemini,
 #: LangChain, pydantic-ai and the agents.
@@ -39,21 +39,21 @@ _MORE_OUTPUT = "thoughtsTokenCount"
 def read_usage(data: Any) -> Usage:
     """The tokens and the cost in the usage of a reply, in any of the formats. A count that is
     missing or not valid is unknown."""
-    if not (data := members(data)):
+    if not (data := as_object(data)):
         return Usage()
     counts = {name: _first_count(data, paths) for name, paths in _PATHS.items()}
     if counts["input_tokens"] is not None:
-        counts["input_tokens"] += sum(count(data.get(name)) or 0 for name in _MORE_INPUT)
-    if thoughts := count(data.get(_MORE_OUTPUT)):
+        counts["input_tokens"] += sum(as_count(data.get(name)) or 0 for name in _MORE_INPUT)
+    if thoughts := as_count(data.get(_MORE_OUTPUT)):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + thoughts
     # OpenRouter's: with a key of the user's own it is the fee of the router alone.
     # https://openrouter.ai/docs/use-cases/usage-accounting
-    cost = None if data.get("is_byok") is True else amount(data.get("cost"))
+    cost = None if data.get("is_byok") is True else as_amount(data.get("cost"))
     return reported(Usage(**counts, cost_usd=cost))
 
 
 def _first_count(data: Mapping[str, Any], paths: Sequence[Sequence[str]]) -> int | None:
-    counts = (count(look_up(data, path)) for path in paths if path[0] in data)
+    counts = (as_count(look_up(data, path)) for path in paths if path[0] in data)
     return next((number for number in counts if number is not None), None)
 
 

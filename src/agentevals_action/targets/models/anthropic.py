@@ -15,7 +15,7 @@ from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import objects, trace_of_call
 from agentevals_action.targets.models.model_api import ModelTarget
-from agentevals_action.validation.json_values import members
+from agentevals_action.validation.json_values import as_object
 
 #: Later versions refuse fields that suites set: 2026-10-21 refuses `temperature`.
 #: https://platform.claude.com/docs/en/api/versioning
@@ -74,7 +74,7 @@ class Anthropic(ModelTarget):
     def from_wire(self, data: Any) -> Trace:
         """The trace of a message without its thinking, with the tools that the vendor ran as tool
         calls; ValueError if it is not a message, was refused or paused, or has no content."""
-        reply = members(data)
+        reply = as_object(data)
         if not isinstance(reply.get("content"), list):
             raise ValueError("the reply is not a message: `content` is not a list")
         reason = reply.get("stop_reason")

@@ -12,7 +12,7 @@ import httpx
 
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.formatting import cut
-from agentevals_action.validation.json_values import amount_in, decoded
+from agentevals_action.validation.json_values import amount_in, decode_json
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Codes of an account that cannot pay. A vendor may send them with 429, but no repetition helps.
@@ -101,7 +101,7 @@ def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:
 
     `error` is an object, a string, or the body itself is the object; Google lists codes and the
     delay under `details`."""
-    data = decoded(body)
+    data = decode_json(body)
     if isinstance(data, list) and data:
         data = data[0]
     error = data.get("error", data) if isinstance(data, Mapping) else None

@@ -23,7 +23,7 @@ from agentevals_action.targets.dialects.blocks import (
 )
 from agentevals_action.targets.dialects.usage import read_usage
 from agentevals_action.targets.models.model_api import ModelTarget
-from agentevals_action.validation.json_values import decoded, members
+from agentevals_action.validation.json_values import as_object, decode_json
 
 DEFAULT_VERSION = "v1beta"
 _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
@@ -90,10 +90,10 @@ class Gemini(ModelTarget):
     def from_wire(self, data: Any) -> Trace:
         """The trace of generated content without its thoughts, with the code that the vendor ran as
         tool calls; ValueError if it is not that, was blocked or stopped, or has no content."""
-        reply = members(data)
+        reply = as_object(data)
         candidates = objects(reply, "candidates")
         if not candidates:
-            if reason := members(reply.get("promptFeedback")).get("blockReason"):
+            if reason := as_object(reply.get("promptFeedback")).get("blockReason"):
                 raise ValueError(f"the vendor blocked the prompt ({reason})")
             raise ValueError("the reply is not generated content: `candidates[0]` is missing")
         reason = optional_text(candidates[0].get("finishReason"))
@@ -137,7 +137,7 @@ def _wire_parts(message: Message) -> Iterator[dict[str, Any]]:
                 f"the tool message for {call_id} answers no tool call before it, and has no name"
             )
         text = "\n".join(str(part) for part in parts)
-        data = decoded(text)
+        data = decode_json(text)
         response = data if isinstance(data, dict) else {"output": text}
         yield {"functionResponse": {"id": call_id, "name": name, "response": response}}
         return

@@ -18,7 +18,7 @@ from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.models.errors import Service, connection_error, host, refusal
-from agentevals_action.validation.json_values import amount_in, parse_json, shown
+from agentevals_action.validation.json_values import amount_in, describe_json, parse_json
 
 #: Maximum size of a decoded reply, in bytes.
 REPLY_LIMIT: Final = 10 * 1024 * 1024
@@ -54,7 +54,7 @@ def check_url(text: str) -> str:
     return text
 
 
-def origin_of(url: str) -> str:
+def get_origin(url: str) -> str:
     """Scheme, host and port of a URL, which may be a template after its host; the text itself if it
     is not a valid URL."""
     try:
@@ -181,7 +181,7 @@ async def _read_body(response: httpx.Response) -> bytes:
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity", *_ENCODINGS):
             raise _UnreadableBody(
-                f"the reply is compressed with {shown(encoding)}, which was not requested"
+                f"the reply is compressed with {describe_json(encoding)}, which was not requested"
             )
         if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
             raise _UnreadableBody("it is a stream of events; ask the server for one reply")

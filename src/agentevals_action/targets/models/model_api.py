@@ -14,7 +14,7 @@ from agentevals_action.model.target import Provider, ProviderContext, Request, T
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.models.errors import Service
-from agentevals_action.targets.models.http_client import HttpClient, check_url, origin_of
+from agentevals_action.targets.models.http_client import HttpClient, check_url, get_origin
 from agentevals_action.validation.file_model import NonEmpty, spelled
 
 
@@ -68,7 +68,7 @@ class ApiTarget(Target):
 
     def destination(self) -> str:
         """The origin of the server."""
-        return origin_of(self.address)
+        return get_origin(self.address)
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from agentevals_action.formatting import one_of
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.dialects import messages as chat
@@ -18,7 +18,7 @@ from agentevals_action.targets.dialects.usage import read_usage
 from agentevals_action.targets.models.model_api import ModelTarget
 from agentevals_action.targets.variables import names_in
 from agentevals_action.validation.file_model import expected
-from agentevals_action.validation.json_values import members
+from agentevals_action.validation.json_values import as_object
 
 #: The paths of the formats.
 PATHS: Mapping[str, str] = {"chat": "chat/completions", "responses": "responses"}
@@ -32,7 +32,7 @@ RESERVED: Mapping[str, str] = {
 
 def _check_format(name: str) -> str:
     if name not in PATHS and not names_in(name):
-        raise expected(one_of(PATHS))
+        raise expected(join_choices(PATHS))
     return name
 
 
@@ -80,7 +80,7 @@ class OpenAI(ModelTarget):
 def read_completion(data: Any) -> Trace:
     """The trace of a chat completion; ValueError if it is not one, was filtered or has no
     content."""
-    choices = objects(members(data), "choices")
+    choices = objects(as_object(data), "choices")
     message = choices[0].get("message") if choices else None
     if not isinstance(message, Mapping):
         raise ValueError("the reply is not a chat completion: `choices[0].message` is missing")
@@ -96,13 +96,13 @@ def read_completion(data: Any) -> Trace:
 def read_response(data: Any) -> Trace:
     """The trace of a response without its reasoning. ValueError if it is not one, failed, was
     filtered or is empty."""
-    response = members(data)
+    response = as_object(data)
     if "output" not in response or response.get("object", "response") != "response":
         raise ValueError("the reply is not a response: `output` is missing")
     error, status = response.get("error"), response.get("status")
-    reason = members(response.get("incomplete_details")).get("reason")
+    reason = as_object(response.get("incomplete_details")).get("reason")
     if isinstance(error, dict) or status not in (None, "completed", "incomplete"):
-        details = [members(error).get("code"), members(error).get("message")]
+        details = [as_object(error).get("code"), as_object(error).get("message")]
         problem = f"the response was not completed (status {status!r})"
         raise ValueError(": ".join([problem, *(part for part in details if isinstance(part, str))]))
     if reason == "content_filter":

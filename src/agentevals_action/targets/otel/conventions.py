@@ -14,7 +14,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.blocks import decode_arguments, optional_text, output_text
 from agentevals_action.targets.dialects.usage import reported
 from agentevals_action.targets.otel.spans import Span
-from agentevals_action.validation.json_values import amount, count, decoded, members
+from agentevals_action.validation.json_values import as_amount, as_count, as_object, decode_json
 
 #: A call of a model, a call of a tool, or the run of an agent or a workflow around them.
 StepType = Literal["model", "tool", "agent"]
@@ -88,8 +88,8 @@ def read_step(span: Span) -> Step | None:
     step_type = types[0] or types[1]
     if step_type is None:
         return None
-    tokens = {name: count(_first(attributes, name)) for name in _TOKENS}
-    usage = reported(Usage(**tokens, cost_usd=amount(_first(attributes, "cost_usd"))))
+    tokens = {name: as_count(_first(attributes, name)) for name in _TOKENS}
+    usage = reported(Usage(**tokens, cost_usd=as_amount(_first(attributes, "cost_usd"))))
     model = optional_text(_first(attributes, "model"))
     if step_type == "model":
         answered = _messages(attributes, "output")
@@ -107,12 +107,12 @@ def _first(attributes: Mapping[str, Any], value: str) -> Any:
 
 def _read_tool(attributes: Mapping[str, Any]) -> ToolCall:
     output = _first(attributes, "result")
-    data = decoded(output)
+    data = decode_json(output)
     if isinstance(data, Mapping) and data.get("type") == "tool":  # LangChain's message
-        output = members(data.get("data")).get("content", output)
+        output = as_object(data.get("data")).get("content", output)
     return ToolCall(
         optional_text(_first(attributes, "tool")) or "",
-        decoded(_first(attributes, "arguments")),
+        decode_json(_first(attributes, "arguments")),
         output,
         optional_text(_first(attributes, "call_id")),
     )
@@ -135,7 +135,7 @@ def _messages(attributes: Mapping[str, Any], name: str) -> tuple[Message, ...] |
         items = _numbered(attributes, f"llm.{name}_messages")
         return tuple(map(_openinference_message, items)) or None
     try:
-        items = decoded(value)  # as JSON, or as lists and maps
+        items = decode_json(value)  # as JSON, or as lists and maps
         return tuple(message for item in items for message in _gen_ai_messages(item))
     except (AttributeError, KeyError, TypeError):
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of, text_of
+from agentevals_action.model.trace import Trace, join_text, list_calls
 from agentevals_action.model.usage import total
 from agentevals_action.targets.dialects.conversations import add_answer
 from agentevals_action.targets.otel.conventions import Step, read_step
@@ -46,7 +46,7 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
     usage = total(node.step.usage for node in answered or agents)
     return Trace(
         messages=messages,
-        tool_calls=calls_of(messages) if are_shown else None,
+        tool_calls=list_calls(messages) if are_shown else None,
         llm_call_count=len(models) or None,
         usage=usage,
         cost_source="" if usage.cost_usd is None else "OpenTelemetry spans",
@@ -127,7 +127,7 @@ def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message,
     """The messages of the agent in the order of time, with the results of the tools. The call of
     a tool that no message asks for is a message of its own."""
     results = {
-        message.tool_call_id: text_of(message)
+        message.tool_call_id: join_text(message)
         for node in reversed(models)
         for message in node.step.received
         if message.role == "tool" and message.tool_call_id

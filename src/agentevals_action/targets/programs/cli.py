@@ -24,7 +24,7 @@ from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import ADVICE, CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.programs import placeholders
-from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
+from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
 from agentevals_action.targets.programs.worker_client import WorkerClient
 from agentevals_action.validation.file_model import FileModel, spelled
 
@@ -113,7 +113,7 @@ class Cli(CommandTarget):
 class _Connected(Provider):
     def __init__(self, target: Cli, context: ProviderContext) -> None:
         self._target, self._workers = target, context.workers
-        self._runner = CommandRunner(target, context)
+        self._runner = CommandLauncher(target, context)
         self._client = WorkerClient(self._runner, context.workers)
         self._placeholders = placeholders.used_in(target.command)
         self._content_variables = {
@@ -134,7 +134,7 @@ class _Connected(Provider):
             if self._is_healthy or check is None:
                 return
             try:
-                words = placeholders.words_of(check.command)
+                words = placeholders.split_command(check.command)
                 folder = self._runner.declared_folder(request, check.cwd)
                 program = self._runner.program(words, request, folder=folder)
                 await self._runner.run("the healthcheck", program, check.timeout_seconds)
@@ -178,7 +178,7 @@ class _Connected(Provider):
         if "PROMPT_FILE" in used:
             paths["PROMPT_FILE"].write_bytes(prompt.encode("utf-8", "replace"))
         if used & {*placeholders.FILES, "FILES"}:
-            give_folder(folder, self._runner.user_of(request))
+            give_folder(folder, self._runner.choose_user(request))
         values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
         files = placeholders.file_words(target.files_format, attached)
@@ -221,7 +221,7 @@ class _Connected(Provider):
         return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans(), ADVICE))
 
     async def _ask_worker(self, request: Request) -> Trace:
-        words = placeholders.words_of(self._located(request))
+        words = placeholders.split_command(self._located(request))
         return await self._client.ask(self._runner.program(words, request), request)
 
     def _located(self, request: Request) -> str | Sequence[str]:

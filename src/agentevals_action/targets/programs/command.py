@@ -81,7 +81,7 @@ class CommandTarget(Target):
             return (), folder.path
 
 
-class CommandRunner:
+class CommandLauncher:
     """Runs the programs of one target. AttemptError if its `env` names a variable that the workflow
     does not pass on."""
 
@@ -171,13 +171,13 @@ class CommandRunner:
             start = self._judge_path(start)
         environment = {**self._environment, **own, **(variables or {})}
         folder = folder or self.working_folder(request)
-        program = Program(tuple(words), folder, environment, self.user_of(request), self.hint)
+        program = Program(tuple(words), folder, environment, self.choose_user(request), self.hint)
         return self._children.with_packages(program, request.root, self.tree(request), start)
 
-    def user_of(self, request: Request) -> ChildUser | None:
+    def choose_user(self, request: Request) -> ChildUser | None:
         """The user that the command runs as for a request."""
         isolation = self._children.isolation
-        of_tree = isolation.judge_of if request.is_judge else isolation.user_of
+        of_tree = isolation.choose_judge_user if request.is_judge else isolation.choose_user
         return of_tree(request.root)
 
     def finds(self, program: str, folder: Path) -> bool:

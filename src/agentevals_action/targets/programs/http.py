@@ -26,15 +26,20 @@ from agentevals_action.targets import variables
 from agentevals_action.targets.dialects.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.models.errors import Service
-from agentevals_action.targets.models.http_client import HttpClient, HttpReply, check_url, origin_of
+from agentevals_action.targets.models.http_client import (
+    HttpClient,
+    HttpReply,
+    check_url,
+    get_origin,
+)
 from agentevals_action.targets.programs import placeholders
-from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
+from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
 from agentevals_action.templating import render_value, unknown_variables
 from agentevals_action.validation.json_values import (
     MISSING,
+    describe_json,
     look_up,
     read_path,
-    shown,
 )
 
 #: The variables of a template; the expected answer is not one of them.
@@ -76,7 +81,7 @@ def _check_body(body: Any) -> Any:
 
     def add_variables(text: str, path: str) -> None:
         try:
-            used.update(_variables_of(text))
+            used.update(_find_variables(text))
         except ValueError as error:
             raise ValueError(f"in `{path}`, {error}") from None
 
@@ -86,7 +91,7 @@ def _check_body(body: Any) -> Any:
     return body
 
 
-def _variables_of(text: str) -> Sequence[str]:
+def _find_variables(text: str) -> Sequence[str]:
     """The variables in a text; ValueError if it is not a valid template once the values of `${{ }}`
     are in it, or a placeholder is misspelled."""
     filled = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
@@ -117,7 +122,7 @@ def _check_path(path: str) -> str:
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     for name in headers:
         if not _HEADER.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
-            raise ValueError(f"{shown(name)} cannot be sent; leave it out")
+            raise ValueError(f"{describe_json(name)} cannot be sent; leave it out")
     return headers
 
 
@@ -128,7 +133,7 @@ def _check_quotes(command: Any) -> Any:
 
 
 def _check_start(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    words = placeholders.words_of(command)
+    words = placeholders.split_command(command)
     if used := sorted(placeholders.used_in(command)):
         raise ValueError(f"`{{{used[0]}}}` has no meaning here; the question is in the request")
     if not any(map(PORT.search, words)):
@@ -210,7 +215,7 @@ class Http(CommandTarget):
 
     def destination(self) -> str:
         """The origin of the service."""
-        return origin_of(self.url)
+        return get_origin(self.url)
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
         """Words of the command that starts the service that are files of the repository."""
@@ -283,14 +288,14 @@ class _Started(_Connected):
 
     def __init__(self, target: Http, context: ProviderContext) -> None:
         super().__init__(target)
-        self._runner, self._services = CommandRunner(target, context), context.services
+        self._runner, self._services = CommandLauncher(target, context), context.services
 
     async def wait_until_ready(self, request: Request) -> None:
         """Waits until the service is ready."""
-        await self._service_of(request).wait()
+        await self._find_service(request).wait()
 
     async def complete(self, request: Request) -> Trace:
-        service = self._service_of(request)
+        service = self._find_service(request)
         try:
             return await self._ask(PORT.sub(f"{service.port}", self._target.url), request)
         except AttemptError as error:
@@ -301,11 +306,11 @@ class _Started(_Connected):
         await super().close()
         await self._services.close()
 
-    def _service_of(self, request: Request) -> StartedService:
+    def _find_service(self, request: Request) -> StartedService:
         """The service of the side of a request, in its tree, or in that of the judges.
 
         Attack: a pull request starts a program that keeps the key which base sends to its own."""
-        words = placeholders.words_of(self._target.start or ())
+        words = placeholders.split_command(self._target.start or ())
         program = self._runner.program(words, replace(request, workspace=None))
         named = variables.names_in(self._target.definition)
         if unseen := [name for name in named if name not in program.environment]:
@@ -321,7 +326,7 @@ class _Started(_Connected):
         listen."""
         url, ready = PORT.sub(f"{port}", self._target.url), self._target.ready
         if isinstance(ready, str):
-            client = self._client(origin_of(url).removesuffix("/") + ready)
+            client = self._client(get_origin(url).removesuffix("/") + ready)
             await client.send("GET", None, _READY_TIMEOUT)
             return
         try:
@@ -365,7 +370,7 @@ def _read(reply: HttpReply, path: str | None, question: Sequence[Message]) -> Tr
     data = reply.json()
     value = look_up(data, read_path(path))
     if value in (MISSING, None, ""):
-        raise ValueError(f"the reply has no answer at `{path}`: it is {shown(data)}")
+        raise ValueError(f"the reply has no answer at `{path}`: it is {describe_json(data)}")
     if isinstance(value, str):
         return Trace((Message("assistant", value),))
     return read_reply(json.dumps(value, ensure_ascii=False), question)

@@ -42,14 +42,14 @@ _QUOTED_OR_PLACEHOLDER = re.compile(
 _FILE_FIELD = re.compile(r"\{(path|basename)\}")
 
 
-def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
+def split_command(command: str | Sequence[str]) -> tuple[str, ...]:
     """The words to run: a list unchanged, a string as a script of `sh`."""
     return ("sh", "-c", command) if isinstance(command, str) else tuple(command)
 
 
 def used_in(command: str | Sequence[str]) -> frozenset[str]:
     """The names of the placeholders in a command."""
-    return frozenset(name for word in words_of(command) for name in _PLACEHOLDER.findall(word))
+    return frozenset(name for word in split_command(command) for name in _PLACEHOLDER.findall(word))
 
 
 def in_braces(text: str) -> Iterator[tuple[str, str]]:
@@ -60,7 +60,7 @@ def in_braces(text: str) -> Iterator[tuple[str, str]]:
 def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """The command itself; ValueError if it is empty, or has an unknown placeholder or one that
     cannot be replaced where it stands."""
-    words = words_of(command)
+    words = split_command(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
     if image := shared_image(all_words(words)):
@@ -136,7 +136,7 @@ def fill(
             lambda match: match[0] if match[1] in _TEXTS else _unquoted(values[match[1]]), command
         )
         script = _QUOTED_OR_PLACEHOLDER.sub(lambda match: _fill_text(match, files), script)
-        return words_of(script), {f"AGENTEVALS_{name}": values[name] for name in texts}
+        return split_command(script), {f"AGENTEVALS_{name}": values[name] for name in texts}
     filled: list[str] = []
     for word in command:
         if word == "{FILES}":

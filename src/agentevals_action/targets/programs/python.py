@@ -19,7 +19,7 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Worker, WorkerEnded
 from agentevals_action.targets.dialects.envelope import ReplyModel
 from agentevals_action.targets.programs import python_worker
-from agentevals_action.targets.programs.command import CommandRunner, CommandTarget
+from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
 from agentevals_action.targets.programs.worker_client import WorkerClient
 from agentevals_action.validation.file_model import NonEmpty
 from agentevals_action.validation.json_values import parse_json
@@ -76,7 +76,7 @@ class _Ready(ReplyModel):
 class _Connected(Provider):
     def __init__(self, target: Python, context: ProviderContext) -> None:
         self._target, self._workers = target, context.workers
-        self._runner = CommandRunner(target, context)
+        self._runner = CommandLauncher(target, context)
         self._client = WorkerClient(self._runner, context.workers)
 
     async def complete(self, request: Request) -> Trace:

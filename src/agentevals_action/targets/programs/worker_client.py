@@ -17,7 +17,7 @@ from agentevals_action.system.workers import OnStart, RequestUnread, Worker, Wor
 from agentevals_action.targets.dialects import messages
 from agentevals_action.targets.dialects.envelope import ReplyModel, read_object
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.programs.command import CommandRunner
+from agentevals_action.targets.programs.command import CommandLauncher
 from agentevals_action.validation.json_values import parse_json
 
 _SHOWN = 200  # characters of a line that is not an answer
@@ -39,7 +39,7 @@ class WorkerClient:
     """Asks the workers of one target. A failed call ends its worker, unless the worker itself
     reports the error."""
 
-    def __init__(self, runner: CommandRunner, workers: Workers) -> None:
+    def __init__(self, runner: CommandLauncher, workers: Workers) -> None:
         self._runner, self._workers = runner, workers
         self._calls = itertools.count(1)
 

@@ -128,9 +128,9 @@ def test_baseline__a_service_that_both_sides_ask_is_no_base() -> None:
 def test_notes__renamed_and_broken_bases_and_re_scored_tests_are_listed() -> None:
     tests = (reviews.result("a"),)
     suite = reviews.compared(tests, tests)
-    regraded = (replace(suite.tests[0], regraded=True),)
+    rescored = (replace(suite.tests[0], rescored=True),)
     selection = replace(suite.run.selection, base_path="old/EVAL.yaml")
-    renamed = replace(suite, tests=regraded, run=replace(suite.run, selection=selection))
+    renamed = replace(suite, tests=rescored, run=replace(suite.run, selection=selection))
     error = Diagnostic(Location("evals/new.yaml", 1, 1), "bad")
     new = reviews.compared(tests, None, path="evals/new.yaml", broken=error)
     text = comment(renamed, new)

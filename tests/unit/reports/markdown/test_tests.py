@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.markdown.tests import Answer, Entry, Limits, TestText
+from agentevals_action.reports.markdown.tests import Answer, CommentedTest, Limits, TestText
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from tests.support import results, reviews
@@ -15,7 +15,7 @@ from tests.support import results, reviews
 LIMITS = Limits(detailed=1, answer=400, suites=1, items=10, errors=10, text=200)
 
 
-def entry_of(suite: SuiteComparison) -> Entry:
+def entry_of(suite: SuiteComparison) -> CommentedTest:
     (test,) = build_view(reviews.review(suite)).tests
     return TestText(Links(), LIMITS, {}).entry(test)
 
@@ -165,8 +165,8 @@ def test_facts__of_gates_and_samples(head: TestResult, facts: str) -> None:
 def test_facts__of_grading_question_and_error() -> None:
     head = reviews.result("a", "fail")
     suite = reviews.compared((head,), (reviews.result("a"),))
-    regraded = replace(suite, tests=(replace(suite.tests[0], regraded=True),))
-    assert "re-scored: head's evaluators scored the base's answer" in entry_of(regraded).facts
+    rescored = replace(suite, tests=(replace(suite.tests[0], rescored=True),))
+    assert "re-scored: head's evaluators scored the base's answer" in entry_of(rescored).facts
     other = replace(head, fingerprint=results.fingerprint(question="other"))
     assert "not compared: " in entry_of(reviews.compared((other,), (reviews.result("a"),))).facts
     error = reviews.result("a", None, error="no route to <host>")

@@ -7,10 +7,10 @@ from agentevals_action.model.comparison import NOTHING, Counts, Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
-    Kept,
     Known,
+    Requirement,
     Step,
-    find_fall,
+    find_lost_requirement,
     next_step,
     steadiest,
 )
@@ -40,26 +40,31 @@ def sample(verdict: Verdict | None, failed: tuple[str, ...] = ()) -> SampleResul
 
 
 def test_find_fall__a_lower_class_or_a_gate_that_held() -> None:
-    assert find_fall(result("fail"), result("pass")) == Kept("pass", frozenset())
-    assert find_fall(result("borderline"), result("pass")) == Kept("pass", frozenset())
-    assert find_fall(result("fail", ("g",), ("g",)), result("fail", ("g",))) == Kept(
-        "fail", frozenset({"g"})
+    assert find_lost_requirement(result("fail"), result("pass")) == Requirement("pass", frozenset())
+    assert find_lost_requirement(result("borderline"), result("pass")) == Requirement(
+        "pass", frozenset()
     )
-    assert find_fall(result("fail", ("g",), ("g",)), result("pass", ("g",))) == Kept(
-        "pass", frozenset({"g"})
-    )
+    assert find_lost_requirement(
+        result("fail", ("g",), ("g",)), result("fail", ("g",))
+    ) == Requirement("fail", frozenset({"g"}))
+    assert find_lost_requirement(
+        result("fail", ("g",), ("g",)), result("pass", ("g",))
+    ) == Requirement("pass", frozenset({"g"}))
 
 
 def test_find_fall__nothing_did() -> None:
-    assert find_fall(result("pass"), result("fail")) is None
-    assert find_fall(result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",))) is None
-    assert find_fall(result("fail", ("new",), ("new",)), result("fail")) is None
-    assert find_fall(result(None), result("pass")) is None
-    assert find_fall(result("fail"), result(None)) is None
+    assert find_lost_requirement(result("pass"), result("fail")) is None
+    assert (
+        find_lost_requirement(result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",)))
+        is None
+    )
+    assert find_lost_requirement(result("fail", ("new",), ("new",)), result("fail")) is None
+    assert find_lost_requirement(result(None), result("pass")) is None
+    assert find_lost_requirement(result("fail"), result(None)) is None
 
 
 def test_kept__what_could_not_be_scored_is_not_counted() -> None:
-    held = Kept("borderline", frozenset({"g"}))
+    held = Requirement("borderline", frozenset({"g"}))
     samples = [
         sample("pass"),
         sample("borderline"),
@@ -68,8 +73,8 @@ def test_kept__what_could_not_be_scored_is_not_counted() -> None:
         sample("pass", ("h",)),
         sample(None),
     ]
-    assert [held.by(each) for each in samples] == [True, True, False, False, True, None]
-    assert held.history(samples) == Counts(3, 5)
+    assert [held.holds_in(each) for each in samples] == [True, True, False, False, True, None]
+    assert held.count(samples) == Counts(3, 5)
 
 
 THIN = ConfirmationPlan(horizon=6, level=0.0001)
@@ -143,7 +148,7 @@ def test_steadiest__a_base_that_wavers_between_two_classes_is_held_to_the_lower(
     def drawn(passed: int, borderline: int) -> list[SampleResult]:
         return [sample("pass")] * passed + [sample("borderline")] * borderline
 
-    own, lower = Kept("pass", frozenset()), Kept("borderline", frozenset())
+    own, lower = Requirement("pass", frozenset()), Requirement("borderline", frozenset())
     assert steadiest(own, result("fail"), drawn(10, 10)) == lower
     assert steadiest(own, result("fail"), drawn(19, 1)) == own
     assert steadiest(own, result("borderline"), drawn(10, 10)) == own

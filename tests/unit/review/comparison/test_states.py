@@ -103,7 +103,7 @@ def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
     assert compared(head, base).change is ChangeKind.NOT_COMPARABLE
     again = compared(head, replace(base, by_head=base))
-    assert (again.change, again.regraded) == (ChangeKind.REGRESSED, True)
+    assert (again.change, again.rescored) == (ChangeKind.REGRESSED, True)
     error = results.result(verdict=None, answer=None)
     assert compared(head, error).change is ChangeKind.BASE_ERROR
 

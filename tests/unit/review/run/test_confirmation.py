@@ -10,10 +10,10 @@ from agentevals_action.model.comparison import ChangeKind, Counts, Evidence, Fin
 from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
-    Kept,
+    Requirement,
     Suspect,
     assess,
-    priors_of,
+    compute_priors,
 )
 from agentevals_action.review.run.confirmation import sample_failures, sample_suspects
 
@@ -39,7 +39,7 @@ def suspect(name: str, base: Sequence[SampleResult] = (PASS,) * 20) -> Suspect:
         SUITE,
         result(name, [FAIL], "fail"),
         result(name, base, "pass"),
-        Kept("pass", frozenset()),
+        Requirement("pass", frozenset()),
     )
 
 
@@ -83,7 +83,7 @@ def found(
 ) -> Mapping[Key, Evidence]:
     """The evidence about suspects of a suite with `others` that always hold on base."""
     steady = [result(f"other-{number}", [PASS] * 20, "pass") for number in range(others)]
-    priors = priors_of({SUITE: [*steady, *(each.base for each in suspects)]})
+    priors = compute_priors({SUITE: [*steady, *(each.base for each in suspects)]})
     plan = ConfirmationPlan(horizon, alpha / len(suspects))
     fresh = asyncio.run(
         sample_suspects(
@@ -107,7 +107,7 @@ def test_confirm__a_broken_test_is_a_regression_after_few_samples() -> None:
 @pytest.mark.parametrize("samples", [1, 5, 10])
 def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples: int) -> None:
     rows = (result("a", [FAIL] * samples, "fail"), result("a", [PASS] * samples, "pass"))
-    broken = Suspect(SUITE, *rows, Kept("pass", frozenset()))
+    broken = Suspect(SUITE, *rows, Requirement("pass", frozenset()))
     assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
 
@@ -126,7 +126,7 @@ def test_confirm__base_without_a_tree_is_not_sampled() -> None:
     """Its stored results decide alone, or leave it undecided."""
     for passes, finding, trials in ((1, Finding.UNDECIDED, 6), (4, Finding.REGRESSED, 5)):
         agent, broken = Agent({"a": 0.0}), suspect("a", [PASS] * passes)
-        priors, plan = priors_of({SUITE: [broken.base]}), ConfirmationPlan(6, 0.02)
+        priors, plan = compute_priors({SUITE: [broken.base]}), ConfirmationPlan(6, 0.02)
         fresh = asyncio.run(sample_suspects([broken], plan, priors, agent.head, None))
         evidence = assess(broken, fresh[broken.key], plan, priors)
         assert (evidence.finding, evidence.head) == (finding, Counts(0, trials))
@@ -171,7 +171,7 @@ def test_confirm__a_shard_takes_all_samples_that_may_be_needed() -> None:
     """It does not know how many suspects there are."""
     agent = Agent({"broken": 0.0, "slip": 1.0})
     suspects = (suspect("broken", [PASS]), suspect("slip", [PASS]))
-    priors = priors_of({SUITE: [each.base for each in suspects]})
+    priors = compute_priors({SUITE: [each.base for each in suspects]})
     plan = ConfirmationPlan(6, None)
     asyncio.run(sample_suspects(suspects, plan, priors, agent.head, agent.base))
     assert sorted(agent.asked) == [

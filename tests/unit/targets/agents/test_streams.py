@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from tests.support.agent_programs import STREAMS, AgentRun, lines, recorded
 
 EVENTS = yaml.safe_load((STREAMS.parent / "agent_events.yaml").read_text())
@@ -36,7 +36,7 @@ def figures(trace: Trace) -> list[Any]:
 def tools(trace: Trace) -> list[list[Any]]:
     return [
         [call.name, call.arguments, *(["refused"] if call.refused else [])]
-        for call in calls_of(trace.messages)
+        for call in list_calls(trace.messages)
     ]
 
 
@@ -172,7 +172,7 @@ def test_codex__refused_calls_on_standard_error_are_warnings(tmp_path: Path) -> 
 
 
 def described(trace: Trace) -> dict[str, Any]:
-    usage, calls = trace.usage, calls_of(trace.messages)
+    usage, calls = trace.usage, list_calls(trace.messages)
     return {
         "output": trace.output,
         "calls": [

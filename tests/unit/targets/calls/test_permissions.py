@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions
-from agentevals_action.targets.models.http_client import origin_of
+from agentevals_action.targets.models.http_client import get_origin
 from tests.support import targets
 
 HEAD, BASE = Path("/head"), Path("/base")
@@ -23,7 +23,7 @@ OPENAI = {"provider": "openai", "model": "m"}
 ACME = {"provider": "http", "url": "https://api.acme.com/ask"}
 HEADERS = {"headers": {"X-Key": "${{ SECRET }}"}}
 PERMISSIONS = Permissions(
-    BASE, frozenset({"LISTED"}), frozenset({("SECRET", origin_of(ACME["url"])), ("SECRET", "cli")})
+    BASE, frozenset({"LISTED"}), frozenset({("SECRET", get_origin(ACME["url"])), ("SECRET", "cli")})
 )
 
 

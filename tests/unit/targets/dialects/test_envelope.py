@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.model.messages import Block, Message, ToolCall
-from agentevals_action.model.trace import Trace, calls_of
+from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.envelope import read_object, read_reply
 
@@ -42,7 +42,7 @@ def read(data: Any, question: Sequence[Message] = QUESTION) -> Trace:
     return read_reply(json.dumps(data), question)
 
 
-def list_calls(calls: Sequence[dict[str, Any]]) -> tuple[ToolCall, ...]:
+def make_calls(calls: Sequence[dict[str, Any]]) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(**call) for call in calls)
 
 
@@ -89,9 +89,9 @@ def check(trace: Trace, row: dict[str, Any]) -> None:
         assert (name, FIELDS[name](trace)) == (name, row[name])
     if "calls" in row or "unread" in row:
         calls = row.get("calls")
-        assert trace.tool_calls == (None if calls is None else list_calls(calls))
+        assert trace.tool_calls == (None if calls is None else make_calls(calls))
     if "shown" in row:
-        assert calls_of(trace.messages) == list_calls(row["shown"])
+        assert list_calls(trace.messages) == make_calls(row["shown"])
     if "usage" in row:
         usage = trace.usage
         counts = [usage.input_tokens, usage.output_tokens, usage.cached_tokens]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.trace import calls_of
+from agentevals_action.model.trace import list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.usage import read_usage
 from tests.support.model_targets import FORMATS
@@ -24,7 +24,7 @@ def test_from_wire__the_trace_of_a_reply(name: str, case: dict[str, Any]) -> Non
     assert trace.usage == Usage(**case["usage"])
     assert trace.model == reply.get("model", reply.get("modelVersion"))
     assert trace.llm_call_count == 1
-    assert trace.tool_calls == calls_of(trace.messages)
+    assert trace.tool_calls == list_calls(trace.messages)
 
 
 @pytest.mark.parametrize(("name", "case"), [case for case in CASES if "error" in case[1]])

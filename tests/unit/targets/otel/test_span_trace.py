@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agentevals_action.model.messages import ToolCall
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import Trace, join_text
 from agentevals_action.targets.otel.span_trace import read_trace
 from agentevals_action.targets.otel.spans import read_request
 from tests.support.traced_agent import request, span
@@ -88,7 +88,7 @@ def test_read__recordings_of_one_agent_with_a_tool(
         10,
     )
     assert trace.duration_ms == duration
-    assert [text_of(message) for message in trace.messages] == ["", "Refunded 9.5 for A1."]
+    assert [join_text(message) for message in trace.messages] == ["", "Refunded 9.5 for A1."]
 
 
 def test_read__the_cost_that_pydantic_ai_computes() -> None:
