@@ -2,13 +2,12 @@
 
 They score 1 or 0. A figure that the trace lacks is a miss, also when negated."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import Trace
@@ -30,6 +29,18 @@ _Duration = Annotated[float, Field(gt=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
+#: The figures of a trace by their names in sentences, with their units.
+_FIGURES: Mapping[str, tuple[Callable[[Trace], float | None], str]] = {
+    "tool calls": (lambda trace: None if trace.made_calls is None else len(trace.made_calls), ""),
+    "model calls": (lambda trace: trace.llm_call_count, ""),
+    "tokens": (lambda trace: trace.usage.total_tokens, ""),
+    "input tokens": (lambda trace: trace.usage.input_tokens, ""),
+    "output tokens": (lambda trace: trace.usage.output_tokens, ""),
+    "cost": (lambda trace: trace.usage.cost_usd, "USD"),
+    "duration": (lambda trace: trace.duration_ms, "ms"),
+}
+
+
 @dataclass(frozen=True)
 class Check:
     """One limit and its figure: `holds` is None if the trace lacks the figure."""
@@ -49,88 +60,83 @@ def within(figure: float, limit: float) -> bool:
     return round(figure, 9) <= round(limit, 9)
 
 
-def at_most(
-    name: str, figure: float | None, limit: float | None, unit: str = ""
-) -> tuple[Check, ...]:
-    """The check that a figure is at most a limit; empty without a limit."""
-    if limit is None:
-        return ()
-    most = amount(limit, unit)
+def _check_limit(name: str, trace: Trace, limit: float) -> Check:
+    """The check that a figure is at most a limit. Of a cost it says where it is from, or what to
+    write so that it is known."""
+    read, unit = _FIGURES[name]
+    figure, most, note = read(trace), amount(limit, unit), ""
+    if name == "cost" and figure is None:
+        note = f"; {trace.cost_hint}" if trace.cost_hint else ""
+    elif name == "cost" and trace.cost_source:
+        note = f" (source: {trace.cost_source})"
     if figure is None:
-        return (Check(None, f"{name}: unknown, the limit is {most}"),)
+        return Check(None, f"{name}: unknown, the limit is {most}{note}")
     holds = within(figure, limit)
     relation = "is within" if holds else "exceeds"
-    return (Check(holds, f"{name}: {amount(figure, unit)} {relation} the limit of {most}"),)
+    return Check(holds, f"{name}: {amount(figure, unit)} {relation} the limit of {most}{note}")
 
 
-def _cost_at_most(trace: Trace, limit: float | None) -> tuple[Check, ...]:
-    """The check of the cost, with where it is from, or what to write so that it is known."""
-    note = f" (source: {trace.cost_source})" if trace.cost_source else ""
-    note = f"; {trace.cost_hint}" if trace.usage.cost_usd is None and trace.cost_hint else note
-    checks = at_most("cost", trace.usage.cost_usd, limit, "USD")
-    return tuple(replace(check, text=f"{check.text}{note}") for check in checks)
-
-
-def about(
-    name: str, figure: float | None, target: float | None, tolerance: float
-) -> tuple[Check, ...]:
-    """The check that a figure is within a tolerance of a target; empty without a target."""
-    if target is None:
-        return ()
+def _check_ratio(ratio: float | None, target: float, tolerance: float) -> Check:
+    """The check that the exploration ratio is within a tolerance of a target."""
     asked = f"{amount(target)} ± {amount(tolerance)} asked"
-    if figure is None:
-        return (Check(None, f"{name}: unknown, {asked}"),)
-    text = f"{name}: {amount(round(figure, 4))}, {asked}"
-    return (Check(within(abs(figure - target), tolerance), text),)
+    if ratio is None:
+        return Check(None, f"exploration ratio: unknown, {asked}")
+    text = f"exploration ratio: {amount(round(ratio, 4))}, {asked}"
+    return Check(within(abs(ratio - target), tolerance), text)
 
 
-def score_checks(checks: Sequence[Check]) -> Score:
-    """1 if every check holds, else 0; each is a hit or a miss.
-
-    The score is unknown if a figure is missing and no other check fails."""
-    results = {check.holds for check in checks}
-    return Score(
-        value=1.0 if results <= {True} else 0.0,
-        hits=tuple(check.text for check in checks if check.holds),
-        misses=tuple(check.text for check in checks if not check.holds),
-        is_unknown=None in results and False not in results,
-    )
-
-
-def exploration_ratio(calls: Sequence[ToolCall] | None) -> float | None:
+def _exploration_ratio(trace: Trace) -> float | None:
     """The share (0-1) of calls to `EXPLORATION_TOOLS`; None if it is unknown or without a call."""
-    if not calls:
+    # An agent that reads files through its shell does not show which calls explore.
+    if not trace.made_calls or trace.hidden_tools:
         return None
+    calls = trace.made_calls
     names = (call.name.casefold().replace("_", "").replace("-", "") for call in calls)
     return sum(name in EXPLORATION_TOOLS for name in names) / len(calls)
 
 
-class Latency(Evaluator):
+class _Metrics(Evaluator):
+    #: The figure that each field limits, by its name in sentences.
+    figures: ClassVar[Mapping[str, str]]
+
+    async def evaluate(self, case: Case) -> Score:
+        """1 if every limit holds, else 0; each is a hit or a miss. The score is unknown if a figure
+        is missing and no other limit fails."""
+        checks = [*self._checks(case.trace)]
+        results = {check.holds for check in checks}
+        return Score(
+            value=1.0 if results <= {True} else 0.0,
+            hits=tuple(check.text for check in checks if check.holds),
+            misses=tuple(check.text for check in checks if not check.holds),
+            is_unknown=None in results and False not in results,
+        )
+
+    def _checks(self, trace: Trace) -> Iterator[Check]:
+        for field, name in self.figures.items():
+            if (limit := getattr(self, field)) is not None:
+                yield _check_limit(name, trace, limit)
+
+
+class Latency(_Metrics):
     """Passes if the agent took at most `threshold` milliseconds; an unknown duration is a miss."""
 
     type = "latency"
+    figures: ClassVar[Mapping[str, str]] = {"threshold": "duration"}
 
     threshold: _Duration = spelled(
         "threshold", "max_ms", description="The longest time allowed, in milliseconds."
     )
 
-    async def evaluate(self, case: Case) -> Score:
-        """1 if the duration is within the limit, else 0."""
-        return score_checks(at_most("duration", case.trace.duration_ms, self.threshold, "ms"))
 
-
-class Cost(Evaluator):
+class Cost(_Metrics):
     """Passes if the answer cost at most `budget`; an unknown cost is a miss."""
 
     type = "cost"
+    figures: ClassVar[Mapping[str, str]] = {"budget": "cost"}
 
     budget: _Amount = spelled(
         "budget", "max_usd", description="The highest cost allowed, in US dollars."
     )
-
-    async def evaluate(self, case: Case) -> Score:
-        """1 if the cost is within the budget, else 0."""
-        return score_checks(_cost_at_most(case.trace, self.budget))
 
 
 def _require_limit(schema: dict[str, Any]) -> None:
@@ -142,7 +148,7 @@ def _require_limit(schema: dict[str, Any]) -> None:
         schema["dependencies"] = {tolerance: ["target_exploration_ratio"]}
 
 
-class _Limits(Evaluator):
+class _Limits(_Metrics):
     model_config = ConfigDict(json_schema_extra=_require_limit)
 
     #: The limits that the error of an evaluator without one names.
@@ -160,6 +166,11 @@ class TokenUsage(_Limits):
 
     type = "token_usage"
     examples = "`max_total`, `max_input` or `max_output`"
+    figures: ClassVar[Mapping[str, str]] = {
+        "max_total": "tokens",
+        "max_input": "input tokens",
+        "max_output": "output tokens",
+    }
 
     max_total: _Count | None = spelled(
         "max_total",
@@ -174,23 +185,21 @@ class TokenUsage(_Limits):
         "max_output", "max_output_tokens", default=None, description="The most output tokens."
     )
 
-    async def evaluate(self, case: Case) -> Score:
-        """1 if all limits hold, else 0."""
-        trace = case.trace
-        return score_checks(
-            (
-                *at_most("tokens", trace.usage.total_tokens, self.max_total),
-                *at_most("input tokens", trace.usage.input_tokens, self.max_input),
-                *at_most("output tokens", trace.usage.output_tokens, self.max_output),
-            )
-        )
-
 
 class ExecutionMetrics(_Limits):
     """Passes if every limit holds; a limit whose figure the trace lacks is a miss."""
 
     type = "execution_metrics"
     examples = "one, such as `max_tokens` or `max_duration_ms`"
+    figures: ClassVar[Mapping[str, str]] = {
+        "max_tool_calls": "tool calls",
+        "max_llm_calls": "model calls",
+        "max_tokens": "tokens",
+        "max_input_tokens": "input tokens",
+        "max_output_tokens": "output tokens",
+        "max_cost_usd": "cost",
+        "max_duration_ms": "duration",
+    }
 
     max_tool_calls: _Count | None = Field(default=None, description="The most tool calls.")
     max_llm_calls: _Count | None = Field(default=None, description="The most model calls.")
@@ -222,23 +231,10 @@ class ExecutionMetrics(_Limits):
             )
         return self
 
-    async def evaluate(self, case: Case) -> Score:
-        """1 if all limits hold, else 0; each is a hit or a miss."""
-        trace, calls = case.trace, case.trace.made_calls
-        tolerance = _TOLERANCE if self.exploration_tolerance is None else self.exploration_tolerance
-        # An agent that reads files through its shell does not show which calls explore.
-        shown = None if trace.hidden_tools else calls
-        ratio, target = exploration_ratio(shown), self.target_exploration_ratio
-        call_count = None if calls is None else len(calls)
-        return score_checks(
-            (
-                *at_most("tool calls", call_count, self.max_tool_calls),
-                *at_most("model calls", trace.llm_call_count, self.max_llm_calls),
-                *at_most("tokens", trace.usage.total_tokens, self.max_tokens),
-                *at_most("input tokens", trace.usage.input_tokens, self.max_input_tokens),
-                *at_most("output tokens", trace.usage.output_tokens, self.max_output_tokens),
-                *_cost_at_most(trace, self.max_cost_usd),
-                *at_most("duration", trace.duration_ms, self.max_duration_ms, "ms"),
-                *about("exploration ratio", ratio, target, tolerance),
+    def _checks(self, trace: Trace) -> Iterator[Check]:
+        yield from super()._checks(trace)
+        if (target := self.target_exploration_ratio) is not None:
+            given = self.exploration_tolerance
+            yield _check_ratio(
+                _exploration_ratio(trace), target, _TOLERANCE if given is None else given
             )
-        )

@@ -137,11 +137,12 @@ class Run(BaseModel):
     """Everything about a run of head and base except its rows; the content of `run.json`.
 
     `head_sha` is the commit of the reports, `commit` the one that is checked out (a merge commit),
-    `time` the start (ISO 8601, UTC). `inputs` is a digest of all inputs that decide what runs.
-    `rows` are the numbers of rows of head and base. `gone_suites` are paths of suites that only
-    base has. `notes` are what its reader must know. `uncommitted` are the paths that differed from
-    `head_sha` when a working tree was run. `test_globs` selected the tests (`shard 1/3` is one part
-    of them), empty if all ran. `template` renders the comment, None is the packaged one.
+    `time` the start (ISO 8601, UTC). `inputs` is a digest of the inputs and tests that shards have
+    in common. `rows` are the numbers of rows of head and base. `gone_suites` are paths of suites
+    that only base has. `notes` are what its reader must know. `uncommitted` are the paths that
+    differed from `head_sha` when a working tree was run. `test_globs` selected the tests
+    (`shard 1/3` is one part of them), empty if all ran. `template` renders the comment, None is the
+    packaged one.
     `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
     model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid")

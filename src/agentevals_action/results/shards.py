@@ -26,9 +26,11 @@ _COMMON = (
 _ERRORS = 10
 
 
-def digest_of_inputs(settings: Settings) -> str:
-    """A digest of the inputs that all shards must have in common; they may contain secrets."""
-    values = repr([getattr(settings, name) for name in _COMMON])
+def digest_of_inputs(settings: Settings, suites: Iterable[Suite]) -> str:
+    """A digest of what all shards must have in common: inputs, which may contain secrets, and the
+    tests of the suites, as far as they are known before the run."""
+    tests = [(suite.path, [test.id for test in suite.tests]) for suite in suites]
+    values = repr([*(getattr(settings, name) for name in _COMMON), tests])
     return hashlib.sha256(values.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -190,11 +192,7 @@ def _difference(run: Run, latest: Run) -> str:
     commits = [(shard.head_sha, shard.base_sha, shard.commit) for shard in (run, latest)]
     if commits[0] != commits[1]:
         return "they are of another commit or base"
-    tests = [
-        [(suite.path, suite.runner or suite.tests) for suite in shard.suites]
-        for shard in (run, latest)
-    ]
-    if (run.inputs, run.policy) != (latest.inputs, latest.policy) or tests[0] != tests[1]:
+    if (run.inputs, run.policy) != (latest.inputs, latest.policy):
         return "they are of other inputs or tests: give all jobs the same"
     return ""
 

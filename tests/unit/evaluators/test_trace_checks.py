@@ -92,6 +92,34 @@ def test_execution_metrics__refused_calls_were_not_made() -> None:
     assert run("execution_metrics", limits, calls).score == 1
 
 
+@pytest.mark.parametrize(
+    ("tools", "target", "score"),
+    [
+        ("Read grep WebSearch Edit", 0.75, 1),
+        ("read_file list-files Bash", 0.6, 0),
+        ("Write", 0, 1),
+        # Float noise decides nothing: the distance from 0.8 is 0.2.
+        ("Read Read Read Bash Read", 0.6, 1),
+    ],
+)
+def test_execution_metrics__exploration_is_the_share_of_calls_that_look(
+    tools: str, target: float, score: float
+) -> None:
+    tolerance = 0.2 if target == 0.6 and score else 0
+    limits = {"target_exploration_ratio": target, "exploration_tolerance": tolerance}
+    assert run("execution_metrics", limits, calling(*map(ToolCall, tools.split()))).score == score
+
+
+@pytest.mark.parametrize(
+    ("usage", "is_unknown"), [(Usage(6, None), True), (Usage(7, None), False), (Usage(6, 9), False)]
+)
+def test_token_usage__a_limit_that_is_exceeded_decides_whatever_is_unknown(
+    usage: Usage, is_unknown: bool
+) -> None:
+    result = run("token_usage", {"max_input": 6, "max_output": 5}, Trace((), usage=usage))
+    assert (result.score, result.is_unknown) == (0, is_unknown)
+
+
 def test_execution_metrics__exploration_is_unknown_if_reads_are_hidden() -> None:
     trace = Trace((), (ToolCall("Bash"),), hidden_tools=("Read",))
     result = run("execution_metrics", {"target_exploration_ratio": 0}, trace)

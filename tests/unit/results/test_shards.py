@@ -14,12 +14,13 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Policy, Run, RunSuite, Selection, Shard
-from agentevals_action.model.suite import Test
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results import shards
 from agentevals_action.results.build import extended
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.comparison.compare import compare
+from agentevals_action.settings import Settings
 from tests.support import results
 
 HEAD = "a" * 40
@@ -36,6 +37,14 @@ def parts(*tests: Test, total: int) -> list[set[str]]:
     suites = {"s": tests, "other": (a_test("x"),)}
     numbers = range(1, total + 1)
     return [set(shards.select_part(suites, Shard(n, total)).get("s", ())) for n in numbers]
+
+
+def test_digest__of_other_tests_or_another_input_is_another() -> None:
+    suite, settings = Suite(path="s", tests=(a_test("x"),)), Settings()
+    digest = shards.digest_of_inputs(settings, [suite])
+    assert digest == shards.digest_of_inputs(settings, [suite])
+    others = [(settings, ()), (settings, [suite.with_tests(())]), (Settings(samples=3), [suite])]
+    assert digest not in {shards.digest_of_inputs(*other) for other in others}
 
 
 def test_part__each_test_is_in_one_and_turns_stay_together() -> None:
@@ -146,7 +155,6 @@ def test_merge__a_missing_shard_is_named_and_its_tests_are_errors() -> None:
         ({"base_sha": "b" * 40}, "they are of another commit or base"),
         ({"inputs": "x"}, "they are of other inputs or tests"),
         ({"policy": Policy(frozenset({"never"}))}, "they are of other inputs or tests"),
-        ({"suites": ()}, "they are of other inputs or tests"),
         ({"shard": Shard(1, 3)}, "the latest is shard 2/2"),
         ({"shard": None}, "the latest is shard 2/2"),
     ],

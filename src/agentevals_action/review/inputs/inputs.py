@@ -224,7 +224,7 @@ async def _read_inputs(
         commit=head.commit,
         time=started.isoformat(timespec="milliseconds"),
         shard=settings.shard,
-        inputs=digest_of_inputs(settings),
+        inputs=digest_of_inputs(settings, plan.head.values()),
         policy=request.policy,
         samples=settings.samples,
         suites=await asyncio.to_thread(_run_suites, plan, edits, change, fingerprints),
