@@ -129,11 +129,6 @@ class Aggregator(FileModel):
         return weighted_mean(scores)
 
 
-def closes_gate(result: EvaluatorResult) -> bool:
-    """Whether a required evaluator closes a `safety_gate`: its score is under 0.6."""
-    return result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
-
-
 class Composite(Evaluator):
     """Several evaluators whose scores become one by `aggregator`; with `threshold`, 1 if enough of
     them pass, else 0."""
@@ -190,6 +185,13 @@ class Composite(Evaluator):
         """The evaluators."""
         return self.evaluators
 
+    @property
+    def rule(self) -> Aggregator:
+        """How the scores become one: `threshold` stands for such an aggregator."""
+        if self.threshold is None:
+            return self.aggregator
+        return Aggregator(type="threshold", threshold=self.threshold)
+
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The safety gate itself, then the gates of the evaluators."""
         own = [("", None)] if self.aggregator.type == "safety_gate" else []
@@ -206,7 +208,11 @@ class Composite(Evaluator):
         ]
         first = [child for child in children if child.name in required]
         done = {result.name: result for result in await run_evaluators(first, case)}
-        closing = [result for result in done.values() if closes_gate(result)]
+        closing = [
+            result
+            for result in done.values()
+            if result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
+        ]
         rest = [child for child in children if child.name not in done]
         if not closing:
             # Also if a required evaluator is an error: a gate inside the others may have failed.
@@ -225,14 +231,13 @@ class Composite(Evaluator):
             for result in results
             if result.error
         ]
-        rule = "threshold" if self.threshold is not None else self.aggregator.type
         return Score(
             value=value,
             is_unknown=any(result.is_unknown for result in results),
             hits=tuple(hit for result in results for hit in result.hits),
             misses=tuple(miss for result in results for miss in result.misses),
             reasoning=reasoning,
-            details={"aggregator": rule},
+            details={"aggregator": self.rule.type},
             gates_failed=("", *gates) if closing else tuple(gates),
             children=results,
             error=errors[0] if errors else None,
@@ -242,12 +247,11 @@ class Composite(Evaluator):
         """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
         is_known = len(scores) == len(results)
-        rule = self.aggregator
-        least = rule.threshold if rule.type == "threshold" else self.threshold
-        if least is not None:
+        rule = self.rule
+        if rule.type == "threshold":
             passed = sum(result.passed is True for result in results)
-            value = float(reaches(passed / len(results), least)) if is_known else None
-            wanted = f"a fraction of {least:g} is required"
+            value = float(reaches(passed / len(results), rule.threshold)) if is_known else None
+            wanted = f"a fraction of {rule.threshold:g} is required"
             return value, f"{passed} of {len(results)} pass; {wanted}"
         at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""
         parts = [

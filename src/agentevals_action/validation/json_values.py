@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from agentevals_action.formatting import QUOTE_LIMIT, cut, quoted
 
@@ -31,7 +31,7 @@ def parse_json(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
     check_depth(text)
-    return json.loads(text, parse_constant=_refuse_constant)
+    return json.loads(text, parse_constant=refuse_constant)
 
 
 def decode_json(value: Any) -> Any:
@@ -53,7 +53,8 @@ def check_depth(text: str) -> None:
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
-def _refuse_constant(name: str) -> None:
+def refuse_constant(name: str) -> NoReturn:
+    """ValueError for `NaN` and `Infinity`, which the decoder of Python reads."""
     raise ValueError(f"{name} is not valid JSON")
 
 

@@ -5,9 +5,8 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,8 +21,7 @@ from agentevals_action.system.loopback_server import (
     RefusedRequest,
     is_token,
 )
-from agentevals_action.validation.field_errors import describe
-from agentevals_action.validation.json_values import parse_json
+from agentevals_action.validation.field_errors import invalid_json
 
 #: Bytes of a request's body.
 MAX_BODY = 10 * 1024 * 1024
@@ -32,9 +30,6 @@ _NAME = 200  # characters of a path or a name that an error quotes
 _METHODS = {"/info": "GET", "/invoke": "POST", "/invokeBatch": "POST"}
 #: Refusals that do not explain the failure of a judge.
 _QUIET = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-
-
-_refuse = partial(RefusedRequest, HTTPStatus.BAD_REQUEST)
 
 
 class Question(BaseModel):
@@ -53,9 +48,6 @@ class Batch(BaseModel):
     model_config = ConfigDict(strict=True)
 
     requests: list[Question]
-
-
-Body = TypeVar("Body", Question, Batch)
 
 
 @dataclass
@@ -89,35 +81,38 @@ class TargetProxy:
         headers = {"WWW-Authenticate": "Bearer"} if unauthorized else {}
         return HttpAnswer(_encode({"error": str(error)}), status=error.status, headers=headers)
 
-    async def answer_request(self, request: HttpRequest) -> HttpAnswer:
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
         """The answer to an authorised request."""
-        return HttpAnswer(_encode(await self.answer(request.method, request.path, request.body)))
-
-    async def answer(self, method: str, path: str, body: bytes) -> Mapping[str, Any]:
-        """The object that answers an authorised request."""
+        path = request.path
         if path not in _METHODS:
             message = f"there is no {cut(path, _NAME)}; known are {', '.join(_METHODS)}"
             raise RefusedRequest(HTTPStatus.NOT_FOUND, message)
-        if method != _METHODS[path]:
+        if request.method != _METHODS[path]:
             raise RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
-        if path == "/info":
-            return {
-                "targetName": self.judges.default,
-                "maxCalls": self.max_calls,
-                "callCount": self.calls,
-                "availableTargets": list(self.judges.names),
-            }
-        if path == "/invoke":
-            return (await self._ask([_read_body(Question, body)]))[0]
-        return {"responses": await self._ask(_read_body(Batch, body).requests)}
+        found: Mapping[str, Any] = {
+            "targetName": self.judges.default,
+            "maxCalls": self.max_calls,
+            "callCount": self.calls,
+            "availableTargets": list(self.judges.names),
+        }
+        try:
+            if path == "/invoke":
+                question = Question.model_validate_json(request.body)
+                (found,) = await self._ask([question])
+            elif path == "/invokeBatch":
+                batch = Batch.model_validate_json(request.body)
+                found = {"responses": await self._ask(batch.requests)}
+        except ValidationError as error:
+            problem = f"the body cannot be read: {invalid_json(error)}"
+            raise RefusedRequest(HTTPStatus.BAD_REQUEST, problem) from None
+        return HttpAnswer(_encode(found))
 
     async def _ask(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
         for question in questions:
             if question.target is not None and question.target not in self.judges.names:
                 known = ", ".join(self.judges.names)
-                raise _refuse(
-                    f"there is no target {cut(question.target, _NAME)!r}; known are {known}"
-                )
+                problem = f"there is no target {cut(question.target, _NAME)!r}; known are {known}"
+                raise RefusedRequest(HTTPStatus.BAD_REQUEST, problem)
         if self.calls + len(questions) > self.max_calls:
             raise RefusedRequest(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -152,26 +147,13 @@ def _encode(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data).encode("ascii")
 
 
-def _read_body(model: type[Body], body: bytes) -> Body:
-    try:
-        data = parse_json(body)
-    except ValueError as error:
-        raise _refuse(f"the body is not valid JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise _refuse("the body must be a JSON object")
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise _refuse(describe(error, data)) from None
-
-
 @asynccontextmanager
 async def target_proxy(judges: Judges, max_calls: int) -> AsyncIterator[TargetProxy]:
     """A proxy on a free port of the loopback; at the end it is closed, and its calls are cancelled.
 
     AttemptError of kind `evaluator` if no port can be opened."""
     proxy = TargetProxy(judges, max_calls, secrets.token_urlsafe(32))
-    server = LoopbackServer(proxy.check, proxy.answer_request, proxy.refuse, MAX_BODY)
+    server = LoopbackServer(proxy.check, proxy.answer, proxy.refuse, MAX_BODY)
     async with AsyncExitStack() as stack:
         try:
             proxy.url = await stack.enter_async_context(server.listen())

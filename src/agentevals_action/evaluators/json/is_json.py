@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Self
+from typing import Annotated, Any, Self
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
@@ -36,6 +36,7 @@ from agentevals_action.validation.json_values import (
     check_depth,
     describe_json,
     parse_json,
+    refuse_constant,
 )
 
 #: Keywords whose message names the properties; of others, the value of the keyword is shown.
@@ -113,7 +114,7 @@ class IsJson(Evaluator):
         except ValueError as error:
             raise AttemptError("evaluator", f"the output cannot be read as JSON: {error}") from None
         try:
-            value = json.loads(output, parse_constant=_refuse_constant, parse_int=_read_integer)
+            value = json.loads(output, parse_constant=refuse_constant, parse_int=_read_integer)
         except json.JSONDecodeError as error:
             problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
             problem = problem if output.strip() else "the output is empty"
@@ -127,10 +128,6 @@ class IsJson(Evaluator):
             return Score(0.0, misses=mismatches)
         hit = "valid JSON" if self._contents is None else "valid JSON that matches the schema"
         return Score(1.0, hits=(f"must not be {hit}, but is" if self.negate else f"is {hit}",))
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a JSON value")
 
 
 def _read_integer(digits: str) -> int | float:

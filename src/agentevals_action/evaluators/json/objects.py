@@ -4,11 +4,15 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
-from agentevals_action.validation.json_values import check_depth, replace_surrogates
+from agentevals_action.validation.json_values import (
+    check_depth,
+    refuse_constant,
+    replace_surrogates,
+)
 
 # A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
 # Only one with `json` can be JSON.
@@ -103,14 +107,10 @@ def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
 _is_finite = require(math.isfinite, "a number is too large")
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique_keys,
-    parse_constant=_refuse_constant,
+    parse_constant=refuse_constant,
     parse_float=lambda digits: _is_finite(float(digits)),
 )
 

@@ -159,12 +159,12 @@ def test_limit__a_batch_over_it_makes_no_call() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "problem"),
     [
-        ("POST", "/invoke", b"[" * 100_000, 400, "not valid JSON"),
-        ("POST", "/invoke", [], 400, "a JSON object"),
+        ("POST", "/invoke", b"[" * 100_000, 400, "Invalid JSON"),
+        ("POST", "/invoke", [], 400, "should be an object"),
         ("POST", "/invoke", {}, 400, "`question`"),
         ("POST", "/invoke", {"question": ""}, 400, "`question`"),
         ("POST", "/invoke", {**QUESTION, "target": "gone"}, 400, "there is no target 'gone'"),
-        ("POST", "/invokeBatch", QUESTION, 400, "`requests`: it is missing"),
+        ("POST", "/invokeBatch", QUESTION, 400, "`requests`: Field required"),
         ("POST", "/invoke", b"x" * (MAX_BODY + 1), 413, ""),
         ("GET", "/", None, 404, "there is no /"),
         ("GET", "/invoke", None, 405, "needs POST"),
