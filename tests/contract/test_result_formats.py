@@ -5,7 +5,6 @@ import copy
 import json
 import os
 import random
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.model.runner import PassRule, Runner
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.runners.commands import find_problems
@@ -23,23 +22,8 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row
 from agentevals_action.runners.rows import build_result, rows_by_test
 from agentevals_action.validation.field_errors import invalid_json
+from tests.support.runners import recorded, runner
 
-DATA = Path(__file__).resolve().parents[1] / "data/runners"
-#: Of each format the recorded results (a folder, or a file), the name that its program gives to
-#: such a file, and the path of the suite.
-RECORDED = {
-    "promptfoo": (
-        "promptfoo/recorded-*/results.json",
-        "results.json",
-        "evals/promptfooconfig.yaml",
-    ),
-    "junit": ("junit/pytest-[0-9].*.xml", "junit.xml", "evals/test_a.py"),
-    "inspect": ("inspect/recorded-*", "", "task.py"),
-    "agentv": ("agentv/recorded-*", "", "capitals.eval.yaml"),
-    "agentevals": ("../../golden/results.jsonl", "results.jsonl", "checks/a.toml"),
-}
-#: The folder of a suite, if it is not that of the format.
-SUITES = {"promptfoo": "promptfoo/cases"}
 #: What stands in place of any value of a JSON document, and of some bytes of any file.
 VALUES: tuple[Any, ...] = (
     None,
@@ -60,33 +44,6 @@ BYTES = (b"", b"\x00", b"\xff", b"9" * 400, b'""')
 CASES = 60
 
 formats = pytest.mark.parametrize("name", FORMATS)
-
-
-def entry(name: str) -> Runner:
-    """An entry of `runners` for a format, with what it must have."""
-    command = () if FORMATS[name].command else ("run", "{RESULTS}")
-    rule = PassRule(scorer="match", at_least=0.5) if FORMATS[name].has_scores else None
-    made = Runner(name=name, results=name, suites=("x",), command=command)
-    return made.model_copy(update={"passes": rule})
-
-
-def recorded(name: str, place: Path) -> tuple[Path, Suite]:
-    """The folder of recorded results, and their suite in a checkout."""
-    pattern, file, path = RECORDED[name]
-    (found,) = DATA.glob(pattern)
-    place = place.resolve()
-    results, root = place / "results", place / "checkout"
-    shutil.copytree(DATA / SUITES.get(name, name), root) if name != "agentevals" else root.mkdir()
-    if file:
-        results.mkdir()
-        text = found.read_text("utf-8").replace("/checkout", str(root))
-        (results / file).write_text(text, encoding="utf-8")
-    else:
-        shutil.copytree(found, results)
-    suite = Suite().model_copy(
-        update={"path": path, "root": root, "folder": (root / path).parent, "runner": entry(name)}
-    )
-    return results, suite
 
 
 def use(name: str, results: Path, suite: Suite) -> Sequence[Row]:
@@ -131,7 +88,7 @@ def test_format__describes_itself(name: str) -> None:
     known = FORMATS[name]
     assert known.name == name
     assert known.version
-    assert not [*find_problems(entry(name))]
+    assert not [*find_problems(runner(name))]
     assert name in (Runner.model_fields["results"].description or "")
 
 

@@ -1,16 +1,69 @@
-"""Real runners of suites, which slow tests start."""
+"""Runners of suites: recorded results of each format, and the real programs, which slow tests
+start."""
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from agentevals_action.model.files import NamedFile
+from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.runners.commands import filled
+from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Format, Row, Selection
+from tests.support import suites
+
+DATA = Path(__file__).resolve().parents[1] / "data/runners"
+RECORDINGS: dict[str, dict[str, Any]] = {
+    each["name"]: each for each in yaml.safe_load((DATA / "recordings.yaml").read_text("utf-8"))
+}
+
+
+def runner(results: str, **fields: Any) -> Runner:
+    """An entry of `runners` for a format, with what it must have."""
+    command = [] if FORMATS[results].command else ["run", "{RESULTS}"]
+    common = {"name": results, "results": results, "suites": ["x"], "command": command}
+    return Runner.model_validate({**common, **fields})
+
+
+def recorded(name: str, place: Path) -> tuple[Path, Suite]:
+    """The folder with a recording's results, and its suite in a checkout, both new in `place`."""
+    known = RECORDINGS[name]
+    results, root = place.resolve() / "results", place.resolve() / "checkout"
+    if "tree" in known:
+        shutil.copytree(DATA / known["tree"], root, ignore=shutil.ignore_patterns("recorded-*"))
+    else:
+        suites.write(root, dict.fromkeys(known["files"], ""))
+    if "file" in known:
+        text = (DATA / known["results"]).read_text("utf-8").replace("/checkout", str(root))
+        suites.write(results, {known["file"]: text})
+    else:
+        shutil.copytree(DATA / known["results"], results)
+    files = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file())
+    own = known["suite"]
+    suite = Suite(path=own, root=root, folder=(root / own).parent)
+    named = (NamedFile(path, "suite" if path == own else "named file") for path in files)
+    entry = runner(known["format"], **{name: known[name] for name in known.keys() & {"pass"}})
+    return results, suite.model_copy(update={"files": tuple(named), "runner": entry})
+
+
+def describe(row: Row, root: Path) -> dict[str, Any]:
+    """A row as JSON data, without what its format alone needs; `root` is its checkout."""
+    fields = dataclasses.asdict(row)
+    fields |= {"checks": [[*vars(check).values()] for check in row.checks]}
+    fields |= {"location": row.location and f"{row.location.path}:{row.location.line}"}
+    fields |= {"usage": {name: count for name, count in vars(row.usage).items() if count}}
+    kept = {name: fields[name] for name in fields if name not in ("source", "key")}
+    described: dict[str, Any] = json.loads(json.dumps(kept).replace(str(root), "/checkout"))
+    return described
 
 
 def find_runner(name: str) -> str:

@@ -12,11 +12,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from agentevals_action.cli.commands.schema import SCHEMAS
-from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.result import ErrorInfo, SampleResult, TraceSummary
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import ResultsError, Row, Selection
@@ -39,67 +37,6 @@ def read(folder: Path, *lines: Any) -> list[Row]:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     (folder / "results.jsonl").write_text("\n".join(texts), encoding="utf-8")
     return list(FORMAT.read(folder, suite(folder)))
-
-
-def test_read__the_least_is_an_id_and_a_verdict(tmp_path: Path) -> None:
-    rows = read(
-        tmp_path, {"evalId": "a", "verdict": "pass"}, "", {"evalId": "b", "verdict": "fail"}
-    )
-
-    assert rows == [Row("a", passed=True), Row("b", passed=False)]
-
-
-@pytest.mark.parametrize(
-    ("fields", "passed", "error", "skipped"),
-    [
-        ({"verdict": "pass"}, True, "", ""),
-        ({"verdict": "borderline", "score": 1}, False, "", ""),
-        ({"verdict": "fail"}, False, "", ""),
-        ({"verdict": "fail", "error": {"message": "x"}, "skipped": "y"}, False, "", ""),
-        ({"error": {"message": "x"}}, False, "x", ""),
-        ({"verdict": None, "error": {"kind": "target", "message": "x"}}, False, "x", ""),
-        ({"verdict": "pass", "error": {"message": "x"}}, True, "x", ""),
-        ({"skipped": "no GPU"}, False, "", "no GPU"),
-        ({"verdict": "pass", "skipped": "no GPU"}, True, "", "no GPU"),
-    ],
-)
-def test_outcome__an_error_or_a_reason_to_skip_hides_a_pass_and_no_failure(
-    tmp_path: Path, fields: dict[str, Any], passed: bool, error: str, skipped: str
-) -> None:
-    (row,) = read(tmp_path, {"evalId": "a", **fields})
-
-    assert (row.passed, row.error, row.skipped) == (passed, error, skipped)
-
-
-def test_read__every_field(tmp_path: Path) -> None:
-    line = {
-        "evalId": "a",
-        "verdict": "fail",
-        "question": "q",
-        "target": "gpt",
-        "candidateAnswer": "nö",
-        "score": 0.3,
-        "misses": ["no order", "no date"],
-        "durationMs": 12,
-        "traceSummary": {"inputTokens": 3, "outputTokens": 4, "costUsd": 0.01},
-        "fingerprint": {"question": "v1", "grading": "v2"},
-        "seed": 3,
-    }
-    assert read(tmp_path, line) == [
-        Row(
-            "a",
-            passed=False,
-            question="q",
-            answer="nö",
-            target="gpt",
-            asked="v1",
-            graded="v2",
-            score=0.3,
-            reason="no order; no date",
-            usage=Usage(input_tokens=3, output_tokens=4, cost_usd=0.01),
-            duration_ms=12.0,
-        )
-    ]
 
 
 def test_own_results__are_read_and_valid_by_the_schema(tmp_path: Path) -> None:
@@ -180,41 +117,10 @@ def test_invalid__names_the_line_and_the_field(tmp_path: Path, name: str) -> Non
         assert not SCHEMA.is_valid(json.loads(line))
 
 
-def test_read__no_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match=r"it wrote no results\.jsonl"):
-        FORMAT.read(tmp_path, suite(tmp_path))
-
-
 def test_select__one_id_a_line(tmp_path: Path) -> None:
     rows = [Row("a b", passed=True), Row("ü", passed=False), Row("a b", passed=True)]
 
     assert FORMAT.select(rows, suite(tmp_path)) == [Selection("a b\nü\n")]
-
-
-@pytest.mark.parametrize(
-    ("fields", "location"),
-    [
-        ({}, None),
-        ({"path": "checks/b.toml"}, None),
-        ({"line": 4}, Location("checks/a.toml", 4)),
-        ({"line": 4, "path": "checks/b.toml"}, Location("checks/b.toml", 4)),
-        ({"line": 4, "path": "{root}/checks/a.toml"}, Location("checks/a.toml", 4)),
-        ({"line": 4, "path": "checks/none.toml"}, None),
-        ({"line": 4, "path": "\0"}, None),
-        ({"line": 4, "path": "checks"}, None),
-        ({"line": 4, "path": "../outside"}, None),
-        ({"line": 4, "path": "/etc/passwd"}, None),
-        ({"line": 4, "path": "x" * 5000}, None),
-    ],
-)
-def test_location__a_file_that_the_suite_depends_on(
-    tmp_path: Path, fields: dict[str, Any], location: Location | None
-) -> None:
-    if "path" in fields:
-        fields = {**fields, "path": fields["path"].format(root=tmp_path)}
-    (row,) = read(tmp_path, {"evalId": "a", "verdict": "pass", **fields})
-
-    assert row.location == location
 
 
 def test_page__its_script_writes_what_is_read(tmp_path: Path) -> None:
