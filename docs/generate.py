@@ -12,10 +12,9 @@ from typing import Any, cast
 import click
 import yaml
 
-from agentevals_action import settings
+from agentevals_action import evaluators, settings
 from agentevals_action.cli.app import app
 from agentevals_action.cli.commands.schema import SCHEMAS
-from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.runners.formats.agentevals import ResultLine
@@ -138,11 +137,15 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
+def _aliases(aliases: Mapping[str, str], name: str) -> list[str]:
+    return [alias for alias, meant in aliases.items() if meant == name]
+
+
 def _evaluators() -> str:
     definitions = suite_schema()["definitions"]
     sections = []
-    for name, model in EVALUATORS.items():
-        text = _wrapped(f"{_first_paragraph(model)}{_also(model.aliases)}")
+    for name, model in evaluators.EVALUATORS.items():
+        text = _wrapped(f"{_first_paragraph(model)}{_also(_aliases(evaluators.ALIASES, name))}")
         example = yaml.safe_dump({"type": name, **examples()[name]}, sort_keys=False, width=100)
         fields = _fields(model, definitions[name], (), definitions)
         sections.append(f"### {name}\n\n{text}\n\n```yaml\n{example}```\n\n{fields}")
@@ -152,7 +155,7 @@ def _evaluators() -> str:
 def _targets() -> str:
     sections = []
     for name, model in PROVIDERS.items():
-        aliases = [alias.replace("_", "-") for alias, meant in ALIASES.items() if meant == name]
+        aliases = [alias.replace("_", "-") for alias in _aliases(ALIASES, name)]
         text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
         schema = model.model_json_schema()
         fields = _fields(model, schema, list_fields(Target), schema.get("$defs"))

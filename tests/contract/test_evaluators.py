@@ -97,7 +97,7 @@ def names(options: type[Evaluator]) -> list[str]:
 
 def test_registry__has_every_type_of_the_folder() -> None:
     found = set()
-    for path in FOLDER.rglob("*.py"):
+    for path in FOLDER.rglob("[!_]*.py"):
         module = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
         for item in vars(importlib.import_module(f"{evaluators.__name__}.{module}")).values():
             if isinstance(item, type) and issubclass(item, Evaluator):
@@ -107,7 +107,7 @@ def test_registry__has_every_type_of_the_folder() -> None:
 
 def test_registry__has_each_name_once() -> None:
     types = evaluators.EVALUATORS.values()
-    listed = [name for options in types for name in (options.type, *options.aliases)]
+    listed = [*evaluators.EVALUATORS, *evaluators.ALIASES]
     assert len(listed) == len(set(listed))
     assert set(evaluators.EVALUATORS_BY_NAME) == set(listed)
     assert [options.type for options in types] == list(evaluators.EVALUATORS)

@@ -200,11 +200,7 @@ def spellings() -> set[tuple[str, str]]:
         for other in own[1:]
         if name != "evaluators"
     }
-    found |= {
-        (options.type, alias)
-        for options in evaluators.EVALUATORS.values()
-        for alias in options.aliases
-    }
+    found |= {(name, alias) for alias, name in evaluators.ALIASES.items()}
     return found | {
         ("outcome", "expected_outcome"),
         ("judge_target", "grader_target"),

@@ -2,57 +2,50 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
-from agentevals_action.evaluators.composite import Composite
-from agentevals_action.evaluators.json.field_accuracy import FieldAccuracy
-from agentevals_action.evaluators.json.is_json import IsJson
-from agentevals_action.evaluators.judges.llm_judge import LlmJudge
-from agentevals_action.evaluators.judges.rubric import Rubric
-from agentevals_action.evaluators.metric_checks import Cost, ExecutionMetrics, Latency, TokenUsage
-from agentevals_action.evaluators.skill_trigger import SkillTrigger
-from agentevals_action.evaluators.text_checks import (
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    IContains,
-    IContainsAll,
-    IContainsAny,
-    Regex,
-    StartsWith,
-)
-from agentevals_action.evaluators.tool_trajectory.evaluator import ToolTrajectory
 from agentevals_action.model.suite import Evaluator
+from agentevals_action.system.registry import Registry
 
-#: Every evaluator type by its name, in the order of the documentation.
-EVALUATORS: Mapping[str, type[Evaluator]] = {
-    "contains": Contains,
-    "contains_any": ContainsAny,
-    "contains_all": ContainsAll,
-    "icontains": IContains,
-    "icontains_any": IContainsAny,
-    "icontains_all": IContainsAll,
-    "starts_with": StartsWith,
-    "ends_with": EndsWith,
-    "equals": Equals,
-    "regex": Regex,
-    "is_json": IsJson,
-    "latency": Latency,
-    "cost": Cost,
-    "token_usage": TokenUsage,
-    "code_judge": CodeJudge,
-    "llm_judge": LlmJudge,
-    "rubric": Rubric,
-    "composite": Composite,
-    "tool_trajectory": ToolTrajectory,
-    "field_accuracy": FieldAccuracy,
-    "execution_metrics": ExecutionMetrics,
-    "skill_trigger": SkillTrigger,
+#: The module in this package, and in it the class, of every type by its name, in the order of the
+#: documentation.
+_CLASSES = {
+    "contains": ("text_checks", "Contains"),
+    "contains_any": ("text_checks", "ContainsAny"),
+    "contains_all": ("text_checks", "ContainsAll"),
+    "icontains": ("text_checks", "IContains"),
+    "icontains_any": ("text_checks", "IContainsAny"),
+    "icontains_all": ("text_checks", "IContainsAll"),
+    "starts_with": ("text_checks", "StartsWith"),
+    "ends_with": ("text_checks", "EndsWith"),
+    "equals": ("text_checks", "Equals"),
+    "regex": ("text_checks", "Regex"),
+    "is_json": ("json.is_json", "IsJson"),
+    "latency": ("metric_checks", "Latency"),
+    "cost": ("metric_checks", "Cost"),
+    "token_usage": ("metric_checks", "TokenUsage"),
+    "code_judge": ("code_judge.evaluator", "CodeJudge"),
+    "llm_judge": ("judges.llm_judge", "LlmJudge"),
+    "rubric": ("judges.rubric", "Rubric"),
+    "composite": ("composite", "Composite"),
+    "tool_trajectory": ("tool_trajectory.evaluator", "ToolTrajectory"),
+    "field_accuracy": ("json.field_accuracy", "FieldAccuracy"),
+    "execution_metrics": ("metric_checks", "ExecutionMetrics"),
+    "skill_trigger": ("skill_trigger", "SkillTrigger"),
 }
+
+#: Other names of types.
+ALIASES = {
+    "assert_set": "composite",
+    "code_grader": "code_judge",
+    "llm_grader": "llm_judge",
+    "llm_rubric": "llm_judge",
+    "rubrics": "rubric",
+    "script": "code_judge",
+}
+
+EVALUATORS: Mapping[str, type[Evaluator]] = Registry(__name__, _CLASSES)
 
 #: The same with the aliases of each type: the union of which files have evaluators.
-EVALUATORS_BY_NAME: Mapping[str, type[Evaluator]] = {
-    name: options for options in EVALUATORS.values() for name in (options.type, *options.aliases)
-}
+EVALUATORS_BY_NAME: Mapping[str, type[Evaluator]] = Registry(
+    __name__, _CLASSES | {alias: _CLASSES[name] for alias, name in ALIASES.items()}
+)
 Evaluator.types = EVALUATORS_BY_NAME

@@ -134,7 +134,6 @@ class Composite(Evaluator):
     them pass, else 0."""
 
     type = "composite"
-    aliases = ("assert_set",)
 
     evaluators: Annotated[
         ListOf[AnyEvaluator],

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.system.files.tree_files import copy_tree
@@ -100,7 +99,7 @@ def needs_judge_tree(suite: Suite) -> bool:
 
 
 def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
-    if isinstance(evaluator, CodeJudge):
+    if evaluator.runs_programs:
         return True
     judge = suite.find_judge(evaluator, suite.find_agent(test))
     return judge is not None and judge.runs_programs

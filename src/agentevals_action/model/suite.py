@@ -140,10 +140,10 @@ def _read_required(value: Any) -> Any:
 class Evaluator(FileModel):
     """One evaluator: the fields that all types have in common.
 
-    Each type is a subclass, which adds its own fields and implements `evaluate`. `aliases` are
-    other names of the `type` (`-` and `_` are equal already). `deterministic` types give the same
-    score for the same answer. With `asks_judge`, the field `target` names a judge.
-    With `passes_fields`, unknown fields are part of `config`.
+    Each type is a subclass, which adds its own fields and implements `evaluate`. In its name, `-`
+    and `_` are equal. `deterministic` types give the same score for the same answer. With
+    `asks_judge`, the field `target` names a judge; with `runs_programs`, it runs a program of the
+    repository. With `passes_fields`, unknown fields are part of `config`.
 
     `location` is that of its entry, `target_location` that of its judge's name. `files` are those
     that it names."""
@@ -154,9 +154,9 @@ class Evaluator(FileModel):
     types: ClassVar[Mapping[str, type["Evaluator"]]] = {}
 
     type: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
     asks_judge: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
     passes_fields: ClassVar[bool] = False
 
     written_type: str = spelled(

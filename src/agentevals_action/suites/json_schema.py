@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from agentevals_action.evaluators import EVALUATORS
+from agentevals_action.evaluators import ALIASES, EVALUATORS
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.evaluators import OWN_TYPE
@@ -137,7 +137,7 @@ def _add_evaluators(definitions: Schema) -> None:
             made["patternProperties"] = _allowed(*common["properties"])
         own = [
             spelling
-            for each in (name, *sorted(model.aliases))
+            for each in (name, *(alias for alias, meant in ALIASES.items() if meant == name))
             for spelling in dict.fromkeys((each, each.replace("_", "-")))
         ]
         names += own

@@ -1,10 +1,10 @@
 """The registry of providers: one file and one line each."""
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 
 from agentevals_action import targets
 from agentevals_action.model.target import Target
+from agentevals_action.system.registry import Registry
 
 #: The module in this package, and in it the class, of every provider by its name with `_` for `-`.
 _CLASSES = {
@@ -34,21 +34,4 @@ ALIASES = {
     "google_gemini": "gemini",
 }
 
-
-class _Providers(Mapping[str, type[Target]]):
-    """The classes by name, each imported when it is looked up: together they import the clients of
-    HTTP and of OpenTelemetry, which take longer than the check of a suite."""
-
-    def __getitem__(self, name: str) -> type[Target]:
-        module, class_name = _CLASSES[name]
-        found: type[Target] = getattr(import_module(f"{targets.__name__}.{module}"), class_name)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
-
-    def __len__(self) -> int:
-        return len(_CLASSES)
-
-
-PROVIDERS: Mapping[str, type[Target]] = _Providers()
+PROVIDERS: Mapping[str, type[Target]] = Registry(targets.__name__, _CLASSES)

@@ -105,8 +105,8 @@ class CodeJudge(Evaluator):
     (met) or another code (not met)."""
 
     type = "code_judge"
-    aliases = ("code_grader", "script")
     deterministic = False
+    runs_programs = True
     passes_fields = True
 
     script: Annotated[

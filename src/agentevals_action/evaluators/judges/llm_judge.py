@@ -19,7 +19,6 @@ class LlmJudge(PromptedEvaluator):
     it is the judge target."""
 
     type = "llm_judge"
-    aliases = ("llm_grader", "llm_rubric")
 
     async def evaluate(self, case: Case) -> Score:
         """The judge's score; AttemptError if its reply has none."""

@@ -227,7 +227,6 @@ class Rubric(PromptedEvaluator):
     the weighted mean."""
 
     type = "rubric"
-    aliases = ("rubrics",)
 
     rubrics: Annotated[
         ListOf[
