@@ -5,8 +5,8 @@ not its time."""
 import json
 import re
 import traceback
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,9 +23,13 @@ from jinja2 import (
     nodes,
     pass_eval_context,
 )
-from jinja2.environment import TemplateExpression
+from jinja2.environment import TemplateExpression, TemplateModule
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+from pydantic import BaseModel
+
+from agentevals_action import escaping, formatting
 
 _PACKAGE = Path(__file__).resolve().parent
 #: The errors that a template of a user can end in.
@@ -43,6 +47,8 @@ _TEMPLATE_ERRORS = (
 #: Characters of a rendered text, and of a repetition, at most: more than a file of 20 MB in base64.
 #: `range` has Jinja's own bound.
 _MAX_LENGTH = 50_000_000
+#: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
+_WIDTH = 95
 _FENCE = re.compile("`{3,}|~{3,}")
 
 
@@ -68,6 +74,11 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "**"})
 
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Pydantic's methods are not safe: `parse_file` reads any file."""
+        is_safe = super().is_safe_attribute(obj, attr, value)
+        return is_safe and not (isinstance(obj, BaseModel) and hasattr(BaseModel, attr))
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Multiplies and raises to a power, within bounds."""
         sizes = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
@@ -82,8 +93,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def _environment(
     loader: BaseLoader | None = None, trims: bool = False, escapes: bool = False
 ) -> _Sandbox:
-    # Autoescape is for HTML only: other texts are Markdown and prompts, and the report view escapes
-    # untrusted text.
+    # Autoescape is for HTML, and `finalize` escapes Markdown; prompts have the texts as they are.
     return _Sandbox(
         loader=loader,
         undefined=StrictUndefined,
@@ -104,6 +114,37 @@ def _as_text(_context: nodes.EvalContext, value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if is_data else value
 
 
+def _as_markdown(value: Any) -> Any:
+    """The form of `{{ value }}` in a report: one line of escaped text, unless a filter or a macro
+    made Markdown of it."""
+    if isinstance(value, Markup | Undefined | int | float) or value == "":
+        return value
+    return Markup(escaping.inline(str(value)))  # noqa: S704 - escaped
+
+
+def _markdown(escape: Callable[..., str]) -> Callable[..., Markup]:
+    return lambda *values, **options: Markup(escape(*values, **options))  # noqa: S704 - escaped
+
+
+def _link(text: str, url: str | None) -> str:
+    """A text as a link if there is a URL."""
+    shown: str = _as_markdown(text)
+    return f"[{shown}]({url})" if url else shown
+
+
+def _names(names: Sequence[str], limit: int) -> str:
+    """The first names in a sentence."""
+    shown = formatting.shortened([escaping.code(name) for name in names], limit)
+    return formatting.joined(shown)
+
+
+def _list_items(lines: str, limit: int | None = None) -> Sequence[Markup]:
+    """The first lines of Markdown that are not empty, and one that counts the others."""
+    found = [line for line in lines.splitlines() if line.strip()]
+    shown = found if limit is None else formatting.shortened(found, limit)
+    return [Markup(line) for line in shown]  # noqa: S704 - lines of Markdown
+
+
 # Read when the module is imported: a program of a pull request that runs later cannot change them.
 _PACKAGED = _read_templates()
 _TEXTS = {
@@ -111,8 +152,27 @@ _TEXTS = {
     for pattern in ("*.css", "*.js")
     for path in packaged_folder("templates").rglob(pattern)
 }
-_REPORTS = _environment(_PACKAGED, trims=True)
+_REPORTS = _environment(_PACKAGED, trims=True, escapes=True)
+_REPORTS.finalize = _as_markdown
 _PAGES = _environment(_PACKAGED, trims=True, escapes=True)
+_FILES = _environment(_PACKAGED, trims=True)
+for _reports in (_REPORTS, _PAGES):
+    _reports.filters |= {
+        "code": _markdown(escaping.code),
+        "prose": _markdown(escaping.prose),
+        "inline": _markdown(escaping.inline),
+        "fenced": _markdown(partial(escaping.fenced, width=_WIDTH)),
+        "link": _markdown(_link),
+        "names": _markdown(_names),
+        "items": _list_items,
+        "join_lines": _markdown(lambda lines, separator: separator.join(_list_items(lines))),
+        "capitalized": lambda text: text[:1].upper() + text[1:],
+        "counted": _markdown(formatting.counted),
+        "error_kind": formatting.error_kind,
+        "first_line": formatting.first_line,
+        "score": _markdown(formatting.score),
+        "time": _markdown(formatting.time),
+    }
 _PROMPTS = _environment(_PACKAGED)
 _PROMPTS.finalize = _as_text
 # One segment of a path or one value of a query: Jinja's own leaves `/` as it is.
@@ -229,11 +289,18 @@ def fill_names(text: str, variables: Mapping[str, Any]) -> Any:
 
 
 def render_report(name: str, context: Mapping[str, Any]) -> str:
-    """A packaged report template.
-
-    Consecutive empty lines outside of fenced blocks become one, so that the layout of a template is
-    free."""
+    """A packaged template of Markdown, whose texts are escaped."""
     return _tidy(_REPORTS.get_template(name).render(context))
+
+
+def render_file(name: str, context: Mapping[str, Any]) -> str:
+    """A packaged template of another file, whose texts stay as they are."""
+    return _tidy(_FILES.get_template(name).render(context))
+
+
+def report_macros(name: str, context: Mapping[str, Any]) -> TemplateModule:
+    """The macros of a packaged template, which return Markdown."""
+    return _REPORTS.get_template(name).make_module(dict(context))
 
 
 def render_page(name: str, context: Mapping[str, Any]) -> str:
@@ -257,6 +324,8 @@ def render_custom_report(text: str, name: str, context: Mapping[str, Any]) -> st
 
 
 def _tidy(text: str) -> str:
+    """Consecutive empty lines outside of fenced blocks become one, so that the layout of a template
+    is free."""
     lines: list[str] = []
     fence = ""
     for line in text.splitlines():

@@ -41,7 +41,7 @@ def review(folder: Path, base: Files, head: Files) -> tuple[Finished, str]:
 def test_template__a_change_of_it_waits_for_the_merge(tmp_path: Path) -> None:
     done, comment = review(
         tmp_path,
-        {"comment.j2": template("Ours: {{ view.verdict }}")},
+        {"comment.j2": template("Ours: {{ parts.verdict() }}")},
         {"comment.j2": template("All tests passed, @everyone")},
     )
     assert done.code == 0, done.log
@@ -83,7 +83,7 @@ def test_template__one_that_fails_on_this_review_is_reported_by_the_default_one(
 ) -> None:
     failing = (
         '{% extends "comment.md.j2" %}{% block suites %}'
-        "{% if view.suites %}{{ view.suites.nothing.at.all }}{% endif %}{% endblock %}"
+        "{% if table %}{{ table.nothing.at.all }}{% endif %}{% endblock %}"
     )
     done, comment = review(tmp_path, {"comment.j2": failing}, {"comment.j2": failing})
     assert done.code == 2, done.log

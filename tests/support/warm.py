@@ -263,8 +263,15 @@ def _build_what_all_use() -> None:
                 value.model_rebuild()
             elif is_pydantic_dataclass(value):
                 rebuild_dataclass(value)
-    for environment in (templating._REPORTS, templating._PAGES, templating._PROMPTS):
-        for path in (folder := templating.packaged_folder("templates")).rglob("*.j2"):
+    folder = templating.packaged_folder("templates")
+    environments = {
+        "*.j2": templating._REPORTS,
+        "report/*.j2": templating._PAGES,
+        "init/*.j2": templating._FILES,
+        "judges/*.j2": templating._PROMPTS,
+    }
+    for pattern, environment in environments.items():
+        for path in folder.glob(pattern):
             environment.get_template(path.relative_to(folder).as_posix())
     sys.path.insert(0, str(_ROOT))
     reviews = importlib.import_module("tests.support.reviews")

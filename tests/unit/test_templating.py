@@ -1,5 +1,6 @@
 """The sandboxed templates of prompts and reports, and the packaged folders."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action import templating
-from agentevals_action.reports.markdown.comment import build_comment
-from agentevals_action.reports.markdown.tests import Limits
+from agentevals_action.reports.markdown.texts import MARKER, Limits, list_facts
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
 
@@ -18,17 +18,27 @@ LIMITS = Limits(detailed=9, answer=100, suites=9, items=9, errors=9, text=100)
 
 
 def render(text: str) -> str:
-    context = {"view": build_comment(build_view(reviews.all_passed()), LIMITS), "unshown": ""}
+    context = {**list_facts(build_view(reviews.hostile()), LIMITS), "marker": MARKER}
     return templating.render_custom_report(text, "mine.md.j2", context)
 
 
 def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
     text = render(
-        '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ view.verdict }}\n{% endblock %}',
+        '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ parts.verdict() }}\n{% endblock %}'
+        "{% block details %}{% endblock %}",
     )
-    assert text.startswith("<!-- agentevals-report -->\nMine: **Passed:**")
+    assert text.startswith("<!-- agentevals-report -->\nMine: **Failed:**")
     assert "| Suite |" in text
-    assert "[!TIP]" not in text
+    assert "[!CAUTION]" not in text
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ view.tests[0].comparison.id }}", "{{ view.tests }}", "{{ view.tests[0] ~ '' }}"]
+)
+def test_custom__what_it_prints_is_escaped(text: str) -> None:
+    shown = render(text)
+    assert "@&#8203;octocat" in shown
+    assert not {"@octocat", "<img", "<!--", "`"} & set(re.findall("@octocat|<img|<!--|`", shown))
 
 
 @pytest.mark.parametrize(
@@ -39,12 +49,14 @@ def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
         "{{ 1 / 0 }}",
         "{{ range(10 ** 9) }}",
         "{{ ''.__class__ }}",
-        "{{ view.verdict.__class__.__mro__ }}",
+        "{{ view.review.__class__.__mro__ }}",
+        "{{ run.parse_file('/etc/hostname') }}",
+        "{{ run.model_copy() }}",
         "{{ cycler.__init__.__globals__.os.environ }}",
         '{% include "/etc/passwd" %}',
         '{% include "../pyproject.toml" %}',
         "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
-        "{{ view.suites.rows[99].sign }}",
+        "{{ table.rows[99].sign }}",
         "{{ [1][5] + 1 }}",
         "{{ {}['a'].b }}",
     ],
@@ -68,7 +80,7 @@ def test_custom__an_error_is_one_sentence_with_its_line(text: str, line: int) ->
 
 def test_custom__what_it_gets_cannot_be_changed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be rendered"):
-        render("{{ view.__setattr__('verdict', 'x') }}")
+        render("{{ view.__setattr__('tests', 'x') }}")
 
 
 def test_layout__empty_lines_outside_blocks_are_one_and_inside_stay(tmp_path: Path) -> None:
@@ -134,7 +146,7 @@ def test_packaged_folder__of_a_checkout_is_at_its_top(name: str) -> None:
 def test_packaged_folder__of_an_installed_package_is_inside_it(tmp_path: Path) -> None:
     package = tmp_path / "site" / "agentevals_action"
     (package / "_data" / "templates").mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "templating.py"):
+    for name in ("__init__.py", "escaping.py", "formatting.py", "templating.py"):
         shutil.copy(ROOT / "src" / "agentevals_action" / name, package / name)
     # What lies above an installed package belongs to others.
     (tmp_path / "templates").mkdir()

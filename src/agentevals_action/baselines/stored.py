@@ -141,7 +141,7 @@ async def find_stored(
 def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:
     """The origin of a suite's results, with the time of the latest and the samples of the test
     with the fewest."""
-    times = {moment: row.timestamp for row in rows if (moment := _parse_time(row.timestamp))}
+    times = {moment: row.timestamp for row in rows if (moment := parse_time(row.timestamp))}
     time = times[max(times)] if times else None
     return BaselineOrigin(
         source, commit, time=time, samples=min((len(row.samples) for row in rows), default=0)
@@ -149,17 +149,18 @@ def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None)
 
 
 def _is_stale(time: str | None, now: datetime, days: float) -> bool:
-    moment = _parse_time(time)
+    moment = parse_time(time)
     return moment is not None and (now - moment).total_seconds() > days * 86_400
 
 
-def _parse_time(text: str | None) -> datetime | None:
-    """A time (ISO 8601), in UTC where it names no zone; None for anything else."""
+def parse_time(text: str | None) -> datetime | None:
+    """A time (ISO 8601) in UTC, which is also meant where it names no zone; None for anything
+    else."""
     try:
         moment = datetime.fromisoformat(text) if text else None
-    except ValueError:
+        return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
 
 
 def _summary(problems: Mapping[str, str]) -> str:

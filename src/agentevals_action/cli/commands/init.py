@@ -243,7 +243,7 @@ def _context(agent: _Agent, files: Sequence[str] = ()) -> Mapping[str, Any]:
 
 
 def _rendered(name: str, context: Mapping[str, Any]) -> str:
-    return templating.render_report(f"init/{name}.j2", context)
+    return templating.render_file(f"init/{name}.j2", context)
 
 
 def _quoted(text: str) -> str:

@@ -72,22 +72,24 @@ def _lost(view: ReportView) -> str:
 
 def removed(view: ReportView) -> str:
     """`2 tests and 1 required gate of the base were removed`; empty if nothing was."""
-    tests = [test.comparison for test in view.tests]
-    numbers = {
-        "suite": len(view.review.run.gone_suites),
-        "test": sum(test.change is ChangeKind.REMOVED for test in tests),
-        "required gate": sum(len(test.gates_removed) for test in tests),
-    }
-    words = [counted(number, noun) for noun, number in numbers.items() if number]
-    verb = plural(sum(numbers.values()), "was", "were")
-    return f"{joined(words)} of the base {verb} removed" if words else ""
+    kinds: list[str] = [removal.kind for removal in view.removals]
+    for removal in view.removals:
+        if removal.kind == "test" and removal.test:
+            kinds += ["required gate"] * len(removal.test.comparison.gates_removed)
+    return _count_kinds(kinds, " of the base", "removed")
 
 
 def edited(edits: Sequence[Edit]) -> str:
     """`2 required gates and 1 target were changed`; empty without edits."""
-    numbers = Counter(edit.kind for edit in edits)
-    words = [counted(numbers[kind], kind) for kind in EditKind if numbers[kind]]
-    return f"{joined(words)} {plural(len(edits), 'was', 'were')} changed" if words else ""
+    kinds = [edit.kind for edit in edits]
+    return _count_kinds(
+        [kind for kind in EditKind for _ in range(kinds.count(kind))], "", "changed"
+    )
+
+
+def _count_kinds(kinds: Sequence[str], of: str, verb: str) -> str:
+    words = joined([counted(number, kind) for kind, number in Counter(kinds).items()])
+    return f"{words}{of} {plural(len(kinds), 'was', 'were')} {verb}" if kinds else ""
 
 
 def describe_edit(edit: Edit) -> str:

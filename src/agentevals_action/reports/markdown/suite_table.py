@@ -1,11 +1,13 @@
-"""The table of suites, in plain text."""
+"""The figures of the suites against base: the table, and differences with their intervals."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.formatting import (
     UNKNOWN,
     counted,
+    delta,
     moved,
     percent,
     score,
@@ -16,13 +18,17 @@ from agentevals_action.formatting import (
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.usage import total
-from agentevals_action.reports.markdown.baseline import is_noise, pool_differences, score_change
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted
 from agentevals_action.results.rates import interval
 
 _SIGNS = ("❌", "⚠️", "✅")
+#: Explains the lines of `difference_lines`.
+NOISE_NOTE = (
+    "Mean differences per sample with their 95 % intervals, without fresh samples. "
+    "A difference whose interval contains 0 is not a change."
+)
 
 
 @dataclass(frozen=True)
@@ -167,3 +173,93 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
         duration_ms=sum(map(shown_time, times)) if times else None,
         **sums,
     )
+
+
+def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
+    """The differences of a suite that its figures show."""
+    means = (side.average_score if side else None for side in (suite.base, suite.head))
+    in_table = score_change(suite.score, *means)
+    figures = (
+        ("score", suite.score, _score_words, ("higher", "lower"), in_table),
+        ("cost", suite.cost, _dollars, ("more expensive", "cheaper"), ""),
+        ("time", suite.duration, time, ("slower", "faster"), ""),
+    )
+    return tuple(
+        f"{name} {_describe(found, words, comparatives, mean or _signed(found.mean, words))}"
+        for name, found, words, comparatives, mean in figures
+        if found and _is_visible(found, words)
+    )
+
+
+def score_change(difference: Difference | None, base: float | None, head: float | None) -> str:
+    """The difference of two mean scores as they are shown, so that it has one value in a report and
+    a reader who subtracts gets the same; empty if the paired difference is of other tests."""
+    if difference is None or base is None or head is None:
+        return delta(base, head)
+    is_of_these = abs(head - base - difference.mean) < 1e-6
+    return delta(base, head) if is_of_these else ""
+
+
+def is_noise(difference: Difference | None, base: float | None, head: float | None) -> bool:
+    """Whether two figures must not be called different.
+
+    Their difference lies in the interval of the compared tests, which contains 0."""
+    if difference is None or difference.is_change or base is None or head is None:
+        return False
+    return round(difference.low, 9) <= round(head - base, 9) <= round(difference.high, 9)
+
+
+def pool_differences(differences: Iterable[Difference | None]) -> Difference | None:
+    """The difference over several suites, which are independent; None if one is unknown."""
+    every = list(differences)
+    known = [difference for difference in every if difference is not None]
+    if not known or len(known) < len(every):
+        return None
+    pairs = sum(part.pairs for part in known)
+    mean = sum(part.mean * part.pairs for part in known) / pairs
+    half = math.hypot(*((part.high - part.mean) * part.pairs for part in known)) / pairs
+    detectable = math.hypot(*(part.detectable * part.pairs for part in known)) / pairs
+    clusters = sum(part.clusters for part in known)
+    return Difference(mean, mean - half, mean + half, detectable, pairs, clusters)
+
+
+def _is_visible(difference: Difference, words: Callable[[float], str]) -> bool:
+    values = [difference.mean]
+    if words is _score_words and not difference.is_change:
+        values += [difference.low, difference.high]
+    return any(words(abs(value)) != words(0.0) for value in values)
+
+
+def _describe(
+    difference: Difference, words: Callable[[float], str], comparatives: tuple[str, str], mean: str
+) -> str:
+    low, high = _bound(difference.low, words), _bound(difference.high, words)
+    change = f"{mean} ({low} to {high})" if low != high else mean
+    if difference.is_change:
+        return f"{change}: {comparatives[difference.mean < 0]} than on base"
+    detects = f"this suite can detect changes from {words(difference.detectable)}"
+    if words is _score_words and difference.detectable > 1:
+        detects = "this suite has too few tests to detect any change"
+    return f"{change}: not significant; {detects}"
+
+
+def _signed(value: float, words: Callable[[float], str]) -> str:
+    text = words(abs(value))
+    return text if text == words(0.0) else f"{'+' if value > 0 else '−'}{text}"
+
+
+def _bound(value: float, words: Callable[[float], str]) -> str:
+    # A bound other than 0 is not shown as 0, because the interval would seem to contain it.
+    if value and words(abs(value)) == words(0.0):
+        return "just above 0" if value > 0 else "just below 0"
+    return _signed(value, words)
+
+
+def _score_words(value: float) -> str:
+    if value == 0 or value >= 0.005:
+        return f"{value:.2f}"
+    return f"{value:.1g}" if value >= 0.00005 else "0.00"
+
+
+def _dollars(usd: float) -> str:
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"

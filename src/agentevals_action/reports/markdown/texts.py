@@ -1,27 +1,56 @@
-"""The review as Markdown: the comment, the check run's text, the job summary."""
+"""The review as Markdown: the comment, the check run's text, the job summary. The templates write
+it, from the facts that they get here."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from agentevals_action import templating
+from markupsafe import Markup
+
+from agentevals_action import __version__, templating
+from agentevals_action.baselines.stored import parse_time
 from agentevals_action.errors import InvalidInput
-from agentevals_action.escaping import plain
-from agentevals_action.formatting import plural
-from agentevals_action.model import github_limits as limits
+from agentevals_action.escaping import code, plain
+from agentevals_action.formatting import counted, each_once, joined
+from agentevals_action.model import github_limits
+from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.github_limits import count_characters, cut_markdown
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome, Review
-from agentevals_action.model.run import CommentTemplate, Policy, Run
-from agentevals_action.reports.markdown.comment import MARKER, build_comment
-from agentevals_action.reports.markdown.sentences import headline
-from agentevals_action.reports.markdown.tests import Limits
+from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
+from agentevals_action.reports.markdown import sentences, tests
+from agentevals_action.reports.markdown.suite_table import suite_table
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.cost import spending_sentence
+from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.models import ReportView, same_errors
+
+MARKER = Markup("<!-- agentevals-report -->")
+_COMMENT = "comment.md.j2"
+#: Spaces at which a cell must not break: all but those before an arrow, a unit and a change.
+_NO_BREAK = re.compile(r" (?![→(]|per sample)")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a review a text shows, before escaping: of each group the questions and answers
+    (cut to `answer` characters) of the first `detailed` tests, of the table the first `suites`, the
+    first `errors` of suites, of each other list the first `items`, of each other text in a line
+    `text` characters."""
+
+    detailed: int
+    answer: int
+    suites: int
+    items: int
+    errors: int
+    text: int
+
 
 _FULL = Limits(detailed=10, answer=1_500, suites=20, items=30, errors=200, text=300)
 #: The lists are cut, the link to the report page stays.
 _CUT = Limits(detailed=3, answer=300, suites=10, items=15, errors=15, text=100)
-_COMMENT = "comment.md.j2"
 
 
 def comment(view: ReportView) -> str:
@@ -29,11 +58,11 @@ def comment(view: ReportView) -> str:
 
     InvalidInput if the review's template cannot be rendered or loses the marker."""
     template = view.review.run.template
-    text = _fitting(_COMMENT, view, limits.COMMENT_TEXT, template=template)
+    text = _fitting(_COMMENT, view, github_limits.COMMENT_TEXT, template, marker=MARKER)
     if MARKER not in text.splitlines():
         raise InvalidInput(
             f"the template {template.name if template else _COMMENT} loses the marker",
-            "extend `comment.md.j2`, or keep `{{ view.marker }}` on a line of its own",
+            "extend `comment.md.j2`, or keep `{{ marker }}` on a line of its own",
         )
     return text
 
@@ -50,32 +79,27 @@ def check(view: ReportView, hidden: int = 0) -> tuple[str, str]:
     """Title (plain text, at most 255 characters) and summary (at most 65,535) of the check run.
 
     The summary states how many annotations are `hidden`."""
-    annotations = plural(hidden, "annotation is", "annotations are")
-    note = f"{hidden:,} more {annotations} not shown." if hidden else ""
-    text = _fitting("check.md.j2", view, limits.CHECK_SUMMARY, unshown=note)
-    return plain(headline(view), limits.CHECK_TITLE), text
+    text = _fitting("check.md.j2", view, github_limits.CHECK_SUMMARY, hidden=hidden)
+    return plain(sentences.headline(view), github_limits.CHECK_TITLE), text
 
 
 def job_summary(view: ReportView) -> str:
     """The job summary: the full comment without its marker."""
     view = replace(view, links=replace(view.links, run_url=None))
-    return _fitting(_COMMENT, view, limits.STEP_SUMMARY, marker="")
+    return _fitting(_COMMENT, view, github_limits.STEP_SUMMARY, marker="")
 
 
 def _fitting(
     name: str,
     view: ReportView,
     limit: int,
-    *,
     template: CommentTemplate | None = None,
-    marker: str = MARKER,
-    unshown: str = "",
+    **facts: Any,
 ) -> str:
     """Renders the full text, or the cut one if that is too long."""
     text = ""
-    for level in (_FULL, _CUT):
-        words = build_comment(view, level, is_short=level is _CUT)
-        context = {"view": replace(words, marker=marker), "unshown": unshown}
+    for limits in (_FULL, _CUT):
+        context = {**list_facts(view, limits), "is_short": limits is _CUT, **facts}
         text = _custom(template, context) if template else templating.render_report(name, context)
         if count_characters(text) <= limit:
             return text
@@ -88,3 +112,93 @@ def _custom(template: CommentTemplate, context: Mapping[str, Any]) -> str:
     except ValueError as error:
         advice = f"fix {template.name}, or leave `comment-template` out"
         raise InvalidInput(str(error), advice) from None
+
+
+def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
+    """What the templates of the comment, the check run and the page read, not escaped."""
+    review, run = view.review, view.review.run
+    errors, warnings = run.diagnostics(Level.ERROR), run.diagnostics(Level.WARNING)
+    suites = "this suite" if len(run.suites) == 1 else f"these {len(run.suites):,} suites"
+    return {
+        "view": view,
+        "review": review,
+        "run": run,
+        "links": view.links,
+        "limits": limits,
+        "version": Markup(__version__),  # noqa: S704 - ours
+        "runners": {suite.path: suite.run.runner for suite in review.suites},
+        "alert": sentences.alert(view),
+        "sentence": sentences.sentence(view),
+        "table": suite_table(review.suites, limits.suites),
+        "groups": [(group, view.groups[group.key]) for group in GROUPS if view.groups[group.key]],
+        "errors": errors,
+        "errors_title": f"{counted(len(errors), 'error')} {_invalid_files(errors)}",
+        "warnings": warnings,
+        "warnings_title": f"{counted(len(warnings), 'warning')} about suites",
+        "selections_title": f"Why {suites} ran",
+        "removed": sentences.removed(view),
+        "edited": sentences.edited(view.edits),
+        "notices_once": each_once(view.notices),
+        "spent": spending_sentence(view.spending),  # a result names the source of its cost
+        "base": _describe_base(review),
+        "stored": STORED,
+        "same_service": SAME_SERVICE,
+        "same_errors": same_errors,
+        "verdicts": tests.verdicts,
+        "describe_edit": sentences.describe_edit,
+        "describe_evidence": tests.describe_evidence,
+        "describe_gates": tests.describe_gates,
+        "describe_score": tests.describe_score,
+        "compare_answers": tests.compare_answers,
+        "compare_calls": tests.compare_calls,
+        "describe_time": _describe_time,
+        "days_since": lambda time: _days_since(time, review),
+        "cell": lambda figure: Markup(_NO_BREAK.sub("&nbsp;", figure)),  # noqa: S704 - our figures
+    }
+
+
+@dataclass(frozen=True)
+class _BaseFacts:
+    """The `origins` of the suites' results on base; the one that they have in `common`; the
+    `problems` because of which there are none; whether tests ask the same service on both sides."""
+
+    origins: Sequence[BaselineOrigin]
+    common: BaselineOrigin | None
+    problems: Sequence[str]
+    is_same_service: bool
+
+
+def _describe_base(review: Review) -> _BaseFacts:
+    suites = review.suites
+    origins = [suite.run.base.origin for suite in suites if suite.base and suite.run.base.origin]
+    different = {
+        # When it was run again is no difference.
+        (origin.source, origin.commit, origin.source != "rerun" and origin.time, origin.stale)
+        for origin in origins
+    }
+    return _BaseFacts(
+        origins=origins,
+        common=min(origins, key=lambda origin: origin.samples) if len(different) == 1 else None,
+        problems=tuple(dict.fromkeys(suite.run.base.problem for suite in suites)),
+        is_same_service=any(suite.run.base.same_service for suite in suites),
+    )
+
+
+def _describe_time(iso: str) -> str:
+    """A time (ISO 8601) in UTC to the minute; other text as it is."""
+    time = parse_time(iso)
+    return time.strftime("%Y-%m-%d %H:%M UTC") if time else Markup(code(iso))  # noqa: S704 - escaped
+
+
+def _days_since(iso: str, review: Review) -> int:
+    """The days from a time to head's latest result, because a report has no clock; 0 if unknown."""
+    tests = (test for suite in review.suites for test in suite.tests)
+    latest = max((test.head.timestamp for test in tests if test.head), default="")
+    now, then = parse_time(latest), parse_time(iso)
+    return (now - then).days if now and then else 0
+
+
+def _invalid_files(errors: Sequence[Diagnostic]) -> str:
+    in_configuration = {error.location.path == FILE for error in errors}
+    where = ["in suites that the change affects"] if False in in_configuration else []
+    return joined(where + ([f"in `{FILE}`"] if True in in_configuration else []))

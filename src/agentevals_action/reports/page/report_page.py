@@ -4,18 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from agentevals_action import templating
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
-from agentevals_action.reports.markdown.comment import build_comment, differences, origin
 from agentevals_action.reports.markdown.sentences import headline
-from agentevals_action.reports.markdown.tests import Limits, verdicts
+from agentevals_action.reports.markdown.suite_table import NOISE_NOTE, difference_lines
+from agentevals_action.reports.markdown.tests import verdicts
+from agentevals_action.reports.markdown.texts import Limits, list_facts
 from agentevals_action.reports.page import scatter
 from agentevals_action.reports.page.layout import page
 from agentevals_action.reports.page.markdown_html import markdown_line
 from agentevals_action.reports.page.page_data import TEXT_IN_ROW, explain_state, page_data
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView
 
 #: The name of the page's file.
@@ -30,20 +31,18 @@ def report_page(view: ReportView) -> str:
     """The page of a review."""
     data = page_data(view)
     view = replace(view, links=replace(view.links, report_url=""))  # links within the page
-    dots = scatter.dots(view.tests)
+    facts = list_facts(view, _LIMITS)
     context = {
-        "page": build_comment(view, _LIMITS),
-        "origin": origin(view),
+        **facts,
+        "parts": templating.report_macros("parts.md.j2", facts),
         "has_base": view.review.has_base,
-        "differences": differences(view, _LIMITS),
-        "dots": dots,
+        "differences": [
+            (suite.path, line) for suite in view.review.suites for line in difference_lines(suite)
+        ],
+        "noise_note": NOISE_NOTE,
+        "dots": scatter.dots(view.tests),
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,
-        "groups": [
-            {"number": len(tests), "label": group.label, "key": group.key}
-            for group in GROUPS
-            if (tests := view.groups[group.key])
-        ],
         "rows": [_row(test) for test in data.listed[:_ROWS]],
         "rows_left": _left(len(view.tests) - _ROWS),
         "left": _left(data.left),

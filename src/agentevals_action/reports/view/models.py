@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from agentevals_action.model.comparison import TestComparison
+from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.review import Review
@@ -38,10 +39,25 @@ class ListedTest:
         return self.comparison.head or self.comparison.base
 
     @property
+    def misses(self) -> tuple[str, ...]:
+        """What head missed, each once."""
+        return tuple(dict.fromkeys(self.comparison.head.misses)) if self.comparison.head else ()
+
+    @property
     def conversation(self) -> tuple[str, str] | None:
         """The suite's path and the conversation's id."""
         found = self.result.conversation_id if self.result else None
         return None if found is None else (self.suite, found)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Something that the change removes: a suite (`name` is its path), a `test`, or a required gate
+    of one."""
+
+    kind: Literal["suite", "test", "required gate"]
+    name: str
+    test: ListedTest | None = None
 
 
 Tests = tuple[ListedTest, ...]
@@ -61,6 +77,29 @@ class ReportView:
     groups: Mapping[str, Tests]
     spending: Spending
     notices: tuple[str, ...] = ()
+
+    def find_url(self, listed: ListedTest) -> str | None:
+        """The URL of a test in the report page, else of its file."""
+        test, links = listed.comparison, self.links
+        url = links.report_test(listed.suite, test.id)
+        if url is None and (result := listed.result):
+            file = links.head_file if test.head else links.base_file
+            url = file(result.path or result.eval_path, result.line)
+        return url
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        """What only base has: suites, tests, and gates of tests that stay."""
+        suites = [Removal("suite", path) for path in self.review.run.gone_suites]
+        tests = [test for test in self.tests if test.comparison.change is ChangeKind.REMOVED]
+        gates = [
+            Removal("required gate", gate, test)
+            for test in self.tests
+            if test.comparison.head
+            for gate in test.comparison.gates_removed
+        ]
+        removed = [Removal("test", test.comparison.id, test) for test in tests]
+        return (*suites, *removed, *gates)
 
     @property
     def edits(self) -> tuple[Edit, ...]:

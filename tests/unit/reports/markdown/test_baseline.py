@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.reports.markdown import baseline
+from agentevals_action.reports.markdown import suite_table
 from agentevals_action.reports.view.links import Links
 from tests.support import reviews
 
@@ -48,29 +48,32 @@ def test_differences__in_words(
     figure: str, numbers: tuple[float, float, float, float], text: str
 ) -> None:
     suite = with_differences(**{figure: Difference(*numbers, pairs=9, clusters=9)})
-    (line,) = baseline.difference_lines(suite)
+    (line,) = suite_table.difference_lines(suite)
     assert line.startswith(text)
 
 
 def test_differences__that_no_figure_shows_are_not_shown() -> None:
     nothing, tiny = Difference(0.0, 0.0, 0.0, 0.0, 9, 9), Difference(0.000001, -1.0, 1.0, 1.0, 9, 9)
     assert (
-        baseline.difference_lines(with_differences(score=nothing, cost=tiny, duration=tiny)) == ()
+        suite_table.difference_lines(with_differences(score=nothing, cost=tiny, duration=tiny))
+        == ()
     )
     sure = Difference(0.00004, 0.00001, 0.00007, 0.0, 9, 9)
-    assert baseline.difference_lines(with_differences(score=sure, cost=sure, duration=sure)) == ()
-    assert baseline.difference_lines(with_differences()) == ()
+    assert (
+        suite_table.difference_lines(with_differences(score=sure, cost=sure, duration=sure)) == ()
+    )
+    assert suite_table.difference_lines(with_differences()) == ()
 
 
 def test_pooled__is_over_all_questions() -> None:
     up, down = Difference(0.1, 0.0, 0.2, 0.14, 30, 30), Difference(-0.1, -0.2, 0.0, 0.14, 10, 5)
-    both = baseline.pool_differences([up, down])
+    both = suite_table.pool_differences([up, down])
     assert both is not None
     assert (both.pairs, both.clusters) == (40, 35)
     assert both.mean == pytest.approx(0.05)
     assert both.high - both.mean == pytest.approx((3**2 + 1) ** 0.5 / 40)
-    assert baseline.pool_differences([up, None]) is None
-    assert baseline.pool_differences([]) is None
+    assert suite_table.pool_differences([up, None]) is None
+    assert suite_table.pool_differences([]) is None
 
 
 def origin_words(origin: BaselineOrigin) -> str:

@@ -5,8 +5,11 @@ from typing import Any
 
 from agentevals_action.model.comparison import Finding, SuiteComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.markdown.baseline import difference_lines
-from agentevals_action.reports.markdown.suite_table import SuiteTable, suite_table
+from agentevals_action.reports.markdown.suite_table import (
+    SuiteTable,
+    difference_lines,
+    suite_table,
+)
 from tests.support import reviews
 
 

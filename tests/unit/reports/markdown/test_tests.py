@@ -7,22 +7,32 @@ import pytest
 
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.markdown.tests import Answer, CommentedTest, Limits, TestText
-from agentevals_action.reports.view.build import build_view
+from agentevals_action.model.run import CommentTemplate
+from agentevals_action.reports.markdown.tests import Part, compare_answers, compare_calls
 from agentevals_action.reports.view.links import Links
 from tests.support import results, reviews
 
-LIMITS = Limits(detailed=1, answer=400, suites=1, items=10, errors=10, text=200)
+LIMIT = 400
 
 
-def entry_of(suite: SuiteComparison) -> CommentedTest:
-    (test,) = build_view(reviews.review(suite)).tests
-    return TestText(Links(), LIMITS, {}).entry(test)
+def sides(base: str, head: str) -> SuiteComparison:
+    return reviews.compared(
+        (reviews.result("a", "fail", answer=head),), (reviews.result("a", answer=base),)
+    )
 
 
-def answers(base: str, head: str) -> tuple[Answer, ...]:
-    sides = (reviews.result("a", "fail", answer=head),), (reviews.result("a", answer=base),)
-    return entry_of(reviews.compared(*sides)).answers
+def answers(base: str, head: str) -> list[Part]:
+    return compare_answers(sides(base, head).tests[0], LIMIT)
+
+
+def calls(base: TestResult, head: TestResult) -> list[Part]:
+    return compare_calls(reviews.compared((head,), (base,)).tests[0], LIMIT)
+
+
+def entry(*suites: SuiteComparison) -> list[str]:
+    """The lines of the first test that the comment shows in detail."""
+    text = reviews.comment(reviews.review(*suites), Links())
+    return text.partition("\n#### ")[2].partition("</details>")[0].splitlines()
 
 
 Call = tuple[str, dict[str, Any]]
@@ -63,15 +73,12 @@ MAIL: Call = ("mail", {})
 def test_calls__those_that_differ_are_listed_whatever_the_answers(
     base: list[Call], head: list[Call], shown: list[tuple[str, str, str]]
 ) -> None:
-    sides = (
-        reviews.said(reviews.result("a", "fail"), *head),
-        reviews.said(reviews.result("a"), *base),
+    found = calls(
+        reviews.said(reviews.result("a"), *base), reviews.said(reviews.result("a", "fail"), *head)
     )
-    calls = entry_of(reviews.compared((sides[0],), (sides[1],))).calls
-    assert calls == tuple(
-        Answer(f"{whose} tool calls that differ", number, f"```text\n{text}\n```")
-        for whose, number, text in shown
-    )
+    assert found == [
+        Part(f"{whose} tool calls that differ", number, text) for whose, number, text in shown
+    ]
 
 
 def test_calls__what_an_agent_does_not_show_is_not_compared() -> None:
@@ -82,48 +89,43 @@ def test_calls__what_an_agent_does_not_show_is_not_compared() -> None:
         head, samples=tuple(replace(s, output_messages=({"tool_calls": 5},)) for s in head.samples)
     )
     for base in (silent, stored, damaged):
-        assert entry_of(reviews.compared((head,), (base,))).calls == ()
+        assert calls(base, head) == []
 
 
 def words(name: str, number: int) -> str:
     return " ".join(f"{name}{word}" for word in range(number))
 
 
-def test_answers__short_ones_are_shown_whole() -> None:
-    base, head = answers("Hello, Ms Kowalska!", "Hello!")
-    assert base == Answer("Base's answer", "pass, 1.00", "```text\nHello, Ms Kowalska!\n```")
-    assert head == Answer("Head's answer", "fail, 0.20", "```text\nHello!\n```")
-
-
-def test_answers__equal_ones_are_shown_once() -> None:
-    assert answers("Hello!", "Hello!") == (
-        Answer(
-            "Both answers are equal", "base pass, 1.00; head fail, 0.20", "```text\nHello!\n```"
-        ),
-    )
+def test_answers__equal_ones_are_shown_once_and_others_each_whole() -> None:
+    assert answers("Hello!", "Hello!") == [
+        Part("Both answers are equal", "base pass, 1.00; head fail, 0.20", "Hello!")
+    ]
+    assert answers("Hello, Ms Kowalska!", "Hello!") == [
+        Part("Base's answer", "pass, 1.00", "Hello, Ms Kowalska!"),
+        Part("Head's answer", "fail, 0.20", "Hello!"),
+    ]
 
 
 def test_answers__long_ones_are_shown_from_the_first_difference_on() -> None:
     start = words("same", 200)
     base, head = answers(f"{start} DENIED", f"{start} REFUNDED {words('other', 3_000)}")
-    assert "DENIED" in base.text
-    assert "REFUNDED" in head.text
-    assert base.text.splitlines()[1].endswith("equal characters)")
-    assert "more characters)" in head.text
+    for part, word in ((base, "DENIED"), (head, "REFUNDED")):
+        first, text = (part.text or "").split("\n")
+        assert first.endswith("equal characters)")
+        assert word in text[:LIMIT]
 
 
 def test_answers__lines_are_wrapped_at_95_columns_and_indentation_is_kept() -> None:
-    (_, head) = answers("", f"  {words('w', 30)}\n\n{'x' * 150}\n    indented")
-    lines = head.text.splitlines()
+    lines = entry(sides("", f"  {words('w', 30)}\n\n{'x' * 150}\n    indented"))
+    lines = lines[lines.index("**Head's answer** (fail, 0.20)") + 2 :]
     assert max(map(len, lines)) == 95
     assert lines[1].startswith("  w0 ")
-    assert lines[-2] == "    indented"
+    assert lines[-3] == "    indented"
     assert "" in lines
 
 
 def test_answers__one_that_is_not_stored_is_not_called_empty() -> None:
-    base, _ = answers("", "Hello!")
-    assert base.text == "*(not stored)*"
+    assert "*(not stored)*" in entry(sides("", "Hello!"))
 
 
 GATES = ("held", "failed", "new")
@@ -159,29 +161,29 @@ def gate_head(held: int) -> TestResult:
 )
 def test_facts__of_gates_and_samples(head: TestResult, facts: str) -> None:
     base = reviews.result("a", "fail", gates=("held", "failed"), failed=("failed",))
-    assert entry_of(reviews.compared((head,), (base,))).facts.startswith(facts)
+    template = CommentTemplate(
+        "facts.j2",
+        '{% import "parts.md.j2" as parts with context %}{{ marker }}\n'
+        "{{ parts.facts(view.tests[0]) }}",
+    )
+    review = reviews.review(reviews.compared((head,), (base,)))
+    assert reviews.comment(review, Links(), template).splitlines()[1].startswith(facts)
 
 
 def test_facts__of_grading_question_and_error() -> None:
     head = reviews.result("a", "fail")
     suite = reviews.compared((head,), (reviews.result("a"),))
     rescored = replace(suite, tests=(replace(suite.tests[0], rescored=True),))
-    assert "re-scored: head's evaluators scored the base's answer" in entry_of(rescored).facts
+    assert "re-scored: head's evaluators scored the base's answer" in entry(rescored)[2]
     other = replace(head, fingerprint=results.fingerprint(question="other"))
-    assert "not compared: " in entry_of(reviews.compared((other,), (reviews.result("a"),))).facts
+    assert "not compared: " in entry(reviews.compared((other,), (reviews.result("a"),)))[2]
     error = reviews.result("a", None, error="no route to <host>")
-    shown = entry_of(reviews.compared((error,), ())).facts
+    shown = entry(reviews.compared((error,), ()))[2]
     assert shown == "target failed: no route to &#60;host&#62;"
 
 
 def test_misses__are_each_listed_once_and_cut() -> None:
     head = reviews.result("a", "fail", misses=("m1", "m1", "m2", "m3", "m4", "m5", "m6", "m7"))
-    misses = entry_of(reviews.compared((head,), (reviews.result("a"),))).misses
-    assert misses[:2] == ("missed: m1", "missed: m2")
-    assert misses[-1] == "… and 2 more"
-
-
-def test_suite__has_the_name_of_its_runner() -> None:
-    text = TestText(Links(), LIMITS, {"a.py": "py|test", "b.yaml": ""})
-    assert text.suite("a.py") == "`a.py` (py&#124;test)"
-    assert text.suite("b.yaml") == "`b.yaml`"
+    misses = [line for line in entry(reviews.compared((head,), ())) if line.startswith("- ")]
+    assert misses[:2] == ["- missed: m1", "- missed: m2"]
+    assert misses[-1] == "- … and 2 more"

@@ -14,7 +14,6 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Review
 from agentevals_action.model.run import CommentTemplate, Policy, Selection
 from agentevals_action.reports.markdown import texts as markdown
-from agentevals_action.reports.markdown.comment import MARKER
 from agentevals_action.reports.view.links import Links
 from tests.conftest import Golden
 from tests.support import markdown as oracle
@@ -162,7 +161,7 @@ def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
 def test_comment__the_marker_is_there_once_and_cannot_be_forged() -> None:
     text = reviews.comment(reviews.hostile(), reviews.LINKS)
     assert text.count("<!--") == 1
-    assert text.splitlines()[0] == MARKER
+    assert text.splitlines()[0] == markdown.MARKER
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_job_summary__is_not_cut_where_the_comment_is() -> None:
     summary = reviews.job_summary(wordy(30), reviews.LINKS)
     assert len(summary) > 65_000
     assert "The lists are cut" not in summary
-    assert MARKER not in summary
+    assert markdown.MARKER not in summary
 
 
 def test_verdict__what_got_worse_is_stated_also_when_it_does_not_block() -> None:
@@ -280,22 +279,20 @@ def custom(text: str) -> CommentTemplate:
 
 def test_template__a_custom_one_replaces_a_block() -> None:
     template = custom(
-        '{% extends "comment.md.j2" %}{% block details %}\nOurs, {{ view.footer }}\n{% endblock %}'
+        '{% extends "comment.md.j2" %}{% block details %}\nOurs, {{ parts.footer() }}\n{% endblock %}'
     )
     markdown.check_template(template)
     lines = reviews.comment(reviews.gone(), NOWHERE, template).splitlines()
-    assert (lines[0], lines[-1][:23]) == (MARKER, "Ours, agentevals-action")
+    assert (lines[0], lines[-1][:23]) == (markdown.MARKER, "Ours, agentevals-action")
 
 
 def test_template__without_the_marker_is_an_error() -> None:
-    for text in ("hello", "`{{ view.marker }}`", "{{ 'x' * 70000 }}\n{{ view.marker }}"):
+    for text in ("hello", "`{{ marker }}`", f"{'x' * 70_000}\n{{{{ marker }}}}"):
         with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 loses the marker"):
             markdown.check_template(custom(text))
 
 
 def test_template__that_is_too_long_is_cut() -> None:
-    text = reviews.comment(
-        reviews.gone(), NOWHERE, custom("{{ view.marker }}\n{{ 'x\n' * 70000 }}")
-    )
+    text = reviews.comment(reviews.gone(), NOWHERE, custom("{{ marker }}\n" + "x\n" * 70_000))
     assert len(text) <= 65_000
     assert "its end is cut off" in text
