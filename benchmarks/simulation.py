@@ -20,7 +20,7 @@ from agentevals_action.review.comparison.decision_rule import (
     compute_priors,
     find_lost_requirement,
 )
-from agentevals_action.review.run.confirmation import sample_failures, sample_suspects
+from agentevals_action.review.run.confirmation import sample_again
 
 
 @dataclass(frozen=True)
@@ -181,29 +181,16 @@ async def decide(
         for test in drawn
         if (kept := find_lost_requirement(test.head, test.history))
     ]
-    bases: dict[str, list[TestResult]] = {}
+    bases: dict[str, dict[str, TestResult]] = {}
     for test in drawn:
-        bases.setdefault(test.key[0], []).append(test.history)
+        bases.setdefault(test.key[0], {})[test.key[1]] = test.history
     fallen = {suspect.key for suspect in suspects}
     again = [test.key for test in drawn if test.key in fallen or test.key in failing]
     sampler, priors = sampler_of(again), compute_priors(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
-    alone = dict.fromkeys((key for key in failing if key not in fallen), ())
-    async with asyncio.TaskGroup() as tasks:
-        others = tasks.create_task(sample_failures(alone, conditions.confirm, sampler.head))
-        fresh = await sample_suspects(suspects, plan, priors, sampler.head, sampler.base)
+    fresh = await sample_again(suspects, failing, plan, priors, sampler.head, sampler.base)
     evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
-    undecided = {
-        key: fresh[key].head
-        for key in failing
-        if key in fallen and evidence[key].finding is not Finding.REGRESSED
-    }
-    sampled = await sample_failures(undecided, conditions.confirm, sampler.head)
-    sampled = {**others.result(), **sampled}
-    fresh_of = {key: found.head for key, found in fresh.items()} | sampled
-    gates = {
-        key for key, head in failing.items() if extended(head, fresh_of.get(key, ())).gates_failed
-    }
+    gates = {key for key, head in failing.items() if extended(head, fresh[key].head).gates_failed}
     return PullRequest(
         frozenset(plain), suspects, sampler.streams, fresh, evidence, frozenset(gates)
     )

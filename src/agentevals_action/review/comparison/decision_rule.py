@@ -23,6 +23,8 @@ MIN_HISTORY = 5
 SUSPICION = Counts(0, 1)
 
 
+#: Results by the suite's path on head, and then by the test's id.
+RowsBySuite = Mapping[str, Mapping[str, TestResult]]
 #: The prior of a suite (by its path on head) for a class of verdict.
 Priors = Callable[[str, Verdict], Prior]
 
@@ -63,6 +65,11 @@ class Suspect:
     def key(self) -> Key:
         """The suite's path on head and the test's id."""
         return self.suite, self.head.eval_id
+
+
+def as_head_scores(base: TestResult) -> TestResult:
+    """A result of base as head's evaluators score it."""
+    return base.by_head or base
 
 
 def gates_kept(result: TestResult) -> frozenset[str]:
@@ -194,13 +201,15 @@ def weigh(
     return requirement, Known(requirement.count(history), requirement.count(fresh.head), base_open)
 
 
-def compute_priors(bases: Mapping[str, Sequence[TestResult]]) -> Priors:
-    """The priors of suites from all their base results, without the samples of a confirmation."""
+def compute_priors(bases: RowsBySuite) -> Priors:
+    """The priors of suites from all their base results as head's evaluators score them, without the
+    samples of a confirmation."""
 
     @cache
     def prior(suite: str, verdict: Verdict) -> Prior:
         requirement = Requirement(verdict, frozenset())
-        return fit_prior(requirement.count(result.main_samples) for result in bases.get(suite, ()))
+        rows = map(as_head_scores, bases.get(suite, {}).values())
+        return fit_prior(requirement.count(row.main_samples) for row in rows)
 
     return prior
 

@@ -20,7 +20,9 @@ from agentevals_action.results.build import without_fresh
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.decision_rule import (
     RANK,
+    RowsBySuite,
     Suspect,
+    as_head_scores,
     find_lost_requirement,
     gates_kept,
 )
@@ -45,26 +47,18 @@ _COMPARED = frozenset(
 )
 
 
-def find_suspects(
-    path: str, head: Sequence[TestResult], base: Sequence[TestResult]
-) -> list[Suspect]:
-    """The tests of a suite (by its path on head) with the same question and grading on both sides
-    whose verdict fell, without the samples of a confirmation."""
-    on_base = {result.eval_id: result for result in base}
+def find_suspects(head: RowsBySuite, base: RowsBySuite) -> list[Suspect]:
+    """The tests with the same question and grading on both sides whose verdict fell, without the
+    samples of a confirmation."""
     found = []
-    for result in head:
-        if before := on_base.get(result.eval_id):
-            now, then = without_fresh(result), without_fresh(as_head_scores(before))
-            kept = find_lost_requirement(now, then)
+    for path, name in ((path, name) for path, rows in head.items() for name in rows):
+        if before := base.get(path, {}).get(name):
+            now, then = without_fresh(head[path][name]), without_fresh(as_head_scores(before))
+            lost = find_lost_requirement(now, then)
             change, _ = _change(now, then, before.by_head is not None, ())
-            if kept and change is ChangeKind.REGRESSED:
-                found.append(Suspect(path, now, then, kept))
+            if lost and change is ChangeKind.REGRESSED:
+                found.append(Suspect(path, now, then, lost))
     return found
-
-
-def as_head_scores(base: TestResult) -> TestResult:
-    """A result of base as head's evaluators score it."""
-    return base.by_head or base
 
 
 def compare_suite(

@@ -2,7 +2,7 @@
 regression, is cleared, or stays undecided."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -22,13 +22,14 @@ from agentevals_action.review.comparison.decision_rule import (
     Priors,
     Step,
     Suspect,
+    as_head_scores,
     assess,
     compute_priors,
     next_step,
     samples_for_majority,
     weigh,
 )
-from agentevals_action.review.comparison.states import as_head_scores, find_suspects
+from agentevals_action.review.comparison.states import find_suspects
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.review.run.head_and_base import Rows, by_suite, same_service
 from agentevals_action.runners.executor import Executors
@@ -53,53 +54,27 @@ async def confirm(
     settings = inputs.request.settings
     if not settings.confirm:
         return head, base
-    on_base = {path: tuple(rows.values()) for path, rows in by_suite(base).items()}
-    suspects = [
-        suspect
-        for path, rows in by_suite(head).items()
-        for suspect in find_suspects(path, tuple(rows.values()), on_base.get(path, ()))
-    ]
+    on_base = by_suite(base)
+    suspects = {suspect.key: suspect for suspect in find_suspects(by_suite(head), on_base)}
     blocking = _blocking(head, inputs.request.policy.fail_on)
-    certain = _certain(inputs, {*blocking, *(suspect.key for suspect in suspects)})
-    suspects = [suspect for suspect in suspects if suspect.key not in certain]
+    certain = _deterministic_tests(inputs, {*blocking, *suspects})
+    suspects = {key: suspect for key, suspect in suspects.items() if key not in certain}
     blocking = [key for key in blocking if key not in certain]
-    suspected = {suspect.key for suspect in suspects}
-    if not suspected and not blocking:
+    if not suspects and not blocking:
         return head, base
-    number = len({*suspected, *blocking})
-    sampler = _Sampler(inputs, executors, head, base, number, progress)
+    sampler = _Sampler(inputs, executors, head, base, len({*suspects, *blocking}), progress)
     level = None if settings.shard else settings.alpha / max(len(suspects), 1)
-    plan = ConfirmationPlan(settings.confirm, level)
-    priors = compute_priors(
-        {path: list(map(as_head_scores, rows)) for path, rows in on_base.items()}
-    )
-    # At the same time: the tests of a runner's suite share its starts.
-    async with asyncio.TaskGroup() as tasks:
-        alone = dict.fromkeys((key for key in blocking if key not in suspected), ())
-        others = tasks.create_task(
-            sample_failures(alone, settings.confirm, sampler.head, sampler.settle)
-        )
+    fresh = await sample_again(
+        suspects.values(),
+        blocking,
+        ConfirmationPlan(settings.confirm, level),
+        compute_priors(on_base),
+        sampler.head,
         # Stored results alone are of another day: samples of today would hide the difference.
-        sample_base = sampler.base if inputs.base.sha else None
-        fresh = await sample_suspects(
-            suspects, plan, priors, sampler.head, sample_base, sampler.settle
-        )
-    undecided = {
-        suspect.key: fresh[suspect.key].head
-        for suspect in suspects
-        if suspect.key in blocking
-        and assess(suspect, fresh[suspect.key], plan, priors).finding
-        not in (Finding.REGRESSED, Finding.ERROR)
-    }
-    failures = {
-        **others.result(),
-        **await sample_failures(undecided, settings.confirm, sampler.head, sampler.settle),
-    }
-    more = {
-        key: replace(fresh.get(key, FreshSamples()), head=tuple(taken))
-        for key, taken in failures.items()
-    }
-    return _with_fresh(head, base, {**fresh, **more})
+        sampler.base if inputs.base.sha else None,
+        sampler.settle,
+    )
+    return _with_fresh(head, base, fresh)
 
 
 class _Sampler:
@@ -155,7 +130,7 @@ class _Sampler:
         self._progress.confirm(self._tests, self._settled, self._samples)
 
 
-def _certain(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
+def _deterministic_tests(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
     """The tests of which fresh samples reveal nothing; in a replay, all but those of runners."""
     suites, is_replay = inputs.part.head, inputs.request.settings.cache == "replay"
     paths = {path for path, _ in keys}
@@ -194,39 +169,65 @@ def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tu
     return on_head, on_base
 
 
-async def sample_suspects(
-    suspects: Sequence[Suspect],
+async def sample_again(
+    suspects: Iterable[Suspect],
+    blocking: Collection[Key],
     plan: ConfirmationPlan,
     priors: Priors,
     sample_head: TakeSamples,
     sample_base: TakeSamples | None,
     on_settled: Callable[[], None] = lambda: None,
 ) -> Mapping[Key, FreshSamples]:
-    """The fresh samples of each suspect, as many as the plan needs. Those of base are scored by
-    head's evaluators; AttemptError if base cannot run, None in place of the function if it has no
-    tree. `on_settled` is called when a suspect has all its samples."""
+    """The fresh samples of suspects, and of tests that block by themselves: as many of each as the
+    plan needs. All are sampled at the same time, because the tests of a runner's suite share its
+    starts.
 
-    async def sample_suspect(suspect: Suspect) -> FreshSamples:
-        fresh, base_open = FreshSamples(), sample_base is not None
-        while not fresh.problem:
-            kept, known = weigh(suspect, fresh, base_open)
-            step = next_step(plan, priors(suspect.suite, kept.verdict), known)
-            if step is Step.SAMPLE_BASE and sample_base:
-                fresh, base_open = await _add_base(suspect, fresh, sample_base), False
-            elif step is Step.SAMPLE_HEAD:
-                wanted = plan.horizon
-                if plan.level is not None or known.head.trials < FIRST_SAMPLES:
-                    wanted = max(min(FIRST_SAMPLES, plan.horizon), known.head.trials + 1)
-                taken = await sample_head(suspect.key, wanted - known.head.trials)
-                fresh = _add_head(fresh, taken)
-            else:
-                break
+    Samples of base are scored by head's evaluators; AttemptError if base cannot run, None in place
+    of the function if it has no tree. `on_settled` is called when a test has all its samples."""
+    by_key = {suspect.key: suspect for suspect in suspects}
+
+    async def sample_test(key: Key) -> FreshSamples:
+        fresh, suspect, is_decided = FreshSamples(), by_key.get(key), False
+        if suspect:
+            fresh = await _sample_suspect(suspect, plan, priors, sample_head, sample_base)
+            finding = assess(suspect, fresh, plan, priors).finding
+            is_decided = finding in (Finding.REGRESSED, Finding.ERROR)
+        if key in blocking and not is_decided:
+            head = await _sample_failure(key, fresh.head, plan.horizon, sample_head)
+            fresh = replace(fresh, head=head)
         on_settled()
         return fresh
 
     async with asyncio.TaskGroup() as tasks:
-        running = {suspect.key: tasks.create_task(sample_suspect(suspect)) for suspect in suspects}
+        running = {
+            key: tasks.create_task(sample_test(key)) for key in dict.fromkeys((*by_key, *blocking))
+        }
     return {key: task.result() for key, task in running.items()}
+
+
+async def _sample_suspect(
+    suspect: Suspect,
+    plan: ConfirmationPlan,
+    priors: Priors,
+    sample_head: TakeSamples,
+    sample_base: TakeSamples | None,
+) -> FreshSamples:
+    """The fresh samples of a suspect, until they decide or cannot decide."""
+    fresh, base_open = FreshSamples(), sample_base is not None
+    while not fresh.problem:
+        kept, known = weigh(suspect, fresh, base_open)
+        step = next_step(plan, priors(suspect.suite, kept.verdict), known)
+        if step is Step.SAMPLE_BASE and sample_base:
+            fresh, base_open = await _add_base(suspect, fresh, sample_base), False
+        elif step is Step.SAMPLE_HEAD:
+            wanted = plan.horizon
+            if plan.level is not None or known.head.trials < FIRST_SAMPLES:
+                wanted = max(min(FIRST_SAMPLES, plan.horizon), known.head.trials + 1)
+            taken = await sample_head(suspect.key, wanted - known.head.trials)
+            fresh = _add_head(fresh, taken)
+        else:
+            break
+    return fresh
 
 
 def _add_head(fresh: FreshSamples, taken: Sequence[SampleResult]) -> FreshSamples:
@@ -251,34 +252,22 @@ async def _add_base(
     return replace(fresh, base=taken, base_problem="".join(problems[:1]))
 
 
-async def sample_failures(
-    failing: Mapping[Key, Sequence[SampleResult]],
-    horizon: int,
-    sample_head: TakeSamples,
-    on_settled: Callable[[], None] = lambda: None,
-) -> Mapping[Key, Sequence[SampleResult]]:
-    """The fresh samples of tests of head that fail, until their majority is known. A test that is
+async def _sample_failure(
+    key: Key, taken: Sequence[SampleResult], horizon: int, sample_head: TakeSamples
+) -> tuple[SampleResult, ...]:
+    """The fresh samples of a test of head that fails, until their majority is known. A test that is
     no regression (it is new, or base fails too) blocks by them, not by one unlucky sample.
 
-    `failing` has the fresh samples so far, `horizon` is their maximum number for each test. A test
-    with fewer than three that could be scored is left out: its failure stands. `on_settled` is
-    called when a test is decided."""
-
-    async def sample_test(key: Key) -> Sequence[SampleResult]:
-        fresh = [sample for sample in failing[key] if sample.verdict]
-        limit = horizon - len(failing[key]) + len(fresh)
-        while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):
-            taken = await sample_head(key, count)
-            scored = [sample for sample in taken if sample.verdict]
-            limit -= len(taken) - len(scored)
-            fresh += scored
-        on_settled()
-        return fresh
-
-    async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(sample_test(key)) for key in failing}
-    found = {key: task.result() for key, task in running.items()}
-    return {key: fresh for key, fresh in found.items() if len(fresh) >= MIN_MAJORITY}
+    `taken` are those so far, `horizon` is their maximum number. With fewer than three that could be
+    scored nothing is added: the failure stands."""
+    fresh = [sample for sample in taken if sample.verdict]
+    limit = horizon - len(taken) + len(fresh)
+    while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):
+        more = await sample_head(key, count)
+        scored = [sample for sample in more if sample.verdict]
+        limit -= len(more) - len(scored)
+        fresh += scored
+    return tuple(fresh) if len(fresh) >= MIN_MAJORITY else tuple(taken)
 
 
 def _count_failures(samples: Sequence[SampleResult]) -> int:

@@ -10,12 +10,13 @@ from agentevals_action.model.comparison import ChangeKind, Counts, Evidence, Fin
 from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
+    Priors,
     Requirement,
     Suspect,
     assess,
     compute_priors,
 )
-from agentevals_action.review.run.confirmation import sample_failures, sample_suspects
+from agentevals_action.review.run.confirmation import sample_again
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -74,6 +75,10 @@ class Agent:
         ]
 
 
+def priors_by(*base: TestResult) -> Priors:
+    return compute_priors({SUITE: {row.eval_id: row for row in base}})
+
+
 def found(
     agent: Agent,
     *suspects: Suspect,
@@ -83,13 +88,12 @@ def found(
 ) -> Mapping[Key, Evidence]:
     """The evidence about suspects of a suite with `others` that always hold on base."""
     steady = [result(f"other-{number}", [PASS] * 20, "pass") for number in range(others)]
-    priors = compute_priors({SUITE: [*steady, *(each.base for each in suspects)]})
+    priors = priors_by(*steady, *(each.base for each in suspects))
     plan = ConfirmationPlan(horizon, alpha / len(suspects))
-    fresh = asyncio.run(
-        sample_suspects(
-            suspects, plan, priors, agent.head, agent.base, lambda: agent.settled.append(1)
-        )
+    sampling = sample_again(
+        suspects, (), plan, priors, agent.head, agent.base, lambda: agent.settled.append(1)
     )
+    fresh = asyncio.run(sampling)
     return {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}
 
 
@@ -126,8 +130,8 @@ def test_confirm__base_without_a_tree_is_not_sampled() -> None:
     """Its stored results decide alone, or leave it undecided."""
     for passes, finding, trials in ((1, Finding.UNDECIDED, 6), (4, Finding.REGRESSED, 5)):
         agent, broken = Agent({"a": 0.0}), suspect("a", [PASS] * passes)
-        priors, plan = compute_priors({SUITE: [broken.base]}), ConfirmationPlan(6, 0.02)
-        fresh = asyncio.run(sample_suspects([broken], plan, priors, agent.head, None))
+        priors, plan = priors_by(broken.base), ConfirmationPlan(6, 0.02)
+        fresh = asyncio.run(sample_again([broken], (), plan, priors, agent.head, None))
         evidence = assess(broken, fresh[broken.key], plan, priors)
         assert (evidence.finding, evidence.head) == (finding, Counts(0, trials))
         assert agent.count("base") == 0
@@ -171,9 +175,9 @@ def test_confirm__a_shard_takes_all_samples_that_may_be_needed() -> None:
     """It does not know how many suspects there are."""
     agent = Agent({"broken": 0.0, "slip": 1.0})
     suspects = (suspect("broken", [PASS]), suspect("slip", [PASS]))
-    priors = compute_priors({SUITE: [each.base for each in suspects]})
+    priors = priors_by(*(each.base for each in suspects))
     plan = ConfirmationPlan(6, None)
-    asyncio.run(sample_suspects(suspects, plan, priors, agent.head, agent.base))
+    asyncio.run(sample_again(suspects, (), plan, priors, agent.head, agent.base))
     assert sorted(agent.asked) == [
         ("base", "broken", 5),
         ("head", "broken", 3),
@@ -206,34 +210,42 @@ def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
 
 
 A = (SUITE, "a")
-#: The share of samples that pass, the fresh samples so far, their limit, and those at the end.
-FAILURES: dict[str, tuple[float, Sequence[SampleResult], int, Sequence[SampleResult]]] = {
-    "a failure needs more than half of the limit": (0.0, (), 6, [FAIL] * 4),
-    "those of a suspect are continued": (
-        0.0,
-        (FAIL, PASS, FAIL),
-        6,
-        [FAIL, PASS, FAIL, FAIL, FAIL],
-    ),
-    "a majority is known": (1.0, (PASS, PASS, PASS), 6, [PASS] * 3),
-}
 
 
-@pytest.mark.parametrize("name", FAILURES)
-def test_sample_failures__until_the_majority_is_known(name: str) -> None:
-    rate, before, limit, expected = FAILURES[name]
-    agent = Agent({"a": rate})
+def failure(agent: Agent, limit: int = 6, *suspects: Suspect) -> Sequence[SampleResult]:
+    """The fresh samples of a test that blocks by itself."""
+    priors, plan = priors_by(*(each.base for each in suspects)), ConfirmationPlan(limit, 0.01)
     settled = agent.settled
-    taken = sample_failures({A: before}, limit, agent.head, lambda: settled.append(1))
-    assert asyncio.run(taken) == {A: expected}
+    sampling = sample_again(
+        suspects, [A], plan, priors, agent.head, None, lambda: settled.append(1)
+    )
+    (fresh,) = asyncio.run(sampling).values()
     assert settled == [1]
-    assert agent.count("head") == len(expected) - len(before)
+    return fresh.head
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(0.0, (FAIL,) * 4), (1.0, (PASS,) * 3)])
+def test_failure__is_sampled_until_its_majority_is_known(
+    rate: float, expected: Sequence[SampleResult]
+) -> None:
+    """A failure needs more than half of the limit."""
+    agent = Agent({"a": rate})
+    assert failure(agent) == expected
+    assert agent.count("head") == len(expected)
+
+
+def test_failure__of_a_suspect_that_is_no_regression_continues_its_samples() -> None:
+    agent, flaky = Agent({"a": 0.0}), suspect("a", [PASS] * 10 + [FAIL] * 10)
+    assert failure(agent, 6, flaky) == (FAIL,) * 4
+    assert agent.asked == [("head", "a", 3), ("head", "a", 1)]
+    regressed = Agent({"a": 0.0})
+    assert failure(regressed, 6, suspect("a")) == (FAIL,) * 3
 
 
 @pytest.mark.parametrize(("failing", "limit"), [({"head"}, 6), ((), 2)])
-def test_sample_failures__fewer_than_three_scored_samples_leave_the_failure(
+def test_failure__with_fewer_than_three_scored_samples_stands(
     failing: Collection[str], limit: int
 ) -> None:
     agent = Agent({"a": 1.0}, failing=frozenset(failing))
-    assert asyncio.run(sample_failures({A: ()}, limit, agent.head)) == {}
+    assert failure(agent, limit) == ()
     assert agent.count("head") <= 6
