@@ -5,7 +5,6 @@ Names are camelCase like those of the results."""
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -22,6 +21,9 @@ from pydantic.alias_generators import to_camel
 from agentevals_action import __version__
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
 from agentevals_action.model.comparison import ChangeKind, Difference, Evidence, TestComparison
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.edits import Edit
+from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Selection
@@ -70,14 +72,6 @@ class _Entry(BaseModel):
     )
 
 
-class QuarantineEntry(_Entry):
-    """The entry of the quarantine that covers a test."""
-
-    owner: str
-    reason: str
-    expires: date
-
-
 class BaseScoringEntry(_Entry):
     """Head's answer as base's evaluators score it."""
 
@@ -108,20 +102,9 @@ class TestEntry(_Entry):
     head: Verdict | None = _at("head", "verdict", default=None)
     gates_failed: tuple[str, ...] = _at("head", "gates_failed", default=())
     evidence: Evidence | None
-    quarantine: QuarantineEntry | None
+    quarantine: Quarantine | None
     accepted_by: _TextOrNull
     by_base_evaluators: BaseScoringEntry | None = _at("by_base")
-
-
-class EditEntry(_Entry):
-    """What the change does to tests, evaluators and targets."""
-
-    name: str
-    action: str
-    tests: tuple[str, ...]
-    path: str = _at("location", "path")
-    line: int = _at("location", "line")
-    kind: _Key
 
 
 class SuiteEntry(_Entry):
@@ -144,17 +127,7 @@ class SuiteEntry(_Entry):
     tests: Annotated[
         tuple[TestEntry, ...], BeforeValidator(lambda tests: tuple(filter(_is_listed, tests)))
     ]
-    edits: tuple[EditEntry, ...] = _at("run", "edits")
-
-
-class DiagnosticEntry(_Entry):
-    """An error or a warning about a suite."""
-
-    path: str = _at("location", "path")
-    line: int = _at("location", "line")
-    column: int = _at("location", "column")
-    problem: str
-    advice: str
+    edits: tuple[Edit, ...] = _at("run", "edits")
 
 
 class Summary(_Entry):
@@ -180,10 +153,10 @@ class Summary(_Entry):
     suites: tuple[SuiteEntry, ...] = _at("review", "suites")
     selections: tuple[Selection, ...] = _at("review", "run", "selections")
     errors: Annotated[
-        tuple[DiagnosticEntry, ...], BeforeValidator(lambda run: run.diagnostics(Level.ERROR))
+        tuple[Diagnostic, ...], BeforeValidator(lambda run: run.diagnostics(Level.ERROR))
     ] = _at("review", "run")
     warnings: Annotated[
-        tuple[DiagnosticEntry, ...], BeforeValidator(lambda run: run.diagnostics(Level.WARNING))
+        tuple[Diagnostic, ...], BeforeValidator(lambda run: run.diagnostics(Level.WARNING))
     ] = _at("review", "run")
     spent: Spending = _at("spending")
     notices: tuple[str, ...]

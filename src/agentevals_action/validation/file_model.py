@@ -154,6 +154,8 @@ class _Computed:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
+        if self.stored and handler.mode == "serialization":
+            return handler(schema)
         raise PydanticOmit
 
 

@@ -121,7 +121,7 @@ def test_summary_json__what_is_gone_broken_or_unknown() -> None:
     data = summary_of(reviews.gone())
     assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
     assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
-    assert summary_of(reviews.invalid_suite())["errors"][0]["line"] == 12
+    assert summary_of(reviews.invalid_suite())["errors"][0]["location"]["line"] == 12
     base = summary_of(reviews.no_base())
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None
@@ -130,11 +130,10 @@ def test_summary_json__what_is_gone_broken_or_unknown() -> None:
 def test_summary_json__edits_and_the_scores_of_base_s_evaluators() -> None:
     (suite,) = summary_of(reviews.edited())["suites"]
     assert suite["edits"][0] == {
-        "kind": "requiredGate",
+        "kind": "required gate",
         "name": "no-unapproved-refund",
         "action": "changed",
-        "path": reviews.PATH,
-        "line": 19,
+        "location": {"path": reviews.PATH, "line": 19, "column": 1},
         "tests": ["refund-over-limit"],
     }
     worse, _, unscored = (test["byBaseEvaluators"] for test in suite["tests"])
