@@ -73,35 +73,12 @@ def test_review__a_changed_grader_is_named_and_nothing_is_compared_by_it(
     assert changes["returns"] == "notComparable"
 
 
-def test_review__a_flaky_test_does_not_block(repository: Repository) -> None:
-    """It fails in the first run of head, and passes when it runs again."""
-    flaky = AGENT.replace(
-        "print(answer(sys.stdin.read()))",
-        "question = sys.stdin.read()\n"
-        "    mark = PROMPT.with_name('.failed')\n"
-        "    if 'cancel' in question and not mark.exists():\n"
-        "        mark.touch()\n"
-        "        print('never')\n"
-        "    else:\n"
-        "        print(answer(question))",
-    )
-    repository.commit("flaky", {"agent.py": flaky})
-    done = review(repository)
-
-    assert done.code == 0, done.out + done.err
-    assert "1 test flaky, not counted" in done.out
-
-
 @pytest.mark.parametrize(
     ("script", "words"),
     [
         (SCRIPT + "sys.exit('no credit left')\n", "no credit left"),
-        (SCRIPT.replace("print(json", "1 / 0; print(json"), "ZeroDivisionError"),
         (SCRIPT.replace('"evalId"', '"id"'), "line 1 of its results.jsonl: `evalId`"),
-        (SCRIPT.replace('line["verdict"] =', 'line["passed"] ='), "it has no `verdict`"),
-        (SCRIPT.replace("print(json.dumps(line)", "print(json.dumps(line)[:-5]"), "Invalid JSON"),
         ("", "it wrote no results.jsonl"),
-        ("import sys; open(sys.argv[2], 'w')\n", "no test"),
         (MANY, "it reported more than 50,000 samples"),
     ],
 )
@@ -114,24 +91,6 @@ def test_review__a_script_that_fails_is_no_deleted_test(
     assert done.code == 3, done.out + done.err
     assert words in done.out
     assert "removed" not in done.out
-
-
-def test_review__a_required_test_that_skips_itself_on_head_is_not_scored(
-    repository: Repository,
-) -> None:
-    skips = SCRIPT.replace(
-        "words = [",
-        'if test["id"] == "returns":\n'
-        '            print(json.dumps({**line, "skipped": "no shop"}), file=file)\n'
-        "            continue\n"
-        "        words = [",
-    )
-    repository.commit("skips", {"checks/run.py": skips})
-    done = review(repository)
-
-    assert done.code == 3, done.out + done.err
-    assert "this required test skipped itself, and base scored it: no shop" in done.out
-    assert "1 test not scored, `returns`: no shop" in done.out
 
 
 def test_run__samples_are_starts_of_the_script(repository: Repository) -> None:

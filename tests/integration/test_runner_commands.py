@@ -98,14 +98,6 @@ MISTAKES = {
         [f"{GOOD}, results: agentevals, command: python3 run.py"],
         [("python3", "`runners[0].command` is the text 'python3 run.py'; write a list")],
     ),
-    "no results": (
-        [f'{GOOD}, results: agentevals, command: [run, "{{SUITE}}"]'],
-        [("[run", "`command` does not say where the results go; write `{RESULTS}` in it")],
-    ),
-    "placeholder": (
-        [f'{GOOD}, results: agentevals, command: [run, "{{SUIT}}", "{{RESULTS}}"]'],
-        [("[run", "`command` has no placeholder `{SUIT}`; write `{SUITE}`, `{SAMPLES}` or")],
-    ),
     "no file": (
         ['name: a, suites: "evals/*.toml", results: promptfoo'],
         [('"evals', "no file matches the `suites` of the runner `a`; correct them, or remove")],
@@ -117,10 +109,6 @@ MISTAKES = {
     "expression": (
         [f'{GOOD}, results: promptfoo, errors: "5(0"'],
         [('"5(0"', "`runners[0].errors`: '5(0' is not a regular expression: missing )")],
-    ),
-    "pass": (
-        [f"{GOOD}, results: promptfoo, pass: {{scorer: a, at_least: 1}}"],
-        [("{scorer", "`pass` has no effect with `results: promptfoo`, which has verdicts")],
     ),
     "all at once": (
         [

@@ -2,15 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support import payloads
-from tests.support.github_history import BlobServer, zipped
-from tests.support.github_world import moment
 from tests.support.repositories import Files
 from tests.support.runner_gate import (
     PROGRAM,
@@ -26,7 +22,6 @@ from tests.support.runner_gate import (
 )
 
 RUDE = agent("Yo {}.")
-TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
 
 
 def test_runner__a_change_of_something_else_starts_nothing(tmp_path: Path) -> None:
@@ -103,7 +98,6 @@ def test_runner__a_glob_of_gates_that_matches_no_test_is_named(tmp_path: Path) -
         assert "safety-" in comment
 
 
-#: Changes that take a gate away without a failure.
 def test_runner__a_gate_that_the_change_takes_away_is_named(tmp_path: Path) -> None:
     gated = rules(entry(required=["names"]))
     with opened(tmp_path, files(gated), rules(entry())) as gate:
@@ -176,21 +170,9 @@ def test_runner__a_glob_of_gates_that_the_change_writes_wrong_is_named(tmp_path:
 #: What a runner does wrong with one suite, and words of its error.
 BROKEN = {
     "crash": ("sys.exit('no model')", "ended with exit code 1: no model"),
-    "code": ("import atexit; atexit.register(os._exit, 7)", "ended with exit code 7"),
-    "signal": ("os.kill(os.getpid(), 9)", "was ended by signal 9"),
     "hang": ("import time; time.sleep(60)", "did not end within 1 s"),
     "half": ('file.write_text(\'{"evalId": "gree\'); os._exit(0)', "line 1 of its results.jsonl"),
-    "nothing": ("os._exit(0)", "it wrote no results.jsonl (No such file or directory)"),
-    "empty": ("file.touch(); os._exit(0)", "it ran no test"),
-    "large": (
-        "file.touch(); os.truncate(file, 50 << 20); os._exit(0)",
-        "its results.jsonl is larger than 32 MiB",
-    ),
     "no folder": ("os.rmdir(results); os._exit(7)", "ended with exit code 7"),
-    "no folder, no error": ("os.rmdir(results); os._exit(0)", "it wrote no results.jsonl"),
-    "fifo": ("os.mkfifo(file); os._exit(0)", "it is not a regular file"),
-    "link": ("file.symlink_to('/proc/self/environ'); os._exit(0)", "by a link"),
-    "binary": ("file.write_bytes(b'\\xff\\0'); os._exit(0)", "line 1 of its results.jsonl"),
 }
 
 
@@ -237,15 +219,6 @@ def test_runner__what_it_does_to_the_checkout_changes_no_decision(tmp_path: Path
         done = gate.finish()
         assert done.code == 1, done.log
         assert gate.summary["groups"]["failedGates"] == 1
-
-
-@pytest.mark.slow
-def test_runner__that_prints_50_mb_is_read_to_its_end(tmp_path: Path) -> None:
-    do = "print('x' * (50 << 20), flush=True); print('x' * (50 << 20), file=sys.stderr)"
-    with opened(tmp_path, files(), agent(do={SUITE: do})) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        assert len(done.log) < 10_000
 
 
 MORE = "more/shop.jsonl"
@@ -299,24 +272,6 @@ def test_runner__each_side_runs_with_its_own_entry(tmp_path: Path) -> None:
 
 
 KEYS = {"NEW_KEY": "a-new-key-of-the-agent", "OLD_KEY": "an-old-key-of-the-agent"}
-#: What is wrong with a variable that an entry names: the inputs, the job's own environment.
-MISSING = {
-    "not passed on": ({"env": "CALLS"}, KEYS),
-    "empty": ({"env": "CALLS\nNEW_KEY"}, {"NEW_KEY": ""}),
-}
-
-
-@pytest.mark.parametrize("name", MISSING)
-def test_runner__a_variable_that_it_does_not_get_is_named(tmp_path: Path, name: str) -> None:
-    given, environ = MISSING[name]
-    with opened(tmp_path, files(rules(entry(env=["CALLS", "NEW_KEY"]))), agent("Hi {}.")) as gate:
-        done = gate.finish(inputs=given, env=environ)
-        assert done.code == 3, done.log
-        assert gate.calls() == []
-        reason = (
-            "the runner `ours` needs NEW_KEY, which is not passed on; name it in the input `env`"
-        )
-        assert reason in done.log
 
 
 def test_runner__no_secret_is_in_a_file_or_a_message(tmp_path: Path) -> None:
@@ -346,49 +301,6 @@ def test_runner__a_replay_says_that_it_runs(tmp_path: Path) -> None:
         done = gate.finish(inputs={"cache": "replay", "cache-dir": "replies"})
         assert done.code == 0, done.log
         assert "checks/shop.jsonl: nothing of it is replayed or recorded" in gate.comments()[0]
-
-
-#: Policies: the files of base, the change, the inputs, the exit code, words of the comment.
-POLICIES: dict[str, tuple[Files, Files, dict[str, str], int, str]] = {
-    "max-cost-usd": (
-        files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
-        agent("Good day to {}.", rows={"names": {"traceSummary": {"costUsd": 2.0}}}),
-        {"max-cost-usd": "1.5"},
-        3,
-        "`max-cost-usd`",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_runner__policies_hold_for_its_suites(tmp_path: Path, name: str) -> None:
-    base, change, inputs, code, words = POLICIES[name]
-    with opened(tmp_path, base, change) as gate:
-        done = gate.finish(inputs=inputs)
-        assert done.code == code, done.log
-        assert words in gate.comments()[0], gate.comments()[0]
-
-
-@pytest.mark.parametrize("command", [{}, WITH_SAMPLES], ids=["one each", "all at once"])
-def test_runner__takes_so_many_samples(tmp_path: Path, command: dict[str, Any]) -> None:
-    with opened(tmp_path, files(rules(entry(**command))), agent("Good day, dear {}.")) as gate:
-        done = gate.finish(inputs={"samples": "3"})
-        assert done.code == 0, done.log
-        for side in ("head", "base"):
-            assert [call["samples"] for call in gate.calls(side)] == ([3] if command else [1, 1, 1])
-            assert [len(row["samples"]) for row in gate.rows(side).values()] == [3, 3]
-
-
-def test_runner__stored_results_spare_base(tmp_path: Path) -> None:
-    """The confirmation samples base nonetheless, of which nothing was run before."""
-    with opened(tmp_path, files(), RUDE) as gate:
-        assert gate.pushed().code == 0
-        done = gate.finish()
-        assert done.code == 1, done.log
-        assert gate.changes() == {"greets": "regressed"}
-        assert gate.summary["baseline"]["source"] == "branch"
-        assert [call["chosen"] for call in gate.calls("base")] == [None] * 5
-        assert "Good day, Ada." in gate.comments()[0]
 
 
 @pytest.mark.slow
@@ -431,17 +343,6 @@ def test_runner__results_of_some_tests_are_no_baseline(tmp_path: Path) -> None:
         assert "the test `names` was run with another question and grading" in done.log
 
 
-def test_runner__a_fork_has_no_keys(tmp_path: Path) -> None:
-    with opened(tmp_path, files(rules(entry(env=["CALLS", "NEW_KEY"]))), RUDE) as gate:
-        event = payloads.pull_request_event(gate.pull.head, gate.pull.main, fork=True)
-        done = gate.finish(
-            "pull_request", event, inputs={"env": "CALLS\nNEW_KEY"}, env={"NEW_KEY": ""}
-        )
-        assert done.code == 3, done.log
-        assert gate.conclusions()[-1][1] == "action_required"
-        assert "the runner `ours` needs NEW_KEY, which is not passed on" in done.log
-
-
 @pytest.mark.slow
 def test_runner__a_test_with_its_name_that_errs_is_one_error(tmp_path: Path) -> None:
     named = {SUITE: TESTS.replace("greets", "ours")}
@@ -480,38 +381,6 @@ def test_runner__a_suite_that_is_moved_is_compared_with_itself(tmp_path: Path) -
         assert done.code == 1, done.log
         assert gate.changes() == {"greets": "regressed"}
         assert {call["suite"] for call in gate.calls("base")} == {SUITE}
-
-
-@pytest.mark.slow
-def test_runner__results_of_a_fork_are_claims(tmp_path: Path) -> None:
-    """The first phase has no keys and writes nothing; the second one publishes what it left."""
-    with opened(tmp_path, files(rules(entry(env=[]))), RUDE) as gate, BlobServer() as blobs:
-        server, head = gate.server, gate.pull.head
-        event = payloads.pull_request_event(head, gate.pull.main, fork=True)
-        server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}
-        done = gate.finish("pull_request", event)
-        assert done.code == 1, done.log
-        left = {path.name: path.read_bytes() for path in gate.report.iterdir()}
-        server.permissions = {"checks": "write", "pull-requests": "write", "actions": "read"}
-        gate.announced.repository = "mallory/agent"
-        server.history.blobs = blobs
-        server.history.add_run(
-            900,
-            head,
-            event="pull_request",
-            head_branch="feature",
-            head_repository={"id": 2, "full_name": "mallory/agent"},
-            run_attempt=1,
-            run_started_at=moment(10),
-            actor={"login": "mallory", "id": 102},
-        )
-        server.history.add_artifact(900, zipped(left))
-        event = payloads.workflow_run_event({"id": 900, **server.world.workflow_runs[900]})
-        published = gate.finish("workflow_run", event, gate.pull.main)
-        assert published.outputs["outcome"] == "failed", published.log
-        assert "nobody has verified the results" in gate.comments()[-1]
-        assert "1 test regressed" in gate.comments()[-1]
-        assert gate.conclusions()[-1] == (head, "failure")
 
 
 PYTEST = """\
@@ -558,12 +427,6 @@ AGAIN: dict[str, tuple[Files, Files, str, str]] = {
         "failed",
         "base: `ours` ended with exit code 1: rate limit",
     ),
-    "it runs other tests": (
-        files(),
-        agent("Yo {}.", do={SUITE: "chosen = ['names'] if chosen else None"}),
-        "inconclusive",
-        "`ours` reported fewer samples of it than it was asked for",
-    ),
     "it runs all tests": (
         files(),
         agent("Yo {}.", do={SUITE: "chosen = None"}),
@@ -581,12 +444,3 @@ def test_runner__suspects_run_again(tmp_path: Path, name: str) -> None:
         done = gate.finish()
         assert done.outputs["outcome"] == outcome, done.log
         assert words in done.log
-
-
-@pytest.mark.slow
-def test_runner__that_takes_fewer_samples_than_asked_is_inconclusive(tmp_path: Path) -> None:
-    change = agent("Good day, dear {}.", do={SUITE: "samples = '1'"})
-    with opened(tmp_path, files(rules(entry(**WITH_SAMPLES))), change) as gate:
-        done = gate.finish(inputs={"samples": "3"})
-        assert done.outputs["outcome"] == "inconclusive", done.log
-        assert "`ours` reported fewer samples of it than it was asked for" in done.log

@@ -146,8 +146,11 @@ def test_run__it_sees_the_variables_that_its_entry_names(tmp_path: Path) -> None
     assert names & {*environ, "PATH"} == {"MINE", "PATH"}
 
 
-def test_run__a_variable_that_is_not_passed_on_is_an_error(tmp_path: Path) -> None:
-    found = error(tmp_path, env=["MINE"], environ={"MINE": "1"})
+@pytest.mark.parametrize(("passed_on", "value"), [("", "1"), ("MINE", "")])
+def test_run__a_variable_that_is_not_passed_on_is_an_error(
+    tmp_path: Path, passed_on: str, value: str
+) -> None:
+    found = error(tmp_path, env=["MINE"], environ={"MINE": value}, inputs={"env": passed_on})
     assert found.sentence == (
         "the runner `ours` needs MINE, which is not passed on; name it in the input `env`, and "
         "give it a value in the job's `env`"
