@@ -238,31 +238,6 @@ def test_negated__what_is_unknown_inside_counts_against_it_at_any_depth(
     assert (scored(known).score, scored(known).passed) == (0, False)
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"evaluators": ()}, "at least one item"),
-        ({"evaluators": ({"value": "x"},)}, "it has no `type`"),
-        (
-            {"evaluators": (has("a"),), "aggregator": {"weights": {"b": 1}}},
-            "there is no evaluator `b` in it",
-        ),
-        (
-            {"evaluators": (has("a"),), "aggregator": {"type": "safety_gate", "required": ["b"]}},
-            "there is no evaluator `b` in it",
-        ),
-        (
-            {"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5},
-            "remove one of them",
-        ),
-        ({"evaluators": (has("a"),), "threshold": None}, "it is empty"),
-        ({"evaluators": (has("a"),), "threshold": 1.1}, "1 or less"),
-    ],
-)
-def test_options__refuse(fields: Mapping[str, Any], problem: str) -> None:
-    assert problem in "; ".join(map(str, cases.errors("composite", fields)))
-
-
 def test_every__walks_in_suite_order() -> None:
     tree = composite(
         has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d")
