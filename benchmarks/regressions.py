@@ -24,7 +24,7 @@ import simulation
 from simulation import Conditions, Key, PullRequest, Urn
 
 from agentevals_action.model.result import GateRecord, SampleResult
-from agentevals_action.results.rates import interval
+from agentevals_action.results.summary import interval
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"

@@ -14,7 +14,7 @@ import pytest
 from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.check_run import branch_digest
 from agentevals_action.github.claimed_run import FirstPhase, NothingToPublish, read_completed
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import Links
 from agentevals_action.results.run_folder import read_archive
 from agentevals_action.review import pipeline
 from agentevals_action.review.inputs.request import ReviewWorkspace

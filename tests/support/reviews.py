@@ -34,7 +34,7 @@ from agentevals_action.model.usage import Usage
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import Links
 from agentevals_action.results import build, scoring
 from agentevals_action.review.comparison import gate
 from agentevals_action.review.comparison import states as compare

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agentevals_action.baselines.badge import FILE as BADGE
-from agentevals_action.baselines.run_files import FOLDER, RunFiles
+from agentevals_action.baselines.run_files import BADGE, FOLDER, RunFiles
 from agentevals_action.errors import GitError
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository

@@ -1,5 +1,6 @@
 """The files of the data branch: one for each run of the default branch, gzipped rows of a results
-file. A file is never changed; the commit that adds one removes those that nothing needs."""
+file, and the badge (https://shields.io/badges/endpoint-badge). The file of a run is never changed;
+the commit that adds one removes those that nothing needs."""
 
 import gzip
 import re
@@ -13,8 +14,10 @@ from io import BytesIO
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from agentevals_action.formatting import counted, percent
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from agentevals_action.model.review import Outcome
 from agentevals_action.results.jsonl import ROW_ADAPTER, encode_row, parse_results
 
 FOLDER = "runs"
@@ -27,6 +30,12 @@ _FILE_BYTES = 256 * 1024 * 1024
 _BYTES_WITH_ANSWERS = _FILE_BYTES // 2
 _NAME = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{9}})Z-([0-9a-f]{{40}}|[0-9a-f]{{64}})-(\d+)\.jsonl\.gz")
 _TIME = "%Y%m%dT%H%M%S%f"
+#: The name of the badge's file.
+BADGE = "badge.json"
+#: From the best; each of the first ones needs a share of all tests, where an error is not passed.
+_COLORS, _SHARES = ("brightgreen", "green", "yellow", "red"), (1.0, 0.9, 0.7)
+#: The best colour of each outcome: what a run could not decide, or did not read, is not green.
+_BEST = {Outcome.PASSED: 0, Outcome.INCONCLUSIVE: 2, Outcome.FAILED: 3, Outcome.INVALID: 3}
 
 
 def file_name(time: datetime, commit: str, run_id: int) -> str:
@@ -161,3 +170,16 @@ def _unpacked(content: bytes) -> bytes:
     if len(rows) > _FILE_BYTES:
         raise ValueError(f"it has more than {_FILE_BYTES >> 20} MiB")
     return rows
+
+
+def badge(results: Sequence[TestResult], outcome: Outcome, time: datetime) -> bytes:
+    """The pass rate of the scored tests of a run, its errors, and its date (of a time in UTC)."""
+    verdicts = [result.verdict for result in results]
+    passed, errors = verdicts.count("pass"), verdicts.count(None)
+    message, color = "unknown", "lightgrey"
+    if scored := len(results) - errors:
+        words = (percent(passed / scored), errors and counted(errors, "error"), f"{time:%Y-%m-%d}")
+        message = " · ".join(str(word) for word in words if word)
+        missed = sum(passed / len(results) < share for share in _SHARES)
+        color = _COLORS[max(missed, _BEST[outcome])]
+    return to_json({"schemaVersion": 1, "label": "evals", "message": message, "color": color})

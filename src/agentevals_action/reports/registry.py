@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import OutputError
-from agentevals_action.reports import junit, sarif, summary_json
+from agentevals_action.reports import annotations, junit, summary_json
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.page.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
@@ -16,7 +16,7 @@ REPORTS: Mapping[str, Callable[[ReportView], str]] = {
     "comment.md": markdown.comment,
     PAGE: report_page,
     "junit.xml": junit.junit,
-    "results.sarif": sarif.sarif,
+    "results.sarif": annotations.sarif,
     "summary.json": summary_json.review_summary,
 }
 

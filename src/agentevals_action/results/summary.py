@@ -1,8 +1,9 @@
-"""The totals of a suite."""
+"""The totals of a suite, and the interval of a rate."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import fmean
+from statistics import NormalDist, fmean
 from typing import TypeVar
 
 from agentevals_action.model.result import (
@@ -15,6 +16,8 @@ from agentevals_action.model.usage import total, total_spending
 from agentevals_action.results import scoring
 
 _TOP_MISSES = 10
+#: The quantile of the normal distribution for two-sided 95 %.
+Z95 = NormalDist().inv_cdf(0.975)
 
 Number = TypeVar("Number", int, float)
 
@@ -89,3 +92,16 @@ def _own_score(result: TestResult) -> float | None:
     if result.verdict is None or not result.fresh_samples:
         return result.score if result.verdict else None
     return scoring.combine_samples(result.main_samples)[0]
+
+
+def interval(successes: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a rate (0–1) by Wilson 1927; 0–1 without trials."""
+    if not trials:
+        return 0.0, 1.0
+    rate, z2 = successes / trials, Z95**2
+    middle = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
+    spread = math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials * trials))
+    half = Z95 / (1 + z2 / trials) * spread
+    low = 0.0 if not successes else max(middle - half, 0.0)
+    high = 1.0 if successes == trials else min(middle + half, 1.0)
+    return low, high

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from agentevals_action.baselines.badge import badge
 from agentevals_action.baselines.data_branch import DataBranch
-from agentevals_action.baselines.run_files import RunFiles, file_name, write_run
+from agentevals_action.baselines.run_files import RunFiles, badge, file_name, write_run
 from agentevals_action.baselines.trends import compute_trends
 from agentevals_action.errors import GitError, OutputError, ResourceError
 from agentevals_action.model.job import Job

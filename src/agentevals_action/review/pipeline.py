@@ -15,8 +15,7 @@ from agentevals_action.reports.page.report_page import PAGE
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.terminal.progress import show_progress
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.models import Links, ReportView
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review import publication
 from agentevals_action.review.comparison.compare import compare

@@ -1,7 +1,8 @@
 """The files of the data branch: rows that can be read again, and those that nothing needs."""
 
 import gzip
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,12 +13,15 @@ from agentevals_action.baselines.run_files import (
     ANSWER_BYTES,
     RUNS,
     RunFiles,
+    badge,
     file_name,
     read_run,
     write_run,
 )
-from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult, Verdict
+from agentevals_action.model.review import Outcome
 from tests.support import results
+from tests.support.results import result
 
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NAME = file_name(START, "c" * 40, 7)
@@ -130,3 +134,50 @@ def test_damaged__has_a_reason(name: str, content: bytes, problem: str) -> None:
 def test_runs__of_some_suites_alone() -> None:
     both = read_run(NAME, write_run([results.result(path="a"), results.result(path="b")]), ["b"])
     assert [result.eval_path for result in both.results] == ["b"]
+
+
+TIME = datetime(2026, 11, 23, 23, 59, tzinfo=UTC)
+
+
+def shown(counts: Mapping[str, int], outcome: Outcome = Outcome.PASSED) -> Any:
+    verdicts: dict[str, Verdict | None] = {"passed": "pass", "failed": "fail", "errors": None}
+    results = [
+        result(verdict=verdicts[name]) for name, number in counts.items() for _ in range(number)
+    ]
+    return json.loads(badge(results, outcome, TIME))
+
+
+def test_badge__is_what_shields_reads() -> None:
+    assert shown({"passed": 49, "failed": 1}) == {
+        "schemaVersion": 1,
+        "label": "evals",
+        "message": "98% · 2026-11-23",
+        "color": "green",
+    }
+
+
+@pytest.mark.parametrize(
+    ("counts", "message", "color"),
+    [
+        ({"passed": 3}, "100% · 2026-11-23", "brightgreen"),
+        ({"passed": 2499, "failed": 1}, "99.9% · 2026-11-23", "green"),
+        ({"passed": 3, "failed": 1}, "75% · 2026-11-23", "yellow"),
+        ({"failed": 2}, "0% · 2026-11-23", "red"),
+        ({"passed": 1, "errors": 1}, "100% · 1 error · 2026-11-23", "red"),
+        ({"errors": 2}, "unknown", "lightgrey"),
+        ({}, "unknown", "lightgrey"),
+    ],
+)
+def test_badge__rate_of_scored_tests_and_colour_of_all(
+    counts: Mapping[str, int], message: str, color: str
+) -> None:
+    made = shown(counts)
+    assert (made["message"], made["color"]) == (message, color)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "color"),
+    [(Outcome.INCONCLUSIVE, "yellow"), (Outcome.FAILED, "red"), (Outcome.INVALID, "red")],
+)
+def test_badge__is_not_green_unless_the_run_passed(outcome: Outcome, color: str) -> None:
+    assert shown({"passed": 3}, outcome)["color"] == color

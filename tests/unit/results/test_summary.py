@@ -1,9 +1,11 @@
-"""Totals of a suite."""
+"""Totals of a suite, and rates with their intervals."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentevals_action.model.result import (
     ErrorInfo,
@@ -14,7 +16,7 @@ from agentevals_action.model.result import (
     TraceSummary,
 )
 from agentevals_action.model.usage import Spending
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.summary import interval, summarise
 from tests.support import results, reviews
 
 
@@ -115,3 +117,19 @@ def test_summary__misses_by_how_often_then_by_first_seen() -> None:
     summary = summary_of(*rows)
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
+
+
+@given(
+    st.integers(1, 200).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials)))
+)
+def test_interval__holds_the_rate_and_stays_within_0_and_1(counted: tuple[int, int]) -> None:
+    successes, trials = counted
+    low, high = interval(successes, trials)
+    assert 0 <= low <= successes / trials <= high <= 1
+    other_low, other_high = interval(trials - successes, trials)
+    assert (1 - other_high, 1 - other_low) == pytest.approx((low, high))
+
+
+def test_interval__known_values() -> None:
+    assert interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    assert interval(0, 0) == (0, 1)

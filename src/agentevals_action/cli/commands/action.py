@@ -20,7 +20,7 @@ from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.job import Job
 from agentevals_action.model.review import Outcome
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import Links
 from agentevals_action.results import shards
 from agentevals_action.review import history, pipeline, publication
 from agentevals_action.review.inputs.request import ReviewWorkspace

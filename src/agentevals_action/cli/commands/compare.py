@@ -12,7 +12,7 @@ from agentevals_action.model.run import Policy
 from agentevals_action.reports.terminal import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.results.stored_results import read_files
+from agentevals_action.results.run_folder import read_files
 from agentevals_action.review.comparison import compare as outcome
 from agentevals_action.settings import Settings
 

@@ -10,7 +10,7 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.model.run import Policy
 from agentevals_action.reports.page.report_page import PAGE, report_page
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.results.stored_results import read_files
+from agentevals_action.results.run_folder import read_files
 from agentevals_action.review.comparison.compare import compare
 
 

@@ -14,10 +14,10 @@ from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.report import Published
 from agentevals_action.model.run import Level
-from agentevals_action.reports.markdown.sentences import describe_edit, headline
 from agentevals_action.reports.terminal import console
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.sentences import describe_edit, headline
 from agentevals_action.system.redaction import Redactor, redact
 
 log = logging.getLogger(__name__)

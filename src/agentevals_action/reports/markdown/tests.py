@@ -24,12 +24,6 @@ class Part:
     text: str | None
 
 
-def verdicts(test: TestComparison) -> str:
-    """`pass → fail`, or the verdict of the only side."""
-    head = (test.head.verdict or "error") if test.head else "removed"
-    return f"{test.base.verdict or 'error'} → {head}" if test.base else head
-
-
 def describe_evidence(test: TestComparison) -> str:
     """The result of its confirmation; empty if there was none."""
     words = confirmation.describe(test)

@@ -20,12 +20,13 @@ from agentevals_action.model.github_limits import count_characters, cut_markdown
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome, Review
 from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
-from agentevals_action.reports.markdown import sentences, tests
-from agentevals_action.reports.markdown.suite_table import suite_table
+from agentevals_action.reports.markdown import tests
+from agentevals_action.reports.view import sentences
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportView, same_errors
+from agentevals_action.reports.view.suite_table import suite_table
 
 MARKER = Markup("<!-- agentevals-report -->")
 _COMMENT = "comment.md.j2"
@@ -144,7 +145,7 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "stored": STORED,
         "same_service": SAME_SERVICE,
         "same_errors": same_errors,
-        "verdicts": tests.verdicts,
+        "verdicts": sentences.verdicts,
         "describe_edit": sentences.describe_edit,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,

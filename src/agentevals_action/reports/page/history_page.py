@@ -10,7 +10,7 @@ from agentevals_action.baselines.trends import Point, SuiteTrend
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import cost, counted, moved, percent
 from agentevals_action.reports.page.layout import json_in_html, page
-from agentevals_action.results.rates import interval
+from agentevals_action.results.summary import interval
 
 #: The name of the page's file.
 PAGE = "history.html"

@@ -17,11 +17,10 @@ from agentevals_action.escaping import plain
 from agentevals_action.formatting import ERROR_KINDS, error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.reports.markdown.sentences import describe_change
-from agentevals_action.reports.page.layout import TEXT, json_in_html, shown_text
-from agentevals_action.reports.page.markdown_html import markdown_blocks
+from agentevals_action.reports.page.layout import TEXT, json_in_html, markdown_blocks, shown_text
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.sentences import describe_change
 
 #: Rows in the page, the most tests with complete details, and the characters of all details and of
 #: all pictures.

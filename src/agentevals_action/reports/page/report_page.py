@@ -1,23 +1,23 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from agentevals_action import templating
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
+from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
-from agentevals_action.reports.markdown.sentences import headline
-from agentevals_action.reports.markdown.suite_table import NOISE_NOTE, difference_lines
-from agentevals_action.reports.markdown.tests import verdicts
 from agentevals_action.reports.markdown.texts import Limits, list_facts
-from agentevals_action.reports.page import scatter
-from agentevals_action.reports.page.layout import page
-from agentevals_action.reports.page.markdown_html import markdown_line
+from agentevals_action.reports.page.layout import markdown_line, page
 from agentevals_action.reports.page.page_data import TEXT_IN_ROW, explain_state, page_data
 from agentevals_action.reports.view.confirmation import change_word
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.groups import needs_review
+from agentevals_action.reports.view.models import Links, ListedTest, ReportView
+from agentevals_action.reports.view.sentences import headline, verdicts
+from agentevals_action.reports.view.suite_table import NOISE_NOTE, difference_lines
 
 #: The name of the page's file.
 PAGE = "report.html"
@@ -25,6 +25,8 @@ PAGE = "report.html"
 _LIMITS = Limits(detailed=0, answer=0, suites=1_000, items=1_000, errors=1_000, text=500)
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
+_SIZE = 240  # units of the plot's side
+Kind = Literal["worse", "better", "same"]
 
 
 def report_page(view: ReportView) -> str:
@@ -40,9 +42,9 @@ def report_page(view: ReportView) -> str:
             (suite.path, line) for suite in view.review.suites for line in difference_lines(suite)
         ],
         "noise_note": NOISE_NOTE,
-        "dots": scatter.dots(view.tests),
+        "dots": _dots(view.tests),
         "plot_label": _plot_label(view.tests),
-        "size": scatter.SIZE,
+        "size": _SIZE,
         "rows": [_row(test) for test in data.listed[:_ROWS]],
         "rows_left": _left(len(view.tests) - _ROWS),
         "left": _left(data.left),
@@ -58,12 +60,12 @@ def _left(number: int) -> str:
 
 def _plot_label(tests: Iterable[ListedTest]) -> str:
     """The plot in a sentence, for readers who do not see it."""
-    words: Mapping[scatter.Kind, str] = {
+    words: Mapping[Kind, str] = {
         "worse": "to review",
         "better": "improved",
         "same": "neither",
     }
-    counts = scatter.counts(tests)
+    counts = _counts(tests)
     parts = [f"{counted(counts[kind], 'test')} {word}" for kind, word in words.items()]
     return f"Score on base against score on head: {', '.join(parts)}"
 
@@ -114,3 +116,65 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
 def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
     samples: Iterator[SampleResult] = (sample for result in results for sample in result.samples)
     return [sample.trace_summary for sample in samples if sample.trace_summary]
+
+
+@dataclass(frozen=True)
+class _Dot:
+    """Tests with the same scores (to hundredths) and the same `kind`: `x` and `y` in units from the
+    upper left corner, `radius` grows with their number; `link` is the hash of the test in the page,
+    of several the filter that shows them."""
+
+    x: float
+    y: float
+    radius: float
+    kind: Kind
+    title: str
+    link: str
+
+
+def _dots(tests: Iterable[ListedTest]) -> tuple[_Dot, ...]:
+    """The dots of the tests that were scored on both sides, the regressions last (on top)."""
+    groups: defaultdict[tuple[str, str, Kind], list[ListedTest]] = defaultdict(list)
+    for test in tests:
+        if scores := _scores(test):
+            groups[*scores, _kind(test)].append(test)
+    ordered = sorted(groups.items(), key=lambda item: (_ORDER[item[0][2]], item[0][:2]))
+    return tuple(_dot(*key, found) for key, found in ordered)
+
+
+def _counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
+    """How many of the tests that were scored on both sides are of each kind."""
+    return Counter(_kind(test) for test in tests if _scores(test))
+
+
+_ORDER = {"same": 0, "better": 1, "worse": 2}
+
+
+def _scores(listed: ListedTest) -> tuple[str, str] | None:
+    """The scores on base and head in words; None if one side was not scored."""
+    base, head = listed.comparison.base, listed.comparison.head
+    if not base or not head or base.score is None or head.score is None:
+        return None
+    return score(base.score), score(head.score)
+
+
+def _kind(listed: ListedTest) -> Kind:
+    test = listed.comparison
+    if needs_review(test) or test.change is ChangeKind.REGRESSED:
+        return "worse"
+    return "better" if test.change is ChangeKind.IMPROVED else "same"
+
+
+def _dot(base: str, head: str, kind: Kind, tests: list[ListedTest]) -> _Dot:
+    name, link = counted(len(tests), "test"), None
+    if len(tests) == 1:
+        name = tests[0].comparison.id
+        link = Links(report_url="").report_test(tests[0].suite, name)
+    return _Dot(
+        x=round(float(base) * _SIZE, 1),
+        y=round((1 - float(head)) * _SIZE, 1),
+        radius=round(min(5 + (len(tests) - 1) ** 0.5, 14), 1),
+        kind=kind,
+        title=f"{name}: {base} → {head}",
+        link=link or f"#scores={base}%2C{head}",
+    )

@@ -15,9 +15,6 @@ from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Level
-from agentevals_action.reports.markdown.sentences import describe_change, headline
-from agentevals_action.reports.markdown.suite_table import suite_table
-from agentevals_action.reports.markdown.tests import verdicts
 from agentevals_action.reports.terminal.lines import (
     Styled,
     fitting_lines,
@@ -27,6 +24,8 @@ from agentevals_action.reports.terminal.lines import (
 )
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ListedTest, ReportView, same_errors
+from agentevals_action.reports.view.sentences import describe_change, headline, verdicts
+from agentevals_action.reports.view.suite_table import suite_table
 
 _WIDE = 120  # columns of a terminal from which the costs of base and head fit
 _LINE = 1_000  # characters

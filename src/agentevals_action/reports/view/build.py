@@ -8,8 +8,8 @@ from agentevals_action.model.review import Review
 from agentevals_action.model.run import Level
 from agentevals_action.reports.view import cost
 from agentevals_action.reports.view.groups import GROUPS, needs_review
-from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import (
+    Links,
     ListedTest,
     ReportView,
     number_turns,

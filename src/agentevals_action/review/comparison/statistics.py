@@ -9,7 +9,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 from agentevals_action.model.comparison import Counts, Difference
-from agentevals_action.results.rates import Z95
+from agentevals_action.results.summary import Z95
 
 #: The quantile of the normal distribution for a power of 80 %.
 _Z80 = NormalDist().inv_cdf(0.8)

@@ -8,8 +8,8 @@ import pytest
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.reports.markdown import suite_table
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view import suite_table
+from agentevals_action.reports.view.models import Links
 from tests.support import reviews
 
 

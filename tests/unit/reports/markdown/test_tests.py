@@ -9,7 +9,7 @@ from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports.markdown.tests import Part, compare_answers, compare_calls
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import Links
 from tests.support import results, reviews
 
 LIMIT = 400

@@ -14,7 +14,7 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Review
 from agentevals_action.model.run import CommentTemplate, Policy, Selection
 from agentevals_action.reports.markdown import texts as markdown
-from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import Links
 from tests.conftest import Golden
 from tests.support import markdown as oracle
 from tests.support import reviews

@@ -10,9 +10,9 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import Fingerprint, TestResult
-from agentevals_action.reports.markdown.sentences import alert, describe_change, headline
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.sentences import alert, describe_change, headline
 from tests.support import results, reviews
 
 HELD = Quarantine(tests=("*",), owner="grace", reason="the service moves", expires=date(2026, 3, 1))

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentevals_action.model.comparison import Finding, SuiteComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.markdown.suite_table import (
+from agentevals_action.reports.view.suite_table import (
     SuiteTable,
     difference_lines,
     suite_table,

@@ -21,7 +21,7 @@ from agentevals_action.model.usage import total
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted
-from agentevals_action.results.rates import interval
+from agentevals_action.results.summary import interval
 
 _SIGNS = ("❌", "⚠️", "✅")
 #: Explains the lines of `difference_lines`.

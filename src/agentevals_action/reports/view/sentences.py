@@ -101,6 +101,12 @@ def describe_edit(edit: Edit) -> str:
     return f"{edit.kind} `{plain(edit.name)}`{of} {edit.action}"
 
 
+def verdicts(test: TestComparison) -> str:
+    """`pass → fail`, or the verdict of the only side."""
+    head = (test.head.verdict or "error") if test.head else "removed"
+    return f"{test.base.verdict or 'error'} → {head}" if test.base else head
+
+
 def describe_change(test: TestComparison) -> tuple[str, ...]:
     """What became of a test, why it does not count, and the result of its confirmation."""
     waived = f"accepted by {test.accepted_by}" if test.accepted_by else ""
