@@ -4,9 +4,9 @@ import asyncio
 import functools
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,6 +16,8 @@ import httpx
 
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.trace import Trace
+from agentevals_action.model.usage import Usage
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.models.errors import Service, connection_error, host, refusal
 from agentevals_action.validation.json_values import amount_in, describe_json, parse_json
@@ -40,6 +42,11 @@ class HttpReply:
             return parse_json(self.body.decode("utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"the reply is not valid JSON: {error}") from None
+
+
+def encode(body: Any) -> bytes:
+    """The body of a request in JSON; ValueError for NaN, TypeError for what JSON does not have."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 def check_url(text: str) -> str:
@@ -74,58 +81,52 @@ class HttpClient:
     def __init__(self, service: Service) -> None:
         self.service, self._url = service, httpx.URL(service.url)
         self._has_proxy = not service.is_local and bool(getproxies())
+        has_type = any(name.lower() == "content-type" for name in service.headers)
+        self._types = {} if has_type else {"Content-Type": "application/json"}
         self._idle: list[httpx.AsyncClient] = []
 
-    async def post(self, body: Any, timeout: float) -> tuple[Any, float | None]:
-        """Posts a JSON body and returns the JSON reply, and the cost that it states in a header.
-        Raises as `send` does, and AttemptError if one of them is not valid JSON."""
+    async def ask(
+        self, method: str, body: bytes, timeout: float, read: Callable[[HttpReply], Trace]
+    ) -> Trace:
+        """Sends a JSON body; the trace that `read` finds in the reply, with the cost that a header
+        states. Raises as `send` does, and AttemptError for a ValueError of `read`."""
+        reply = await self.send(method, body, timeout)
         try:
-            text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+            trace = read(reply)
         except ValueError as error:
-            raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
-        content = text.encode("utf-8", "replace")
-        headers = {"Content-Type": "application/json"}
-        reply = await self.send("POST", content, timeout, headers)
-        try:
-            return reply.json(), reply.cost_usd
-        except ValueError as error:
-            raise self.reply_error(error) from None
+            raise self._error(error) from None
+        return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
 
-    def reply_error(self, error: Exception) -> AttemptError:
+    def _error(self, error: ValueError) -> AttemptError:
         """The error for a reply with an unexpected structure."""
         return AttemptError("target", f"{host(self._url)}: {self.service.quote(str(error))}")
 
-    async def send(
-        self,
-        method: str,
-        content: bytes | None,
-        timeout: float,
-        headers: Mapping[str, str] | None = None,
-    ) -> HttpReply:
+    async def send(self, method: str, body: bytes | None, timeout: float) -> HttpReply:
         """One request to the URL of the service; `timeout` is in seconds and covers all of it.
 
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429
         and 5xx; TargetDead for 401, 403 and the vendor's permanent errors; AttemptError for any
         other refusal."""
-        limit = asyncio.timeout(timeout)
+        limit, types = asyncio.timeout(timeout), None if body is None else self._types
         try:
             async with (
                 limit,
                 self._client() as client,
-                client.stream(method, self._url, content=content, headers=headers) as response,
+                client.stream(method, self._url, content=body, headers=types) as response,
             ):
-                body = await _read_body(response)
+                content = await _read_body(response)
         except (httpx.TransportError, OSError) as error:  # TimeoutError is an OSError
             if limit.expired():
                 raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
             raise connection_error(self.service, self._url, error) from None
         except _UnreadableBody as error:
-            raise self.reply_error(error) from None
-        body = redact(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            raise self._error(error) from None
+        text = redact(content.decode("utf-8", "surrogateescape"))
+        content = text.encode("utf-8", "surrogateescape")
         if response.is_success:
             cost = amount_in(response.headers.get("x-litellm-response-cost", ""))
-            return HttpReply(body, cost)
-        raise refusal(self.service, response, body)
+            return HttpReply(content, cost)
+        raise refusal(self.service, response, content)
 
     async def close(self) -> None:
         """Closes the connections; a later call opens new ones."""

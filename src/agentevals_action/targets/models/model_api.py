@@ -3,7 +3,7 @@ them."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, field_validator
@@ -12,9 +12,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
 from agentevals_action.targets.models.errors import Service
-from agentevals_action.targets.models.http_client import HttpClient, check_url, get_origin
+from agentevals_action.targets.models.http_client import HttpClient, check_url, encode, get_origin
 from agentevals_action.validation.file_model import NonEmpty, spelled
 
 
@@ -143,19 +142,17 @@ class _Connected(Provider):
         """One call."""
         target = self.target
         try:
-            body = target.to_wire(request.messages)
+            data = target.to_wire(request.messages)
+            if request.temperature is not None:
+                around = target.around_temperature
+                inside = data.setdefault(around, {}) if around else data
+                inside["temperature"] = request.temperature
+            body = encode(data)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
-        if request.temperature is not None:
-            around = target.around_temperature
-            inside = body.setdefault(around, {}) if around else body
-            inside["temperature"] = request.temperature
-        reply, cost = await self.client.post(body, request.timeout)
-        try:
-            trace = target.from_wire(reply)
-        except ValueError as error:
-            raise self.client.reply_error(error) from None
-        return replace(trace, usage=Usage(cost_usd=cost).or_else(trace.usage))
+        return await self.client.ask(
+            "POST", body, request.timeout, lambda reply: target.from_wire(reply.json())
+        )
 
     async def check(self, request: Request) -> str:
         """One call."""

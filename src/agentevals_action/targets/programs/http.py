@@ -2,6 +2,7 @@
 goes in as JSON; the answer is at a path of the reply."""
 
 import asyncio
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,6 @@ from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
 from agentevals_action.system import redaction
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.services import PORT, StartedService
@@ -30,6 +30,7 @@ from agentevals_action.targets.models.http_client import (
     HttpClient,
     HttpReply,
     check_url,
+    encode,
     get_origin,
 )
 from agentevals_action.targets.programs import placeholders
@@ -255,17 +256,11 @@ class _Connected(Provider):
         """The answer of the service at a URL."""
         target, client = self._target, self._client(url)
         try:
-            content = _make_body(target, request)
+            body = _make_body(target, request)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
-        has_type = any(name.lower() == "content-type" for name in target.headers)
-        headers = None if has_type else {"Content-Type": "application/json"}
-        reply = await client.send(target.method, content, request.timeout, headers)
-        try:
-            trace = _read(reply, target.output_path, request.messages)
-        except ValueError as error:
-            raise client.reply_error(error) from None
-        return replace(trace, usage=Usage(cost_usd=reply.cost_usd).or_else(trace.usage))
+        read = functools.partial(_read, path=target.output_path, question=request.messages)
+        return await client.ask(target.method, body, request.timeout, read)
 
     def _client(self, url: str) -> HttpClient:
         if url not in self._clients:
@@ -354,10 +349,9 @@ def _make_body(target: Http, request: Request) -> bytes:
             target.body, lambda text, path: render_value(text, values, f"`body.{path}`")
         )
     try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        return encode(body)
     except TypeError as error:
         raise ValueError(f"`body` is not valid JSON with its values: {error}") from None
-    return text.encode("utf-8", "replace")
 
 
 def _read(reply: HttpReply, path: str | None, question: Sequence[Message]) -> Trace:

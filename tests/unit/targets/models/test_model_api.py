@@ -168,6 +168,15 @@ def test_complete__a_file_that_cannot_be_sent(tmp_path: Path) -> None:
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
+def test_complete__a_number_that_json_does_not_have() -> None:
+    with (
+        MODELS["openai"].server(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="the prompt cannot be sent") as caught,
+    ):
+        MODELS["openai"].ask(server, config={"top_p": float("nan")})
+    assert (caught.value.kind, server.requests) == ("configuration", [])
+
+
 def openai(status: int, text: str, code: str | None = None) -> Sent:
     error = {"message": text, "type": "invalid_request_error", "param": None, "code": code}
     return Sent({"error": error}, status)
