@@ -18,8 +18,9 @@ from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.terminal import console
 from agentevals_action.review.inputs import base_tree
-from agentevals_action.review.inputs.changed_files import HeadFiles, describe_change, read_trees
-from agentevals_action.review.inputs.selection import describe_uncovered, select_suites
+from agentevals_action.review.inputs.changed_files import Head, describe_change, read_trees
+from agentevals_action.review.inputs.notices import describe_uncovered
+from agentevals_action.review.inputs.selection import select_suites
 from agentevals_action.runners.suites import files_of_all
 from agentevals_action.system.git import GitRepository
 
@@ -65,7 +66,7 @@ async def _affected(loaded: LoadedSuites, revision: str) -> tuple[dict[str, tupl
         covered = files_of_all(
             loaded.checkout, settings, loaded.configuration, loaded.folder, environ, job_suites
         )
-        head = HeadFiles(job_suites, covered)
+        head = Head(loaded.checkout, job_suites, covered)
         trees = await read_trees(repository, head, base, settings)
         files = await repository.changed_files(base.sha) if base.sha else None
         everything = job.select == "all"

@@ -54,6 +54,11 @@ class Base:
     covered: Mapping[str, bool] = field(default_factory=dict)
     file_error: Diagnostic | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a commit to compare with, obtained or not."""
+        return bool(self.sha or self.problem)
+
 
 async def check_head(repository: GitRepository, job: Job) -> str:
     """The SHA of HEAD. Raises GitError without a checkout, and InvalidInput if HEAD is not a commit

@@ -9,26 +9,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.execution.suite_description import TrackedFiles
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.known_files import KnownFiles, read_known_files, uncovered
+from agentevals_action.review.inputs.request import Suites
 from agentevals_action.review.inputs.selection import Change
 from agentevals_action.settings import Settings
+from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import ChangedFile, GitRepository
 
 
 @dataclass(frozen=True)
-class HeadFiles:
-    """The suites of head, the files of all its suites, also of those of other jobs (as
-    `files_of_all`), the paths that differ from its commit, and the path of the workflow that
-    runs."""
+class Head:
+    """The tree under test with its suites. `covered` are the files of all its suites, also of those
+    of other jobs, as `files_of_all`; `errors` are those of the configurations that name suites,
+    `warnings` those about files of other tools. `commit` is empty without one, `uncommitted` are
+    the paths that differ from it, `workflow` is the path of the workflow that runs."""
 
-    suites: Sequence[Suite | BrokenSuite]
+    checkout: Checkout
+    suites: Suites
     covered: Mapping[str, bool]
-    uncommitted: Sequence[str] = ()
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    commit: str = ""
+    uncommitted: tuple[str, ...] = ()
     workflow: str = ""
 
 
@@ -61,7 +69,7 @@ class Tree:
 
 
 async def read_trees(
-    repository: GitRepository, head: HeadFiles, base: Base, settings: Settings
+    repository: GitRepository, head: Head, base: Base, settings: Settings
 ) -> Mapping[Path, Tree]:
     """The files of both sides by the root of the tree."""
     sides = {repository.root: (head.covered, head.uncommitted)}
@@ -83,7 +91,7 @@ async def read_trees(
 
 def describe_change(
     files: Sequence[ChangedFile] | None,
-    head: HeadFiles,
+    head: Head,
     base: Base,
     trees: Mapping[Path, Tree],
     settings: Settings,

@@ -2,7 +2,7 @@
 first program of the change starts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,11 +13,7 @@ from agentevals_action.errors import OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
-from agentevals_action.formatting import list_paths, plural
-from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.path_patterns import rule_for
-from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Level, Run, RunSuite, notes
 from agentevals_action.model.suite import Suite
@@ -26,25 +22,17 @@ from agentevals_action.results.shards import digest_of_inputs
 from agentevals_action.review.comparison import waivers
 from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.inputs import base_tree
-from agentevals_action.review.inputs.base_tree import Base
-from agentevals_action.review.inputs.changed_files import (
-    HeadFiles,
-    Tree,
-    describe_change,
-    edited_replies,
-    read_trees,
+from agentevals_action.review.inputs.base_rules import (
+    choose_quarantines,
+    choose_template,
+    read_permissions,
 )
-from agentevals_action.review.inputs.comment_template import choose_template
-from agentevals_action.review.inputs.permissions import read_permissions
+from agentevals_action.review.inputs.base_tree import Base
+from agentevals_action.review.inputs.changed_files import Head, Tree, describe_change, read_trees
+from agentevals_action.review.inputs.notices import notices_about_change, notices_about_disk
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
-from agentevals_action.review.inputs.selection import (
-    Change,
-    describe_removed,
-    describe_uncovered,
-    select_suites,
-    useless_rules,
-)
+from agentevals_action.review.inputs.selection import Change, select_suites
 from agentevals_action.runners.suites import files_of_all, find_all
 from agentevals_action.suites.checkout import (
     Checkout,
@@ -54,30 +42,11 @@ from agentevals_action.suites.checkout import (
     overlooked,
     require_valid,
 )
-from agentevals_action.suites.configuration_file import (
-    ConfigurationFile,
-    read_configuration,
-    read_quarantines,
-)
+from agentevals_action.suites.configuration_file import ConfigurationFile, read_configuration
 from agentevals_action.system.files.packages import MANIFESTS, PackageFolder, find_packages
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import check_cache
 from agentevals_action.targets.variables import Variables, read_variables
-
-
-@dataclass(frozen=True)
-class Head:
-    """The tree under test; `commit` is empty without one. `errors` are those of the configurations
-    that name suites, `warnings` those about files of other tools; `covered` are the files of
-    all suites, as `files_of_all`."""
-
-    commit: str
-    checkout: Checkout
-    configuration: ConfigurationFile
-    suites: Suites
-    errors: tuple[Diagnostic, ...]
-    warnings: tuple[Diagnostic, ...]
-    covered: Mapping[str, bool]
 
 
 @dataclass(frozen=True)
@@ -107,85 +76,89 @@ class ReviewInputs:
 async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
     """The inputs with the trees of head and base, before a program of the change starts. Raises
     AgentEvalsError when nothing can be reviewed."""
-    started = datetime.now(UTC)
-    given, job, run = request.settings, request.job, request.run
+    started, given = datetime.now(UTC), request.settings
     root = request.repository.root if request.repository else request.workspace.folder
     configuration = await asyncio.to_thread(read_configuration, root)
-    settings = configuration.complete(given)
-    workspace = replace(request.workspace, settings=settings)
+    workspace = replace(request.workspace, settings=configuration.complete(given))
     request = replace(request, workspace=workspace)
-    is_commit = job.event != "local"
-    checkout = await Checkout.at(
-        workspace.folder, settings, request.repository, is_commit=is_commit
-    )
-    require_decidable(settings.samples, settings.confirm, settings.alpha)
-    await check_cache(settings, workspace.folder, workspace.environ)
-    found = await asyncio.to_thread(
-        find_all,
-        checkout,
-        settings,
-        configuration,
-        workspace.folder,
-        workspace.environ,
-        run.paths if run else (),
-    )
-    covered = await asyncio.to_thread(
-        files_of_all,
-        checkout,
-        settings,
-        configuration,
-        workspace.folder,
-        workspace.environ,
-        found.suites,
-    )
-    suites: Suites = found.suites
-    check_inputs(settings, workspace.folder, suites)
-    if run or not suites:
-        suites = require_valid(suites, found.errors)
-    environ, valid = workspace.environ, [suite for suite in suites if isinstance(suite, Suite)]
+    head = await _read_head(request, configuration)
+    environ, named = workspace.environ, workspace.settings.env
     variables = cache(partial(read_variables, environ))
-    with keeping_secrets(valid, variables, environ, settings.env):
-        commit = ""
-        if request.repository and job.head_sha:
-            commit = await base_tree.check_head(request.repository, job)
-        async with base_tree.open_base(request, given, commit) as base:
-            if job.base.kind == "stored":
-                base = Base(suites=tuple(suites))
-            warnings = found.warnings
-            errors = found.errors
-            head = Head(commit, checkout, configuration, suites, errors, warnings, covered)
-            inputs = await _read_inputs(request, head, base, variables, started)
+    valid = [suite for suite in head.suites if isinstance(suite, Suite)]
+    with keeping_secrets(valid, variables, environ, named):
+        async with base_tree.open_base(request, given, head.commit) as base:
+            if request.job.base.kind == "stored":
+                base = Base(suites=tuple(head.suites))
+            inputs = await _read_inputs(request, configuration, head, base, variables, started)
             # Not before: an input that is wrong removes no earlier report.
             with suppress(OutputError):  # reported when the results are written
-                await asyncio.to_thread(workspace.make_report_folder, keeps_results=bool(run))
+                keeps = bool(request.run)
+                await asyncio.to_thread(workspace.make_report_folder, keeps_results=keeps)
             yield inputs
 
 
+async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -> Head:
+    """The tree under test. InvalidInput if the inputs or, for the command `run`, a suite of it
+    cannot be used."""
+    workspace, repository, run = request.workspace, request.repository, request.run
+    folder, settings, environ = workspace.folder, workspace.settings, workspace.environ
+    is_commit = request.job.event != "local"
+    checkout = await Checkout.at(folder, settings, repository, is_commit=is_commit)
+    require_decidable(settings.samples, settings.confirm, settings.alpha)
+    await check_cache(settings, folder, environ)
+    paths = run.paths if run else ()
+    found = await asyncio.to_thread(
+        find_all, checkout, settings, configuration, folder, environ, paths
+    )
+    covered = await asyncio.to_thread(
+        files_of_all, checkout, settings, configuration, folder, environ, found.suites
+    )
+    suites: Suites = found.suites
+    check_inputs(settings, folder, suites)
+    if run or not suites:
+        suites = require_valid(suites, found.errors)
+    head = Head(checkout, suites, covered, found.errors, found.warnings)
+    if repository is None or not request.job.head_sha:
+        return head
+    return replace(
+        head,
+        commit=await base_tree.check_head(repository, request.job),
+        uncommitted=await _find_uncommitted(request, checkout),
+        workflow=workspace.workflow,
+    )
+
+
 async def _read_inputs(
-    request: ReviewRequest, head: Head, base: Base, variables: Variables, started: datetime
+    request: ReviewRequest,
+    configuration: ConfigurationFile,
+    head: Head,
+    base: Base,
+    variables: Variables,
+    started: datetime,
 ) -> ReviewInputs:
     """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
     job, run, settings, suites = request.job, request.run, request.settings, head.suites
+    folder, repository = request.workspace.folder, request.repository
     if not suites:
         deleted = [suite.path for suite in base.suites]
         raise no_suite(head.checkout, settings, deleted, head.warnings)
-    uncommitted = await _uncommitted(request, head.checkout)
-    files = HeadFiles(suites, head.covered, uncommitted, request.workspace.workflow)
     trees: Mapping[Path, Tree] = {}
-    if request.repository:
-        trees = await read_trees(request.repository, files, base, settings)
+    if repository:
+        trees = await read_trees(repository, head, base, settings)
     tracked = {root: tree.files for root, tree in trees.items()}
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
-    template, template_notices = await choose_template(request, base)
-    quarantines = await _read_quarantines(request, head.configuration, base)
-    change = await _find_change(request, head, base, files, trees)
+    name = settings.comment_template
+    template, template_notices = await choose_template(name, folder, repository, base, job.event)
+    quarantines = await choose_quarantines(configuration, repository, base, job.event)
+    change = await _find_change(request, head, base, trees)
     selected = await asyncio.to_thread(select_suites, suites, change)
     if selected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
         selected = await asyncio.to_thread(select_suites, suites, change)
     permissions = None
     if job.pull is not None:
-        permissions = read_permissions(base, settings, request.workspace.environ)
+        environ = request.workspace.environ
+        permissions = await asyncio.to_thread(read_permissions, base, settings, environ)
     plan = await asyncio.to_thread(find_plan, selected, suites, base, request, variables)
     if run:
         plan = select_tests(run, plan, quarantines)
@@ -198,6 +171,7 @@ async def _read_inputs(
     if not (run and run.paths):
         known = [suite.path for suite in suites]
         unfound = await asyncio.to_thread(overlooked, head.checkout, settings, known)
+    running = plan.head.values()
     errors = (
         *head.errors,
         *distinct_errors(selected.broken),
@@ -207,15 +181,16 @@ async def _read_inputs(
     warnings = (
         *head.warnings,
         *distinct_errors(selected.unaffected),
-        *(warning for suite in plan.head.values() for warning in suite.warnings),
+        *(warning for suite in running for warning in suite.warnings),
         *quarantines.warnings,
         *waivers.not_on_base(quarantines),
     )
     notices = (
-        *_notices_about_change(request, head, base, change, plan.head.values(), trees),
+        *notices_about_change(settings, head, base, change, running, trees.values()),
         *template_notices,
-        *([unfound] if unfound else []),
-        *_notices_about_disk(request, plan, uncommitted, head.checkout),
+        *filter(None, [unfound]),
+        # A local review is of the working tree.
+        *(() if job.event == "local" else notices_about_disk(settings, head, running)),
         *await _notices_about_report(request),
     )
     facts = Run(
@@ -237,14 +212,24 @@ async def _read_inputs(
         suites_in_repository=len(suites),
         quarantines=quarantines,
         acceptance=acceptance,
-        uncommitted=uncommitted,
+        uncommitted=head.uncommitted,
         test_globs=run.globs if run else (),
         template=template,
     )
     kept = run.resume(tuple(part.head.values()), fingerprints.of) if run else {}
-    found = await asyncio.to_thread(_find_packages, head, base)
+    packages = await asyncio.to_thread(_find_packages, head, base)
     return ReviewInputs(
-        request, base, variables, permissions, fingerprints, part, kept, suites, edits, facts, found
+        request,
+        base,
+        variables,
+        permissions,
+        fingerprints,
+        part,
+        kept,
+        suites,
+        edits,
+        facts,
+        packages,
     )
 
 
@@ -262,24 +247,22 @@ def _find_packages(head: Head, base: Base) -> Mapping[Path, Sequence[PackageFold
     return found
 
 
-async def _uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str, ...]:
+async def _find_uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str, ...]:
     """The paths that differ from the commit, without the files that the program writes. In a job,
     the untracked ones are what its steps before this one made: they are left out."""
     repository = request.repository
-    if repository is None or not request.job.head_sha:
-        return ()
     own, is_local = request.results_file.resolve(), request.job.event == "local"
     return tuple(
         path
-        for path in await repository.uncommitted()
-        for file in [repository.root / path]
+        for path in (await repository.uncommitted() if repository else ())
+        for file in [checkout.root / path]
         if not request.workspace.writes(file) and file != own
         if is_local or path in checkout.tracked
     )
 
 
 async def _find_change(
-    request: ReviewRequest, head: Head, base: Base, files: HeadFiles, trees: Mapping[Path, Tree]
+    request: ReviewRequest, head: Head, base: Base, trees: Mapping[Path, Tree]
 ) -> Change:
     """The change with what both sides know about its files. Without a base, they are unknown."""
     job, changed = request.job, None
@@ -288,24 +271,8 @@ async def _find_change(
         changed = await request.repository.changed_files(base.sha, commit)
     everything = job.select == "all"
     return await asyncio.to_thread(
-        describe_change, changed, files, base, trees, request.settings, everything=everything
+        describe_change, changed, head, base, trees, request.settings, everything=everything
     )
-
-
-async def _read_quarantines(
-    request: ReviewRequest, configuration: ConfigurationFile, base: Base
-) -> Quarantines:
-    """The quarantine of head and base. On a push the change is on its branch already, and the
-    quarantine of head is in effect.
-
-    Attack: an agent writes the file into both trees. It is read before a program runs, base's from
-    the commit."""
-    by_base = request.job.event != "push" and bool(base.sha or base.problem)
-    content = None
-    if request.repository and base.sha:
-        content = await request.repository.show(base.sha, FILE) or b""
-    today = datetime.now(UTC).date()
-    return read_quarantines(configuration, today, content, by_base=by_base)
 
 
 def _find_edits(plan: Plan, fingerprints: Fingerprints) -> dict[str, SuiteEdits]:
@@ -331,59 +298,6 @@ def _run_suites(
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]
-    )
-
-
-def _notices_about_change(
-    request: ReviewRequest,
-    head: Head,
-    base: Base,
-    change: Change,
-    suites: Collection[Suite],
-    trees: Mapping[Path, Tree],
-) -> Sequence[str]:
-    """Changed files that no suite covers, edited replies, and edited or useless rules."""
-    settings, checkout, rules = request.settings, head.checkout, request.settings.watch_rules
-    changed = [path for file in change.files or () for path in file.paths]
-    replies = ""
-    if edited := edited_replies(changed, settings):
-        what = "the change edits stored replies, which decide about the outcome"
-        replies = f"{what}: {list_paths(edited)}"
-    known = None  # with a working directory, rules may be for the suites of other jobs
-    if settings.working_directory == ".":
-        known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
-    of_trees = (path for tree in trees.values() for path in tree.files.ids)
-    paths = (*changed, *(checkout.files or ()), *of_trees)
-    return (
-        *filter(
-            None,
-            [
-                describe_uncovered(change, suites, settings.samples),
-                replies,
-                describe_removed(rules, base.watch) if base.root else "",
-            ],
-        ),
-        *useless_rules(rules, paths, known),
-    )
-
-
-def _notices_about_disk(
-    request: ReviewRequest, plan: Plan, uncommitted: Sequence[str], checkout: Checkout
-) -> Sequence[str]:
-    """The tracked files of suites, and those that `watch` names for them, that differ from the
-    commit. A local review is of the working tree."""
-    suites, rules = plan.head.values(), request.settings.watch_rules
-    used = {FILE, *(file.path for suite in suites for file in suite.files)}
-    paths = [
-        path
-        for path in sorted(checkout.tracked.intersection(uncommitted))
-        if path in used or any(rule_for(rules, path, suite.path) for suite in suites)
-    ]
-    if request.job.event == "local" or not paths:
-        return ()
-    return (
-        f"{list_paths(paths)} {plural(len(paths), 'differs', 'differ')} from the commit: "
-        "the review is of what was on disk when this step started",
     )
 
 

@@ -151,6 +151,12 @@ class ReviewRequest:
         return self.workspace.settings
 
     @property
+    def is_of_all_tests(self) -> bool:
+        """Whether no working directory, path or glob leaves out tests of the repository."""
+        is_part = self.run and (self.run.paths or self.run.globs)
+        return self.settings.working_directory == "." and not is_part
+
+    @property
     def cache(self) -> Mode | None:
         """What the run does with stored replies; None without these."""
         if self.run and self.run.records:

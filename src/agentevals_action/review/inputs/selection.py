@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
-from agentevals_action.formatting import counted, joined, list_paths, plural, printable_path
+from agentevals_action.formatting import printable_path
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
 from agentevals_action.model.run import Selection
@@ -159,61 +158,3 @@ def _describe(file: ChangedFile) -> str:
         return f"renamed: {printable_path(old[0])} → {printable_path(file.path)}"
     verb = file.status if file.status in ("added", "removed") else "changed"
     return f"{verb}: {printable_path(file.path)}"
-
-
-def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) -> str:
-    """The sentence about the files that no suite and no rule of `watch` covers, with the lines of
-    `watch` that tell what they are; empty without such files. `suites` are those that run, with
-    `samples` of each test."""
-    is_named = [change.names_agent(suite.path) for suite in suites]
-    paths = [file.path for file in change.uncovered]
-    if all(is_named) and change.watch:
-        paths = [path for path in paths if path not in change.shared]
-    if not paths:
-        return ""
-    folders = (PurePosixPath(path).parts for path in paths)
-    globs = list(dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders))
-    if all(is_named) and change.watch:
-        belong = plural(len(paths), "it belongs", "they belong")
-        return (
-            f"no suite and no rule of `watch` covers {list_paths(paths)}: "
-            f"if {belong} to the agent, add {list_paths(globs)} to `watch`"
-        )
-    calls = counted(samples * sum(len(suite.tests) for suite in suites), "call")
-    of_runners = " and those of runners" if any(suite.program for suite in suites) else ""
-    excluded = list_paths([f'- "!{glob}"' for glob in globs])
-    covering = "not every suite covers" if change.shared else "no suite covers"
-    running = "the suites run whose agent no rule names" if any(is_named) else "all suites run"
-    return (
-        f"{covering} {list_paths(paths)}, and nothing says that the agent does not use "
-        f"{plural(len(paths), 'it', 'them')}, so {running} ({calls} of agents{of_runners} on "
-        f"each side that runs): write below `watch:` in `.agentevals.yaml` either {excluded}, or "
-        "all of the agent's own files, as `- src/**`; this holds once it is merged"
-    )
-
-
-def describe_removed(watch: Sequence[WatchRule], base_watch: Sequence[WatchRule]) -> str:
-    """The sentence about rules of base's `watch` that head lacks, and exclusions that it adds;
-    empty if there are none."""
-    removed = [str(rule) for rule in base_watch if rule not in watch and not rule.excludes]
-    added = [str(rule) for rule in watch if rule not in base_watch and rule.excludes]
-    edits = [f"removes {list_paths(removed)}"] if removed else []
-    edits += [f"adds {list_paths(added)}"] if added else []
-    return f"the change edits `watch`: it {joined(edits)}; base's rules hold, too" if edits else ""
-
-
-def useless_rules(
-    watch: Sequence[WatchRule], files: Sequence[str], suites: Sequence[str] | None
-) -> tuple[str, ...]:
-    """A sentence for each rule that can have no effect. `files` and `suites` are all paths of both
-    sides; None if not all suites are known."""
-    found = []
-    for rule in watch:
-        missing = "suite" if any(map(rule.covers, files)) else "file"
-        useless = suites is not None and not any(map(rule.affects, suites))
-        if missing == "file" or useless:
-            found.append(
-                f"the rule `{rule}` of `watch` matches no {missing} of the repository, "
-                "so it has no effect: fix it or remove it"
-            )
-    return tuple(found)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.reports.terminal.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review.inputs.inputs import ReviewInputs
+from agentevals_action.review.inputs.notices import unmatched_globs
 from agentevals_action.runners.executor import Executors
 
 #: Results by the suite's path on head and the test's id.
@@ -170,20 +171,25 @@ def base_rows(base: BaseResults, executors: Executors, suites: Mapping[str, Suit
     return found
 
 
-def completed_facts(facts: Run, head: Rows, base: BaseResults, notices: Sequence[str]) -> Run:
+def completed_facts(
+    inputs: ReviewInputs, head: Rows, base: BaseResults, notices: Iterable[str]
+) -> Run:
     """The facts of a run that is done, with the tests that are known only now, those of base's
     results and its `notices`."""
+    facts = inputs.facts
+    if inputs.request.is_of_all_tests:
+        unmatched = unmatched_globs(inputs.suites, facts.quarantines.head, by_suite(head))
+        notices = (*notices, *map(str, unmatched))
     duration = datetime.now(UTC) - datetime.fromisoformat(facts.time)
     unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
-    suites = []
-    for suite in facts.suites:
-        suites.append(
-            replace(
-                suite,
-                tests=suite.tests or tuple(name for path, name in head if path == suite.path),
-                base=base.suites.get(suite.path, unknown),
-            )
+    suites = [
+        replace(
+            suite,
+            tests=suite.tests or tuple(name for path, name in head if path == suite.path),
+            base=base.suites.get(suite.path, unknown),
         )
+        for suite in facts.suites
+    ]
     return facts.model_copy(
         update={
             "suites": tuple(suites),

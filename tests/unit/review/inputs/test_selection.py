@@ -9,13 +9,8 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.inputs.selection import (
-    Change,
-    SelectedSuites,
-    describe_uncovered,
-    select_suites,
-    useless_rules,
-)
+from agentevals_action.review.inputs.notices import describe_uncovered, useless_rules
+from agentevals_action.review.inputs.selection import Change, SelectedSuites, select_suites
 from agentevals_action.system.git import ChangedFile
 
 

@@ -1,0 +1,117 @@
+"""What the base decides, because a change does not choose it for its own review: the template of
+the comment, the tests in quarantine, and what the targets may use. All is read before the first
+program of the change starts, and from the commit of base, which no program can write."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentevals_action.errors import AttemptError, GitError, InvalidInput
+from agentevals_action.model.quarantine import FILE, Quarantines
+from agentevals_action.model.run import CommentTemplate
+from agentevals_action.reports.markdown import texts as markdown
+from agentevals_action.review.inputs.base_tree import Base
+from agentevals_action.settings import Settings
+from agentevals_action.suites.configuration_file import ConfigurationFile, read_quarantines
+from agentevals_action.suites.find import FOLDER
+from agentevals_action.suites.targets_file import (
+    NAME,
+    TargetsFile,
+    read_targets,
+    read_targets_above,
+)
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.git import GitRepository
+from agentevals_action.targets.calls.client import resolve_target
+from agentevals_action.targets.calls.permissions import Permissions, used_variables
+from agentevals_action.targets.variables import read_variables
+
+#: Events whose head is trusted: a push is on its branch already, a local review has one user.
+_TRUSTED = frozenset({"push", "local"})
+
+
+async def choose_template(
+    name: str | None, folder: Path, repository: GitRepository | None, base: Base, event: str
+) -> tuple[CommentTemplate | None, Sequence[str]]:
+    """The template that renders the comment, None for the packaged one, and notices about the
+    choice; `name` is its path in the tree of head, a `folder`. Raises InvalidInput when head's
+    template is missing or cannot make a comment.
+
+    Attack: a pull request edits the template, and the comment states a pass or mentions people in
+    the name of the bot."""
+    if name is None:
+        return None, ()
+    head = await asyncio.to_thread(_read_template, name, folder)
+    await asyncio.to_thread(markdown.check_template, head)
+    if event in _TRUSTED or not base.exists:
+        return head, ()
+    template = None
+    try:
+        content = await repository.show(base.sha, name) if repository and base.sha else None
+        if content is not None:
+            template = CommentTemplate(name, content.decode("utf-8", "replace"))
+        if template == head:
+            return head, ()
+        if template:
+            await asyncio.to_thread(markdown.check_template, template)
+    except (GitError, InvalidInput):  # a change that repairs it must be able to pass
+        template = None
+    used = "the base has none that can be used, so this comment has the default one"
+    if template:
+        used = "this comment has that of the base"
+    return template, (f"the comment template `{name}` takes effect after the merge: {used}",)
+
+
+def _read_template(name: str, folder: Path) -> CommentTemplate:
+    try:
+        return CommentTemplate(name, (folder / name).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        problem = f"the template {name} cannot be read: {reason}"
+        raise InvalidInput(problem, "fix `comment-template`, or leave it out") from None
+
+
+async def choose_quarantines(
+    head: ConfigurationFile, repository: GitRepository | None, base: Base, event: str
+) -> Quarantines:
+    """The quarantine of head and base. On a push the change is on its branch already, and the
+    quarantine of head is in effect."""
+    content = None
+    if repository and base.sha:
+        content = await repository.show(base.sha, FILE) or b""
+    by_base = event != "push" and base.exists
+    return read_quarantines(head, datetime.now(UTC).date(), content, by_base=by_base)
+
+
+def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str]) -> Permissions:
+    """The permissions of a pull request's targets, from the targets files of base. Without a tree
+    of base no variable is known from it."""
+    root, named = base.root, frozenset(settings.env)
+    if root is None:
+        return Permissions(named=named)
+    suffix, known = f"{FOLDER}/{NAME}", dict[Path, TargetsFile]()
+    for path in base.tracked:
+        if f"/{path}".endswith(f"/{suffix}"):
+            read_targets_above(Folder(root, root / path.removesuffix(suffix)), environ, known)
+    if settings.targets and (file := root / settings.targets).is_file():
+        known[file] = read_targets(file, root, environ)
+    used = {pair for file, read in known.items() for pair in _used_by(file, read, root, environ)}
+    return Permissions(root, named, frozenset(used))
+
+
+def _used_by(
+    file: Path, targets: TargetsFile, root: Path, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The variables of the targets in a file, with their destinations."""
+    folder = file.parent.parent if file.parent.name == FOLDER else file.parent
+    found = (entry.target for entry in targets.entries.values() if entry.target is not None)
+    for target in found:
+        try:
+            variables = read_variables(environ, root, folder)
+            resolved = resolve_target(target, variables)
+        except AttemptError:
+            # Without its address it permits no variable. Base's own tests report the error.
+            continue
+        for name in used_variables(resolved, variables):
+            yield name, resolved.destination()
