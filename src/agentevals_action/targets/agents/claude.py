@@ -8,11 +8,11 @@ https://platform.claude.com/docs/en/agent-sdk/typescript#message-types
 The usage of the `result` leaves out sub-agents; its `modelUsage` has all tokens. The last message
 of a sub-agent is not in the stream, only its usage."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
@@ -24,19 +24,6 @@ from agentevals_action.targets.dialects.blocks import ToolResult, WireMessage
 from agentevals_action.targets.dialects.conversations import add_answer
 from agentevals_action.targets.dialects.usage import read_usage
 
-#: The errors for the values of an assistant message's `error`, if the API refused the call.
-_REFUSALS: Mapping[str, Callable[[str], AttemptError]] = {
-    "authentication_failed": TargetDead,
-    "oauth_org_not_allowed": TargetDead,
-    "billing_error": NoCredit,
-    "model_not_found": TargetDead,
-    "rate_limit": agent_events.rate_limit,
-    "overloaded": TransientError,
-    "server_error": TransientError,
-}
-#: Parts of its messages about a missing or wrong login, and about an empty account.
-_NO_LOGIN = ("please run /login", "invalid api key", "not logged in", "failed to authenticate")
-_NO_CREDIT = ("exceeded your current quota", "credit balance is too low")
 _SYNTHETIC = "<synthetic>"  # the model of messages that the CLI itself wrote
 _DURATIONS = ("durationMs", "totalDurationMs")
 _NAMES = {"Task": "Agent"}  # of earlier versions
@@ -93,30 +80,20 @@ class ClaudeCli(AgentTarget):
 
     def find_error(self, events: Sequence[Event]) -> AttemptError | None:
         """The error of the `result`, or a message of the CLI itself that the API refused a call."""
-        result, refusal = agent_events.last(events, "result"), _refusal(events)
-        subtype = result.text("subtype")
+        result, answer = (agent_events.last(events, name) for name in ("result", "assistant"))
+        subtype, code = result.text("subtype"), answer.text("error")
         if result.type and result.value("is_error") is not True and not subtype.startswith("error"):
             return None
-        if not result.type:
-            latest = agent_events.last(events, "system", "assistant", "user")
-            return refusal or self.find_retry(latest)
-        listed = result.value("errors")
-        errors = [item for item in listed if isinstance(item, str)] if listed else []
-        message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
-        if any(words in message.lower() for words in _NO_CREDIT):
-            return NoCredit(message)
-        if any(words in message.lower() for words in _NO_LOGIN):
-            return TargetDead(message)
-        return refusal or agent_events.failure(message, result.count("api_error_status"))
-
-
-def _refusal(events: Sequence[Event]) -> AttemptError | None:
-    """The error of the last message, if the API refused the call."""
-    event = agent_events.last(events, "assistant")
-    if not (error := event.text("error")):
-        return None
-    texts = (str(message.message.content) for message in _wired(event))
-    return _REFUSALS.get(error, agent_events.failure)("\n".join(filter(None, texts)) or error)
+        if result.type:
+            listed = result.value("errors")
+            errors = [item for item in listed if isinstance(item, str)] if listed else []
+            message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
+        elif code:
+            texts = (str(message.message.content) for message in _wired(answer))
+            message = "\n".join(filter(None, texts)) or code
+        else:
+            return self.find_retry(agent_events.last(events, "system", "assistant", "user"))
+        return agent_events.failure(message, result.count("api_error_status"), code)
 
 
 def _wired(event: Event) -> Sequence[WireMessage]:

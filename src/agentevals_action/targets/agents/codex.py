@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
@@ -27,16 +27,6 @@ from agentevals_action.validation.json_values import decode_json
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
 _CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
-_DEAD = re.compile(
-    r"invalid_api_key|not logged in|codex login|model_not_found"
-    r"|model\b.*(?:does not exist|is not supported|not found)",
-    re.IGNORECASE,
-)
-_NO_CREDIT = re.compile(r"usage limit|quota exceeded|insufficient_quota", re.IGNORECASE)
-_LIMITED = re.compile(r"rate limit", re.IGNORECASE)
-_TRANSIENT = re.compile(
-    r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
-)
 
 
 class CodexCli(AgentTarget):
@@ -85,16 +75,8 @@ class CodexCli(AgentTarget):
             return None
         message = (end.object("error") if end.type == "turn.failed" else end).text("message")
         body = Event(decode_json(message))
-        message, status = body.object("error").text("message") or message, body.count("status")
-        if _NO_CREDIT.search(message):
-            return NoCredit(message)
-        if _DEAD.search(message):
-            return TargetDead(message)
-        if _LIMITED.search(message):
-            return agent_events.rate_limit(message)
-        if status is None and _TRANSIENT.search(message):
-            return TransientError(message)
-        return agent_events.failure(message, status)
+        message = body.object("error").text("message") or message
+        return agent_events.failure(message, body.count("status"))
 
 
 def _toml(text: str) -> str:

@@ -6,11 +6,11 @@ https://docs.github.com/en/copilot/reference/copilot-cli-reference. The tokens a
 it writes to a file."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
@@ -39,12 +39,6 @@ _PATCH = "apply_patch"
 _PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 #: The tools for the kinds of changes in a patch, and in the report of its files.
 _CHANGES = {"Add": "Write", "create": "Write", "Delete": "Delete", "delete": "Delete"}
-_ERRORS: Mapping[str, Callable[[str], AttemptError]] = {
-    "authentication": TargetDead,
-    "authorization": TargetDead,
-    "quota": NoCredit,
-    "rate_limit": agent_events.rate_limit,
-}
 _REFUSAL_CODES = ("denied", "rejected")
 #: Tokens in, out and cached in a span.
 _TOKENS = (
@@ -104,12 +98,10 @@ class CopilotCli(AgentTarget):
             return None
         data = agent_events.last(events, "session.error").object("data")
         message = data.text("message") or f"it ended with exit code {code}"
-        if known := _ERRORS.get(data.text("errorType")):
-            return known(message)
         call = agent_events.last(events, "model.call_failure").object("data")
         if call.text("failureKind") == "transport":  # it has no status
             return TransientError(message)
-        return agent_events.failure(message, data.count("statusCode"))
+        return agent_events.failure(message, data.count("statusCode"), data.text("errorType"))
 
 
 def _data(events: Sequence[Event], event_type: str) -> list[Event]:

@@ -7,12 +7,12 @@ All agents use one name and one form of arguments for a tool, those of Claude Co
 import functools
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import list_calls
@@ -26,6 +26,39 @@ from agentevals_action.validation.json_values import parse_json
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _LINE_SHOWN = 80
+
+#: The error of a rate limit.
+_rate_limit = functools.partial(TransientError, limited=True)
+#: The errors for the codes with which Claude Code and Copilot name them.
+_BY_CODE: Mapping[str, Callable[[str], AttemptError]] = {
+    **dict.fromkeys(("authentication", "authentication_failed", "authorization"), TargetDead),
+    **dict.fromkeys(("oauth_org_not_allowed", "model_not_found"), TargetDead),
+    **dict.fromkeys(("billing_error", "quota"), NoCredit),
+    **dict.fromkeys(("overloaded", "server_error"), TransientError),
+    "rate_limit": _rate_limit,
+}
+#: Parts of messages about a missing or wrong login.
+NO_LOGIN = re.compile(
+    "no authentication|not authenticated|failed to authenticate|authentication token"
+    "|bad credentials|not logged in|codex login|/login|invalid.api.key|api key not valid"
+    "|must specify the gemini_api_key",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|models?\b.*(?:does not exist|is not supported|not found)", re.IGNORECASE
+)
+_NO_CREDIT = re.compile(
+    "usage limit|quota exceeded|insufficient_quota|exceeded your current quota"
+    "|credit balance is too low",
+    re.IGNORECASE,
+)
+_LIMITED = re.compile("rate limit", re.IGNORECASE)
+#: Parts of messages about failures that have no status.
+_TRANSIENT = re.compile(
+    "high demand|overloaded|at capacity|timed out|disconnected|connection|fetch failed"
+    "|socket hang up|econnreset|network",
+    re.IGNORECASE,
+)
 
 
 class Event:
@@ -124,21 +157,23 @@ def last(events: Sequence[Event], *types: str) -> Event:
     return next((event for event in reversed(events) if event.type in types), Event())
 
 
-#: The error of a rate limit.
-rate_limit = functools.partial(TransientError, limited=True)
-
-
-def failure(message: str, status: int | None = None) -> AttemptError:
-    """The error for an HTTP status of the vendor, else for a status in the message."""
-    if status is None:
-        found = _STATUS.search(message)
-        status = int(found[1]) if found else 0
-    if status in (401, 403, 404):
+def failure(message: str, status: int | None = None, code: str = "") -> AttemptError:
+    """The error for a message of an agent, by its code, what it says, and an HTTP status of the
+    vendor: the given one, else that in the message."""
+    if _NO_CREDIT.search(message):
+        return NoCredit(message)
+    if code in _BY_CODE:
+        return _BY_CODE[code](message)
+    if status is None and (found := _STATUS.search(message)):
+        status = int(found[1])
+    if status in (401, 403, 404) or NO_LOGIN.search(message) or _NO_MODEL.search(message):
         return TargetDead(message)
-    if status == 429:
-        return rate_limit(message)
-    is_transient = status in (408, 409) or status >= 500
-    return TransientError(message) if is_transient else AttemptError("target", message)
+    if status == 429 or _LIMITED.search(message):
+        return _rate_limit(message)
+    is_transient = _TRANSIENT.search(message) if status is None else status >= 500
+    if is_transient or status in (408, 409):
+        return TransientError(message)
+    return AttemptError("target", message)
 
 
 def milliseconds(start: Any, end: Any) -> float | None:

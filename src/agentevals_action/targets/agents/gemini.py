@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
@@ -34,10 +34,6 @@ _MCP = re.compile(r"mcp_([^_]+)_(.+)")
 #: Errors of calls that were not made: the mode of approval leaves tools out, or a policy forbids.
 _REFUSED = ("tool_not_registered", "policy_violation", "execution_denied")
 _API_ERROR = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
-_DEAD = re.compile(
-    r"API_KEY_INVALID|API key not valid|is not found|must specify the GEMINI_API_KEY"
-)
-_DROPPED = re.compile(r"fetch failed|socket hang up|ECONNRESET|network", re.IGNORECASE)
 
 
 class GeminiCli(AgentTarget):
@@ -78,12 +74,7 @@ class GeminiCli(AgentTarget):
         if body := _API_ERROR.fullmatch(message):
             message = body[1]
         error = Event(decode_json(message)).object("error")
-        shown, status = error.text("message") or message, error.count("code")
-        if _DEAD.search(message):
-            return TargetDead(shown)
-        if status is None and _DROPPED.search(message):
-            return TransientError(shown)
-        return agent_events.failure(shown, status)
+        return agent_events.failure(error.text("message") or message, error.count("code"))
 
 
 def _output_tokens(stats: Event) -> int | None:

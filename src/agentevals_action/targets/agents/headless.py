@@ -26,7 +26,7 @@ from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_resolved
 from agentevals_action.system.isolation import give_folder
-from agentevals_action.targets.agents.events import Event, Stream
+from agentevals_action.targets.agents.events import NO_LOGIN, Event, Stream
 from agentevals_action.targets.message_texts import content_text, prompt_text
 from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
 from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
@@ -43,16 +43,6 @@ _MORE_CALLS = (
 _SYSTEM_LIMIT = 100_000  # bytes; a word of a command line may have 128 KiB
 #: A variable of a key, as these programs name it: which one depends on whose model they ask.
 _KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b")
-#: Parts of these programs' messages about a missing login, before the stream begins.
-_NO_LOGIN = (
-    "no authentication",
-    "not authenticated",
-    "not logged in",
-    "authentication token",
-    "bad credentials",
-    "/login",
-    "invalid api key",
-)
 
 
 def _split(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -253,8 +243,7 @@ class _Agent(Provider):
         if done.failure:
             kind = "timeout" if done.timed_out else "target"
             error = self._runner.error(f"{self._title} {done.failure}", output, kind)
-            is_refused = any(words in output.lower() for words in _NO_LOGIN)
-            if is_refused and done.returncode and not done.timed_out:
+            if NO_LOGIN.search(output) and done.returncode and not done.timed_out:
                 return TargetDead(str(error), self._login_hint(output))
             return error
         problem = ""
