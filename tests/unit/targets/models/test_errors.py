@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.targets.models.errors import Service, connection_error, refusal
 
 URL = "http://me:hush@agent.test:8000/ask"
@@ -69,26 +69,6 @@ def test_refusal__the_wait_until_a_date() -> None:
     found = refused(503, error("busy"), {"Retry-After": date})
     assert isinstance(found, TransientError)
     assert 50 < (found.retry_after or 0) <= 100
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "hint"),
-    [
-        (401, error("who?"), "mend the key"),
-        (403, error("not you"), "mend the key"),
-        (404, error("no such model"), "mend the model"),
-        (400, error("gone", code="model_gone"), "mend the model"),
-        (429, error("over your quota", code="insufficient_quota"), "no credit"),
-        (429, error("spent", code="project_spend_limit_exceeded"), "its limit is reached"),
-        (429, error("spent", type="budget_exceeded", code="429"), "its limit is reached"),
-        (400, error("bad key", details=[{"reason": "API_KEY_INVALID"}]), "mend the key"),
-    ],
-)
-def test_refusal__what_ends_the_target(status: int, body: Any, hint: str) -> None:
-    dead = frozenset({"model_gone"})
-    found = refused(status, body, missing_hint="mend the model", dead_codes=dead)
-    assert isinstance(found, TargetDead)
-    assert hint in found.hint
 
 
 @pytest.mark.parametrize(

@@ -4,117 +4,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.registry import PROVIDERS
 from tests.support import targets
-from tests.support.cases import file_block
-from tests.support.model_targets import MODELS, generated
+from tests.support.model_targets import MODELS
 from tests.support.stand_in import Sent
 
 SYSTEM = Message("system", "brief")
-CHAT = {
-    "messages": [{"role": "system", "content": "brief"}, {"role": "user", "content": "hello"}],
-}
-RESPONSES = {"instructions": "brief", "input": [{"role": "user", "content": "hello"}]}
-ANTHROPIC = {
-    "model": "m",
-    "max_tokens": 8192,
-    "system": "brief",
-    "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-}
-GEMINI = {
-    "systemInstruction": {"parts": [{"text": "brief"}]},
-    "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
-}
-TOOLS = [{"name": "look"}]
-THINKING = {"type": "enabled", "budget_tokens": 2000}
-DATE = "2024-10-21"
-DEPLOYMENTS = "/openai/deployments/my%20gpt/chat/completions"
-#: The fields of a target, and the path, the headers and the body of its request.
-REQUESTS: list[tuple[str, dict[str, Any], str, dict[str, str], dict[str, Any]]] = [
-    (
-        "openai",
-        {"config": {"temperature": 0, "stop": ["x"]}},
-        "/v1/chat/completions",
-        {"authorization": "Bearer sk-1"},
-        {"temperature": 0, "stop": ["x"], "model": "m", **CHAT},
-    ),
-    (
-        "openai",
-        {"api_format": "responses", "config": {"tools": TOOLS}},
-        "/v1/responses",
-        {},
-        {"tools": TOOLS, "model": "m", **RESPONSES},
-    ),
-    (
-        "azure",
-        {"config": {"temperature": 0}},
-        "/openai/v1/chat/completions",
-        {"api-key": "sk-1"},
-        {"temperature": 0, "model": "my gpt", **CHAT},
-    ),
-    (
-        "azure",
-        {"api_version": DATE},
-        f"{DEPLOYMENTS}?api-version={DATE}",
-        {},
-        {"model": "my gpt", **CHAT},
-    ),
-    (
-        "anthropic",
-        {"config": {"stop_sequences": ["x"]}},
-        "/v1/messages",
-        {"x-api-key": "sk-1", "anthropic-version": "2023-06-01"},
-        {"stop_sequences": ["x"], **ANTHROPIC},
-    ),
-    (
-        "anthropic",
-        {"config": {"thinking": THINKING}},
-        "/v1/messages",
-        {},
-        {**ANTHROPIC, "thinking": THINKING, "max_tokens": 10_192},
-    ),
-    (
-        "anthropic",
-        {"config": {"max_tokens": 5}},
-        "/v1/messages",
-        {},
-        {**ANTHROPIC, "max_tokens": 5},
-    ),
-    ("gemini", {}, "/v1beta/models/m:generateContent", {"x-goog-api-key": "sk-1"}, GEMINI),
-    (
-        "gemini",
-        {
-            "model": "tunedModels/m",
-            "config": {"temperature": 0, "safety_settings": [1], "tools": TOOLS},
-        },
-        "/v1beta/tunedModels/m:generateContent",
-        {},
-        {
-            "generationConfig": {"temperature": 0},
-            "safetySettings": [1],
-            "tools": TOOLS,
-            **GEMINI,
-        },
-    ),
-]
+CALLS = yaml.safe_load(Path("tests/data/formats/model_calls.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("name", "fields", "path", "headers", "body"), REQUESTS)
-def test_complete__the_request(
-    name: str, fields: dict[str, Any], path: str, headers: dict[str, str], body: dict[str, Any]
-) -> None:
-    model = MODELS[name]
+@pytest.mark.parametrize("case", CALLS["requests"], ids=lambda case: case["path"])
+def test_complete__the_request(case: dict[str, Any]) -> None:
+    model, fields = MODELS[case["model"]], case["fields"]
     reply = {"output": [{"type": "message", "content": "hi"}]}
     script = [Sent(reply)] if "responses" in fields.values() else []
     with model.server(otherwise="hi", script=script, key="sk-1") as server:
         trace = model.ask(server, SYSTEM, "hello", api_key="sk-1\n", **fields)
     (received,) = server.requests
     assert (trace.output, trace.llm_call_count) == ("hi", 1)
-    assert (received.path, received.body) == (path, body)
-    assert received.headers.items() >= headers.items()
+    assert (received.path, received.body) == (case["path"], case["body"])
+    assert received.headers.items() >= case.get("headers", {}).items()
 
 
 @pytest.mark.parametrize(
@@ -157,17 +70,6 @@ def test_complete__the_temperature_of_a_request_replaces_that_of_the_target(name
     assert [body["temperature"] for body in inside] == [0.25, 0.25]
 
 
-def test_complete__a_file_that_cannot_be_sent(tmp_path: Path) -> None:
-    (tmp_path / "binary").write_bytes(b"\xff\x00")
-    question = Message("user", (file_block("file", "binary", tmp_path / "binary"),))
-    with (
-        MODELS["openai"].server(otherwise="hi") as server,
-        pytest.raises(AttemptError, match="the file binary is no UTF-8 text") as caught,
-    ):
-        MODELS["openai"].ask(server, question)
-    assert (caught.value.kind, server.requests) == ("configuration", [])
-
-
 def test_complete__a_number_that_json_does_not_have() -> None:
     with (
         MODELS["openai"].server(otherwise="hi") as server,
@@ -177,56 +79,12 @@ def test_complete__a_number_that_json_does_not_have() -> None:
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
-def openai(status: int, text: str, code: str | None = None) -> Sent:
-    error = {"message": text, "type": "invalid_request_error", "param": None, "code": code}
-    return Sent({"error": error}, status)
-
-
-def azure(status: int, text: str, code: str, **fields: Any) -> Sent:
-    return Sent({"error": {"code": code, "message": text, **fields}}, status)
-
-
-def anthropic(status: int, text: str, type_: str, **fields: Any) -> Sent:
-    error = {"type": type_, "message": text, **fields}
-    return Sent({"type": "error", "error": error, "request_id": "req_011"}, status)
-
-
-def google(status: int, text: str, type_: str, **detail: Any) -> Sent:
-    details = [{"@type": "type.googleapis.com/google.rpc.QuotaFailure"}, detail]
-    error = {"code": status, "message": text, "status": type_, "details": details}
-    return Sent({"error": error}, status)
-
-
-SPENT = {"error_code": "enforced_spend_limit_reached"}
-FILTERED = {"innererror": {"code": "ResponsibleAIPolicyViolation"}, "param": "prompt"}
-#: The errors of the vendors, the class of the error that they are, and a part of its sentence.
-ERRORS: list[tuple[str, Sent, type[AttemptError], str]] = [
-    ("openai", openai(401, "Incorrect key", "invalid_api_key"), TargetDead, "OPENAI_API_KEY"),
-    ("openai", openai(400, "invalid model", "model_not_found"), TargetDead, "knows the model m"),
-    ("openai", openai(429, "over your quota", "insufficient_quota"), NoCredit, "no credit"),
-    ("openai", openai(400, "context length\nexceeded"), AttemptError, "context length exceeded"),
-    ("azure", azure(401, "invalid key", "401"), TargetDead, "AZURE_OPENAI_API_KEY"),
-    ("azure", azure(404, "gone", "DeploymentNotFound"), TargetDead, "a deployment named my gpt"),
-    ("azure", azure(400, "policy", "content_filter", **FILTERED), AttemptError, "policy"),
-    ("anthropic", anthropic(403, "no", "permission_error"), TargetDead, "ANTHROPIC_API_KEY"),
-    ("anthropic", anthropic(404, "model: m", "not_found_error"), TargetDead, "knows the model m"),
-    ("anthropic", anthropic(402, "billing", "billing_error"), NoCredit, "no credit"),
-    ("anthropic", anthropic(429, "spent", "rate_limit_error", details=SPENT), NoCredit, "credit"),
-    ("anthropic", anthropic(529, "Overloaded", "overloaded_error"), TransientError, "Overloaded"),
-    ("gemini", google(400, "bad", "X", reason="API_KEY_INVALID"), TargetDead, "GEMINI_API_KEY"),
-    ("gemini", google(404, "models/m", "NOT_FOUND"), TargetDead, "knows the model m"),
-    ("gemini", google(429, "slow", "EXHAUSTED", retryDelay="17s"), TransientError, "429: slow"),
-    ("gemini", Sent(generated("", "SAFETY")), AttemptError, "stopped the reply (SAFETY)"),
-]
-
-
-@pytest.mark.parametrize(("name", "reply", "kind", "words"), ERRORS)
-def test_complete__what_an_error_of_the_vendor_means(
-    name: str, reply: Sent, kind: type[AttemptError], words: str
-) -> None:
-    error = MODELS[name].refused(reply, api_key="sk-1")
-    assert (type(error), error.kind) == (kind, "target")
-    assert words in error.sentence
+@pytest.mark.parametrize("case", CALLS["errors"])
+def test_complete__what_an_error_of_the_vendor_means(case: dict[str, Any]) -> None:
+    reply = Sent(case["reply"], case["status"])
+    error = MODELS[case["model"]].refused(reply, api_key="sk-1")
+    assert (type(error).__name__, error.kind) == (case["error"], "target")
+    assert case["words"] in error.sentence
     assert str(error).startswith("127.0.0.1:")
     if isinstance(error, TransientError):
         assert error.limited is (reply.status == 429)
