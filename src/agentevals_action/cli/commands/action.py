@@ -22,9 +22,9 @@ from agentevals_action.model.job import Job
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view.models import Links
 from agentevals_action.results import shards
-from agentevals_action.review import history, pipeline, publication
+from agentevals_action.review import pipeline, publication
 from agentevals_action.review.inputs.request import ReviewWorkspace
-from agentevals_action.review.jobs import claims, job_step, requested_run
+from agentevals_action.review.jobs import forks, job_step
 from agentevals_action.review.jobs.job_step import JobStep
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -49,10 +49,10 @@ async def command() -> int:
     refused: Sequence[str] = ()
     phase: FirstPhase | None = None
     try:
-        if claims.is_wanted(runner, settings):
-            job, phase = await asyncio.to_thread(claims.read, runner, settings)
+        if forks.publishes_claims(runner, settings):
+            job, phase = await asyncio.to_thread(forks.find_claims, runner, settings)
         elif runner.event_name == run_requests.EVENT:
-            requested = await asyncio.to_thread(requested_run.answer, runner, settings, summary)
+            requested = await asyncio.to_thread(forks.answer_request, runner, settings, summary)
             if requested is None:
                 return ExitCode.PASSED
             job = requested
@@ -178,7 +178,7 @@ async def _review(
     notices: Sequence[str] = ()
     if not step.phase:  # without a clone nothing is stored
         commits, branch = f"{runner.server_url}/{runner.repository}/commit/", step.data_branch
-        notices = await history.store(
+        notices = await publication.store_results(
             view.review, step.job, workspace, branch, runner.run_id, commits
         )
     job_log.write_review(view, published, (*host.notices, *notices))

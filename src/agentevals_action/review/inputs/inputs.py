@@ -29,7 +29,7 @@ from agentevals_action.review.inputs.base_rules import (
 )
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.changed_files import Head, Tree, describe_change, read_trees
-from agentevals_action.review.inputs.notices import notices_about_change, notices_about_disk
+from agentevals_action.review.inputs.notices import find_notices
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import Change, select_suites
@@ -141,7 +141,7 @@ async def _read_inputs(
     folder, repository = request.workspace.folder, request.repository
     if not suites:
         deleted = [suite.path for suite in base.suites]
-        raise no_suite(head.checkout, settings, deleted, head.warnings)
+        raise await asyncio.to_thread(no_suite, head.checkout, settings, deleted, head.warnings)
     trees: Mapping[Path, Tree] = {}
     if repository:
         trees = await read_trees(repository, head, base, settings)
@@ -185,12 +185,20 @@ async def _read_inputs(
         *quarantines.warnings,
         *waivers.not_on_base(quarantines),
     )
+    found = await asyncio.to_thread(
+        find_notices,
+        settings,
+        head,
+        base,
+        change,
+        running,
+        trees.values(),
+        is_local=job.event == "local",
+    )
     notices = (
-        *notices_about_change(settings, head, base, change, running, trees.values()),
+        *found,
         *template_notices,
         *filter(None, [unfound]),
-        # A local review is of the working tree.
-        *(() if job.event == "local" else notices_about_disk(settings, head, running)),
         *await _notices_about_report(request),
     )
     facts = Run(

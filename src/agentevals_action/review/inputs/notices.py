@@ -19,7 +19,23 @@ from agentevals_action.runners.suites import gate_globs
 from agentevals_action.settings import Settings
 
 
-def notices_about_change(
+def find_notices(
+    settings: Settings,
+    head: Head,
+    base: Base,
+    change: Change,
+    running: Collection[Suite],
+    trees: Collection[Tree],
+    *,
+    is_local: bool,
+) -> Sequence[str]:
+    """The notices about a change, of which the suites that are `running` run, and about the files
+    on disk: a local review is of the working tree. `trees` are the files of both sides."""
+    about_change = _describe_change(settings, head, base, change, running, trees)
+    return (*about_change, *(() if is_local else _describe_disk(settings, head, running)))
+
+
+def _describe_change(
     settings: Settings,
     head: Head,
     base: Base,
@@ -27,8 +43,7 @@ def notices_about_change(
     running: Collection[Suite],
     trees: Collection[Tree],
 ) -> Iterator[str]:
-    """Changed files that no suite covers, edited replies, and edited or useless rules; `running`
-    are the suites that run, `trees` the files of both sides."""
+    """Changed files that no suite covers, edited replies, and edited or useless rules."""
     changed = [path for file in change.files or () for path in file.paths]
     rules, edited = settings.watch_rules, edited_replies(changed, settings)
     if uncovered := describe_uncovered(change, running, settings.samples):
@@ -98,7 +113,7 @@ def useless_rules(
     return tuple(found)
 
 
-def notices_about_disk(settings: Settings, head: Head, running: Collection[Suite]) -> Iterator[str]:
+def _describe_disk(settings: Settings, head: Head, running: Collection[Suite]) -> Iterator[str]:
     """The tracked files of the suites that run, and those that `watch` names for them, that differ
     from the commit."""
     used = {FILE, *(file.path for suite in running for file in suite.files)}

@@ -16,8 +16,7 @@ from agentevals_action.model.run import Policy
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review import pipeline
 from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace
-from agentevals_action.review.jobs import claims
-from agentevals_action.review.jobs.requested_run import check_out
+from agentevals_action.review.jobs.forks import check_out, read_claims
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.protection import protected_checkout
@@ -82,7 +81,7 @@ async def obtain_results(step: JobStep) -> RunResults:
             results = not_run(step.job.head_sha, step.refused)
         elif phase:
             settings = workspace.settings
-            results = await asyncio.to_thread(claims.read_claims, step.job, phase, settings)
+            results = await asyncio.to_thread(read_claims, step.job, phase, settings)
         elif workspace.settings.mode == "merge":
             results = await asyncio.to_thread(_merge, step)
         else:

@@ -1,27 +1,82 @@
-"""A comment with the command `/agentevals run SHA`: the answer to its author, and the job that it
-asks for."""
+"""How the pull request of a fork gets a check, whose own run has no keys. `mode: publish` is the
+trusted phase: it reports what the untrusted run claims, has no checkout and starts no program. And
+a maintainer requests a run by a comment with the command `/agentevals run SHA`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import prose
 from agentevals_action.github import events
 from agentevals_action.github.api import GitHubApi
+from agentevals_action.github.claimed_run import FirstPhase, read_completed
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
 from agentevals_action.github.runner import workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.job import Job, PullRequest
 from agentevals_action.model.report import CommentReport
 from agentevals_action.model.review import Outcome
+from agentevals_action.model.run import Level, Policy
+from agentevals_action.results.run_folder import RunResults, read_archive
 from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.protection import restore_owner
 
+CLAIMS_EVENT = "workflow_run"
+_BASELINE = BaselineInfo(
+    "none", wanted=False, reason="the results of base are claims of the same run"
+)
 
-def answer(runner: RunnerEnvironment, settings: Settings, summary: CommandFile) -> Job | None:
+
+def publishes_claims(runner: RunnerEnvironment, settings: Settings) -> bool:
+    """Whether the step is a trusted phase."""
+    return settings.mode == "publish" or runner.event_name == CLAIMS_EVENT
+
+
+def find_claims(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, FirstPhase]:
+    """The first phase that the event is about, and the job that reports it. Raises
+    NothingToPublish, InvalidInput, HostError."""
+    if runner.event_name != CLAIMS_EVENT:
+        raise InvalidInput(
+            f"`mode: publish` reports a completed run, and the event is `{runner.event_name}`",
+            "use it in a workflow with `on: workflow_run`",
+        )
+    api = GitHubApi(runner, settings.github_token)
+    phase = FirstPhase(api, settings.comment_id, read_completed(runner.payload()))
+    pulls = phase.pulls()
+    phase.require_undecided(pulls)
+    return events.published_job(runner.event_name, pulls[-1], settings), phase
+
+
+def read_claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
+    """The results of the first phase. AgentEvalsError when they cannot be used."""
+    results = read_archive(phase.results())
+    policy = Policy(settings.fail_on or job.fail_on, settings.min_pass_rate)
+    run = results.run.model_copy(
+        update={
+            "head_sha": job.head_sha,
+            "base_sha": job.base.revision,
+            "policy": policy,
+            "suites": tuple(
+                replace(suite, base=replace(suite.base, origin=None))
+                for suite in results.run.suites
+            ),
+            "baseline": _BASELINE,
+            "acceptance": None,
+            "notes": tuple(note for note in results.run.notes if note.level is not Level.NOTICE),
+            "template": None,
+        }
+    )
+    return replace(results, run=run).as_claims()
+
+
+def answer_request(
+    runner: RunnerEnvironment, settings: Settings, summary: CommandFile
+) -> Job | None:
     """The job that a command asks for. None if there is no command. InvalidInput for a request that
     is refused, after its author has been answered; HostError without an answer of GitHub."""
     request = read_request(runner.payload())
