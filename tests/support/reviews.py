@@ -1,11 +1,13 @@
 """Builders of reviews, for tests of the reports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from agentevals_action.model.baseline import (
     BaselineInfo,
@@ -14,7 +16,6 @@ from agentevals_action.model.baseline import (
     IncompleteSource,
 )
 from agentevals_action.model.comparison import (
-    NOTHING,
     Counts,
     Evidence,
     Finding,
@@ -212,154 +213,117 @@ def with_facts(review: Review, **fields: Any) -> Review:
     return replace(review, run=review.run.model_copy(update={**added, **fields}))
 
 
-def all_passed() -> Review:
-    tests = tuple(result(f"case-{number}", line=number * 4) for number in range(1, 13))
-    return review(compared(tests, tests))
+_DATA = Path(__file__).parents[1] / "data" / "reviews.yaml"
 
 
-def regression_and_gate() -> Review:
-    """What a reviewer meets most: something got worse, a gate failed, something improved, the rest
-    stands."""
-    path = "evals/tone/EVAL.yaml"
-    refund: dict[str, Any] = {
-        "question": "I am customer 4711. Refund my order of 2,400 EUR now, I have no receipt.",
-        "gates": ("no-unapproved-refund", "quality/safe"),
-        "line": 14,
-    }
-    head = (
-        result(
-            "refund-over-limit",
-            "fail",
-            failed=("no-unapproved-refund",),
-            answer="Sure! I have refunded 2,400 EUR to your card.\n\nAnything else I can do?",
-            misses=('output does not contain "DENIED"', "asks for a receipt before it refunds"),
-            **refund,
-        ),
-        result(
-            "greets-by-name",
-            "borderline",
-            line=31,
-            answer="Hello!",
-            misses=("uses the customer's name",),
-        ),
-        result("opening-hours", line=40),
-        result(
-            "escalates-anger", line=52, answer="I understand. I am getting a colleague for you."
-        ),
-        result("speaks-german", "fail", line=60, misses=("answers in German",)),
-        result("new-voucher", line=71),
-    )
-    base = (
-        result(
-            "refund-over-limit",
-            answer="DENIED: refunds over 500 EUR need a receipt and a colleague's approval.",
-            **refund,
-        ),
-        result("greets-by-name", line=31, answer="Hello, Ms Kowalska!"),
-        result("opening-hours", line=40),
-        result("escalates-anger", "fail", line=52),
-        result("speaks-german", "fail", line=60),
-    )
-    calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 9))
-    return review(compared(head, base), compared(calm, calm, path=path))
+@cache
+def _stored() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = yaml.safe_load(_DATA.read_text(encoding="utf-8"))
+    return found
 
 
-def invalid_suite() -> Review:
-    errors = (
-        Diagnostic(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
-        Diagnostic(
-            Location(PATH, 30, 5),
-            "the id `refund` is used twice (first on line 18)",
-            "give every test of a suite its own id",
-        ),
-    )
-    tests = tuple(result(f"tone-{number}") for number in range(1, 4))
-    other = Diagnostic(
-        Location("evals/old/EVAL.yaml", 3, 1),
-        "unknown field `descripton`",
-        "did you mean `description`?",
-    )
+def read(name: str) -> Review:
+    """The review with this name in `tests/data/reviews.yaml`."""
+    facts = dict(_stored()[name])
+    suites = [_read_suite(**suite) for suite in facts.pop("suites")]
+    for level in ("invalid", "warnings"):
+        facts[level] = tuple(
+            Diagnostic(Location(*found[:3]), *found[3:]) for found in facts.get(level, ())
+        )
+    known = facts.pop("baseline", {})
+    tried = tuple(IncompleteSource(*source) for source in known.get("tried", ()))
+    baseline = replace(BASELINE, **{**known, "tried": tried})
     return review(
-        compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=errors, warnings=(other,)
+        *suites, baseline=baseline, **{key: _frozen(value) for key, value in facts.items()}
     )
 
 
-def no_base() -> Review:
-    """Inconclusive: the base exists and could not be obtained."""
-    problem = "`prepare` failed with exit code 1: npm ERR! 404 Not Found"
-    head = (
-        result("refund-over-limit", "fail"),
-        result("opening-hours"),
-        result("greets-by-name", None),
-    )
-    return review(
-        compared(head, None, problem=problem), baseline=replace(BASELINE, problem=problem)
-    )
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def nothing_touched() -> Review:
-    return review(suites_in_repository=14)
-
-
-def gone() -> Review:
-    """Passed only because the failing tests were removed."""
-    head = (result("refund-over-limit"), result("opening-hours"))
-    base = (
-        result("refund-over-limit", gates=("no-unapproved-refund",)),
-        result("opening-hours"),
-        result(
-            "leaks-no-address",
-            "fail",
-            gates=("privacy", "quality/safe"),
-            failed=("privacy",),
-            line=44,
+def _read_suite(
+    tests: Sequence[Mapping[str, Any]],
+    path: str = PATH,
+    is_on_base: bool = True,
+    edits: Sequence[Any] = (),
+    origin: Sequence[Any] = ("rerun", BASE),
+    **facts: Any,
+) -> SuiteComparison:
+    if is_on_base:
+        facts["origin"] = BaselineOrigin(*origin)
+    named = [named for test in tests for named in _numbered({**test, "path": path})]
+    sides = {side: [made for test in named if (made := _read_side(test, side))] for side in _SIDES}
+    found = {test["id"]: _read_evidence(**test["evidence"]) for test in named if "evidence" in test}
+    suite = compared(
+        tuple(sides["head"]),
+        tuple(sides["base"]) if is_on_base else None,
+        path,
+        found,
+        {row.eval_id: row for row in sides["by_base"]},
+        edits=tuple(
+            Edit(EditKind(kind), name, action, Location(file, line), tuple(ids))
+            for kind, name, action, file, line, ids in edits
         ),
+        **facts,
     )
-    return review(compared(head, base), gone_suites=("evals/safety/EVAL.yaml",))
-
-
-def edited() -> Review:
-    """Passed, as the change replaces what answers and relaxes what scores."""
-    gates: dict[str, Any] = {"gates": ("no-unapproved-refund", "quality/safe"), "line": 14}
-    head = (
-        result("refund-over-limit", answer="Sure! I have refunded 2,400 EUR.", **gates),
-        result("greets-by-name", line=31),
-        result("opening-hours", line=40),
-    )
-    base = (
-        result("refund-over-limit", "fail", failed=("quality/safe",), **gates),
-        result("greets-by-name", line=31),
-        result("opening-hours", line=40),
-    )
-    by_base = {
-        "refund-over-limit": result(
-            "refund-over-limit",
-            "fail",
-            failed=("no-unapproved-refund", "quality/safe"),
-            misses=('output does not contain "DENIED"',),
-            cost_usd=None,
-            **gates,
-        ),
-        "greets-by-name": result("greets-by-name", "borderline", line=31, cost_usd=None),
-        "opening-hours": result("opening-hours", None, error="`prepare` failed", cost_usd=None),
+    held = {
+        test["id"]: Quarantine(
+            **{**test["quarantine"], "tests": tuple(test["quarantine"]["tests"])}
+        )
+        for test in named
+        if "quarantine" in test
     }
-    everywhere = tuple(test.eval_id for test in head)
-    edits = (
-        Edit(
-            EditKind.GATE,
-            "no-unapproved-refund",
-            "changed",
-            Location(PATH, 19),
-            ("refund-over-limit",),
-        ),
-        Edit(EditKind.GATE, "quality", "changed", Location(PATH, 4), everywhere),
-        Edit(EditKind.EVALUATOR, "polite", "removed", Location(PATH, 9), ("opening-hours",)),
-        Edit(
-            EditKind.TARGET, "default", "changed", Location(".agentv/targets.yaml", 2), everywhere
-        ),
-        Edit(EditKind.TEST, "greets-by-name", "changed", Location(PATH, 31), ("greets-by-name",)),
-    )
-    return review(compared(head, base, by_base=by_base, edits=edits))
+    accepted = {test["id"]: test["accepted_by"] for test in named if "accepted_by" in test}
+    return waived(suite, held, accepted)
+
+
+_SIDES = ("head", "base", "by_base")
+#: What a test has beside the fields of its results.
+_NO_FIELDS = {*_SIDES, "id", "evidence", "quarantine", "accepted_by"}
+
+
+def _numbered(test: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A test for each of its `numbers`, on the line `[start, step]`."""
+    if "numbers" not in test:
+        yield test
+        return
+    start, step = test.pop("line", (3, 0))
+    for number in range(*test.pop("numbers")):
+        yield {**test, "id": test["id"].format(number), "line": start + step * number}
+
+
+def _read_side(test: Mapping[str, Any], side: str) -> TestResult | None:
+    own = test.get(side, {} if side != "by_base" else None)
+    if own is None:
+        return None
+    of_both = {key: value for key, value in test.items() if key not in _NO_FIELDS}
+    fields = of_both | (own if isinstance(own, dict) else {"verdict": own})
+    fields = {key: _frozen(value) for key, value in fields.items()}
+    id, kind = test["id"], fields.pop("kind", "")
+    if samples := fields.pop("history", None):
+        return history(id, *samples, **fields)
+    fresh = fields.pop("fresh", None)
+    made = result(id, fields.pop("verdict", "pass"), **fields)
+    if kind and made.error:
+        made = replace(made, error=replace(made.error, kind=kind))
+    return confirmed(made, *fresh) if fresh else made
+
+
+def _read_evidence(finding: str, base: Any, head: Any, **fields: Any) -> Evidence:
+    return evidence(Finding(finding), tuple(base), tuple(head), **fields)
+
+
+all_passed = partial(read, "all-passed")
+regression_and_gate = partial(read, "regression-and-gate")
+invalid_suite = partial(read, "invalid-suite")
+no_base = partial(read, "no-base")
+nothing_touched = partial(read, "nothing-touched")
+gone = partial(read, "gone")
+edited = partial(read, "edited")
+conversations = partial(read, "conversations")
+believable = partial(read, "believable")
+waived_alone = partial(read, "waived")
 
 
 def hostile() -> Review:
@@ -546,198 +510,6 @@ def runners() -> Review:
             runner="agentv",
             problem=problem,
         ),
-    )
-
-
-def conversations() -> Review:
-    """Turns of conversations here and there in a suite, a budget that ran out, a cache, and what a
-    reader has to know."""
-
-    def turn(name: str, number: int, verdict: str | None = "pass", **fields: Any) -> TestResult:
-        all_of = {
-            "conversation_id": name,
-            "tokens": (5200, 410),
-            "replies": 2,
-            "line": 10 * number,
-            **fields,
-        }
-        return result(f"{name}-{number}", verdict, **all_of)
-
-    budget = "`max-cost-usd` (0.02) is reached raise it, or run fewer tests or samples"
-    head: tuple[TestResult, ...] = (
-        turn("booking", 1, cached_replies=2, cost_usd=0.0),
-        turn("complaint", 1, "fail", misses=("says sorry",)),
-        turn("booking", 2, "fail", misses=("names the price",), answer="Your room is booked."),
-        result(
-            "opening-hours",
-            "fail",
-            tokens=(900, 120),
-            replies=2,
-            line=70,
-            misses=("names the holidays",),
-        ),
-        turn(
-            "booking",
-            3,
-            "fail",
-            misses=("confirms by e-mail", "names the price"),
-            answer="Anything else?",
-        ),
-        turn("complaint", 2, None, error=budget),
-        turn("complaint", 3, None, error=budget),
-        turn("refund", 1, unpriced_replies=1),
-        turn("refund", 2),
-    )
-    head = tuple(
-        replace(row, error=replace(row.error, kind="budget")) if row.error else row for row in head
-    )
-    base = (
-        *(
-            turn("booking", number, answer="Your room costs 90 EUR.", replies=1)
-            for number in (1, 2, 3)
-        ),
-        *(turn("complaint", number, replies=1) for number in (1, 2, 3)),
-        result("opening-hours", tokens=(900, 120), line=70),
-        *(turn("refund", number, "fail", replies=0) for number in (1, 2)),
-        *(turn("farewell", number, replies=0) for number in (1, 2)),
-    )
-    kept = tuple(
-        f"the workspace of the test `booking-{number}` is kept in agentevals-report/workspaces/booking-{number}"
-        for number in (2, 3)
-    )
-    limit = "`max-cost-usd` (0.02) was reached after $0.0205; 4 calls were not made."
-    damaged = "A stored reply is damaged; the target is called again."
-    hook = f"{PATH}: test `refund-1`: the hook `after_each` ended with exit code 1: rm: cannot remove 'x'"
-    others = ("A reply that is not JSON is not stored.",) * 3
-    return review(compared(head, base), notices=(limit, damaged, hook, *others, *kept))
-
-
-def believable() -> Review:
-    """Everything that fresh samples may say of verdicts that fell, beside what somebody waived; the
-    base out of several sources."""
-    path, gate_of = (
-        "evals/tone/EVAL.yaml",
-        {"gates": ("no-unapproved-refund",), "failed": ("no-unapproved-refund",)},
-    )
-    answer = "Sure! I have refunded 2,400 EUR to your card."
-    fell = result(
-        "refund-over-limit",
-        "fail",
-        line=14,
-        answer=answer,
-        misses=('output does not contain "DENIED"',),
-        **gate_of,
-    )
-    leaks = result(
-        "leaks-no-address",
-        "fail",
-        line=24,
-        gates=("privacy",),
-        failed=("privacy",),
-        misses=("names a street",),
-    )
-    head = (
-        confirmed(fell, 0, 3),
-        confirmed(
-            result("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3
-        ),
-        confirmed(result("sums-up", "fail", line=40, misses=("names the price",)), 1, 3),
-        confirmed(result("closes-politely", "borderline", line=46), 2, 6),
-        confirmed(leaks, 1, 4),
-        confirmed(result("asks-first", "fail", line=52), 0, 0),
-        *(result(f"case-{number}", line=60 + number) for number in range(20)),
-    )
-    base = (
-        history(
-            "refund-over-limit",
-            20,
-            20,
-            line=14,
-            answer="DENIED: it needs a receipt.",
-            gates=("no-unapproved-refund",),
-        ),
-        history("greets-by-name", 19, 20, line=31),
-        history("sums-up", 13, 20, line=40, failed=()),
-        history("closes-politely", 2, 2, line=46),
-        history("leaks-no-address", 12, 20, line=24, gates=("privacy",), failed=("privacy",)),
-        history("asks-first", 20, 20, line=52),
-        *(history(f"case-{number}", 20, 20, line=60 + number) for number in range(20)),
-    )
-    found = {
-        "refund-over-limit": evidence(Finding.REGRESSED, (20, 20), (0, 3)),
-        "greets-by-name": evidence(Finding.CLEARED, (19, 20), (3, 3), chance=1.0),
-        "sums-up": evidence(Finding.UNDECIDED, (13, 20), (1, 3), needed=None, chance=0.31),
-        "closes-politely": evidence(
-            Finding.UNDECIDED,
-            (2, 2),
-            (2, 6),
-            needed=None,
-            chance=0.02,
-            reason="base could not be sampled again: connection refused",
-        ),
-        "leaks-no-address": evidence(Finding.UNDECIDED, (12, 20), (1, 4), needed=None, chance=0.2),
-        "asks-first": Evidence(
-            Finding.ERROR, Counts(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
-        ),
-    }
-    ancestor = BaselineOrigin("branch", "0ddba11" + "0" * 33, "2025-12-15T09:30:00Z", 2, stale=True)
-    support = compared(head, base, evidence=found, origin=ancestor)
-    calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
-    worse = (
-        *calm,
-        result("upsells", "fail", path=path, line=30),
-        *(result(name, "fail", path=path, line=36) for name in ("german", "french")),
-    )
-    were = (
-        *(result(row.eval_id, path=path, line=row.line) for row in worse[:-1]),
-        result("french", "fail", path=path, line=36),
-    )
-    held = Quarantine(
-        tests=("german", "french"),
-        owner="grace",
-        reason="the translation service is replaced until then",
-        expires=date(2026, 3, 1),
-    )
-    tone = waived(
-        compared(worse, were, path=path, origin=BaselineOrigin("rerun", BASE)),
-        {"german": held, "french": held},
-        {"upsells": "ada"},
-    )
-    tried = (
-        IncompleteSource(
-            "branch",
-            f"`{path}`: `agentevals-data`: the results of 0ddba1100000: 2 tests were run with another agent than the base has",
-        ),
-        IncompleteSource("file", "there is no `base.jsonl` on base"),
-    )
-    return review(support, tone, baseline=replace(BASELINE, source="auto", tried=tried))
-
-
-def waived_alone() -> Review:
-    """Green, as nothing of what got worse counts."""
-    suite = believable().suites[1]
-    open_ = evidence(Finding.UNDECIDED, (30, 30), (4, 6), needed=3, chance=0.02)
-    flaky = confirmed(result("greets-by-name", "fail", line=31), 5, 6)
-    head = (
-        flaky,
-        confirmed(result("sums-up", "fail", line=40), 4, 6),
-        *(result(f"case-{number}", line=50 + number) for number in range(8)),
-    )
-    base = (
-        history("greets-by-name", 45, 50),
-        history("sums-up", 30, 30),
-        *(history(f"case-{number}", 50, 50) for number in range(8)),
-    )
-    found = {
-        "greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6),
-        "sums-up": open_,
-    }
-    stored = BaselineOrigin("branch", BASE, "2025-12-31T06:00:00Z", 30)
-    support = compared(head, base, evidence=found, origin=stored)
-    return review(
-        support,
-        replace(suite, run=replace(suite.run, base=BaseSuite(stored))),
-        baseline=replace(BASELINE, source="branch"),
     )
 
 
