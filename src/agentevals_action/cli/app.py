@@ -1,5 +1,6 @@
 """The command line: its commands, and the one handler of errors."""
 
+import ast
 import asyncio
 import gc
 import io
@@ -11,13 +12,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.resources import files
 from typing import cast
 
 import click
 
 from agentevals_action import __version__
 from agentevals_action.cli import commands
-from agentevals_action.cli.options import CommandGroup
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted
 from agentevals_action.escaping import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans, hide_from_children
@@ -36,12 +37,18 @@ _COMMANDS = (
 _SETTINGS = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
 
 
-class _App(CommandGroup):
+class _App(click.Group):
     """Imports the module of a command when it is needed, as Click proposes for large command
     lines: `validate` does not wait until the clients of GitHub are imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # Click's signature
         return list(_COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes each command with the complete first paragraph of its description, from the source
+        of its module: to import all of them takes 0.6 s."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _read_summary(name)) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -59,6 +66,15 @@ class _App(CommandGroup):
         gc.freeze()  # what is imported stays
         gc.enable()
         return cast(click.Command, module.command)
+
+
+def _read_summary(command: str) -> str:
+    tree = ast.parse(files(commands).joinpath(f"{command}.py").read_text(encoding="utf-8"))
+    functions = (
+        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    description = next(ast.get_docstring(each) for each in functions if each.name == "command")
+    return " ".join((description or "").partition("\n\n")[0].split())
 
 
 @click.group(cls=_App, context_settings=_SETTINGS)

@@ -72,17 +72,3 @@ def as_environment(inputs: Mapping[str, str | None]) -> dict[str, str]:
         for name, value in inputs.items()
         if value is not None
     }
-
-
-class CommandGroup(click.Group):
-    """A group that lists its commands with the complete first paragraph of their descriptions."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the section of the commands."""
-        with formatter.section("Commands"):
-            descriptions = (
-                (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-                for name in self.list_commands(ctx)
-                if (command := self.get_command(ctx, name))
-            )
-            formatter.write_dl(list(descriptions))

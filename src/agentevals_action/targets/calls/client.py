@@ -18,8 +18,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.redaction import without_secrets
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
-from agentevals_action.targets.calls.rate_limit import RateLimit
-from agentevals_action.targets.calls.retry import Retries
+from agentevals_action.targets.calls.retry import RateLimit, Retries
 from agentevals_action.targets.prices import with_cost
 from agentevals_action.targets.variables import Variables, missing_error, names_in, resolve
 from agentevals_action.validation.field_errors import describe

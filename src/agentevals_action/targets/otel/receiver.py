@@ -37,13 +37,6 @@ CONTENT_VARIABLES: Mapping[str, str] = {
 }
 
 
-#: What to check if no span arrived.
-ADVICE = (
-    "check that the agent is instrumented and exports its spans to OTEL_EXPORTER_OTLP_ENDPOINT, "
-    "with OTEL_EXPORTER_OTLP_HEADERS, before it ends"
-)
-
-
 @dataclass
 class SpanReceiver:
     """The spans of one sample. `environment` are the variables that lead an exporter here."""

@@ -56,16 +56,21 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
     )
 
 
-def add_trace(reply: Trace, spans: Iterable[Span], advice: str) -> Trace:
+def add_trace(reply: Trace, spans: Iterable[Span]) -> Trace:
     """The trace of a reply with that of its spans. The reply has the answer, and takes precedence
     in tokens, cost and duration; the calls are those of the spans.
 
-    AttemptError of kind `target` if the spans have no meaning, with `advice`: an agent whose spans
-    are lost would count as one that called nothing."""
+    AttemptError of kind `target` if the spans have no meaning: an agent whose spans are lost would
+    count as one that called nothing."""
     trace = read_trace(spans)
     if trace is None:
         problem = "no OpenTelemetry span of a model, tool or agent was received from the agent"
-        lost = AttemptError("target", problem, f"{advice}, or remove `trace: otel`")
+        advice = (
+            "check that the agent is instrumented and exports its spans to "
+            "OTEL_EXPORTER_OTLP_ENDPOINT, with OTEL_EXPORTER_OTLP_HEADERS, before it ends, or "
+            "remove `trace: otel`"
+        )
+        lost = AttemptError("target", problem, advice)
         lost.spent = reply
         raise lost
     return replace(

@@ -21,7 +21,7 @@ from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.dialects.envelope import read_reply
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.otel.receiver import ADVICE, CONTENT_VARIABLES, SpanReceiver
+from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.programs import placeholders
 from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
@@ -218,7 +218,7 @@ class _Connected(Provider):
             with contextlib.suppress(AttemptError):  # the first error is the cause
                 error.spent = read_trace(receiver.spans())
             raise
-        return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans(), ADVICE))
+        return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans()))
 
     async def _ask_worker(self, request: Request) -> Trace:
         words = placeholders.split_command(self._located(request))

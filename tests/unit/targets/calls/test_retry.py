@@ -4,7 +4,7 @@ import itertools
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.targets.calls.rate_limit import PATIENCE, RateLimit
+from agentevals_action.targets.calls.retry import PATIENCE, RateLimit
 from tests.support import skipping_loop
 
 REFUSAL = AttemptError("target", "host answered 429: slow down")
