@@ -5,9 +5,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-import regex
-
-from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import (
@@ -27,7 +25,6 @@ from agentevals_action.runners.formats.base import Check, Row
 
 #: Characters of a reason, and of a question or an answer.
 _REASON, _TEXT = 2_000, 100_000
-_SEARCH_SECONDS = 1.0  # the limit for the search of `errors` in one reason
 
 
 def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row]]:
@@ -97,7 +94,10 @@ def build_sample(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
     reason, error = cut(row.reason, _REASON), row.error
     misses = [_miss(check) for check in row.checks if check.passed is False] or [reason]
     if not row.passed and not error and runner.errors:
-        error = next((text for text in [reason, *misses] if _is_outage(text, runner.errors)), "")
+        texts = [reason, *misses]
+        where = f"a reason of `{runner.name}`"
+        found = (text for text in texts if search_pattern(runner.errors, "", text, where))
+        error = next(found, "")
     common: dict[str, Any] = {
         "candidate_answer": answer,
         "output_messages": ({"role": "assistant", "content": answer},) if answer else (),
@@ -129,14 +129,6 @@ def build_sample(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
         gates_failed=gates_failed,
         evaluator_results=(result,),
     )
-
-
-def _is_outage(reason: str, errors: str) -> bool:
-    try:
-        return regex.search(errors, reason, timeout=_SEARCH_SECONDS) is not None
-    except TimeoutError:
-        problem = f"the search of its `errors` in a reason took more than {_SEARCH_SECONDS:g} s"
-        raise AttemptError("runner", problem, "write a simpler regular expression") from None
 
 
 def missing_sample(runner: Runner) -> SampleResult:

@@ -105,7 +105,7 @@ def test_result__an_outage_is_an_error_and_no_failure(
 
 
 def test_result__a_search_for_outages_that_does_not_end_is_an_error() -> None:
-    with pytest.raises(AttemptError, match="the search of its `errors` in a reason took more"):
+    with pytest.raises(AttemptError, match="ran for over 2 s on a reason of `runner`"):
         made(row(passed=False, reason="a" * 100), of=suite(errors="^(a|a)+b"))
 
 

@@ -95,7 +95,7 @@ class ResultLine(Record):
         return self
 
     def row(self, suite: Suite) -> Row:
-        """The same for the core. A failure stays one, whatever else the line says."""
+        """This line as a row. A failure stays one, whatever else the line says."""
         has_failed = self.verdict not in (None, "pass")
         usage = self.trace_summary.model_dump(by_alias=False) if self.trace_summary else {}
         fingerprint = self.fingerprint or {}

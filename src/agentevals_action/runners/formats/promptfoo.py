@@ -29,6 +29,7 @@ from typing import Any, Literal
 from pydantic import AliasPath, Field
 from pydantic_core import from_json
 
+from agentevals_action.execution.suite_description import compute_digest
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
@@ -48,7 +49,8 @@ from agentevals_action.runners.formats.base import (
     read_file,
 )
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.targets.calls.description import FileDigests, digest
+from agentevals_action.targets.calls.description import FileDigests
+from agentevals_action.validation.json_values import as_object
 
 _FILE = "results.json"
 _ERROR = 2  # the `failureReason` of a result without a score
@@ -76,7 +78,7 @@ class _Component(Record):
 
     @property
     def check(self) -> Check:
-        """The same for the core."""
+        """This assertion as a check."""
         value = cut_line(self.value, _SHOWN) if isinstance(self.value, str) else ""
         name = self.metric or ": ".join(filter(None, (self.type or "assertion", value)))
         return Check(name, self.passed, self.score, self.reason or "")
@@ -163,7 +165,7 @@ class _Test:
     @cached_property
     def own(self) -> Mapping[str, Any]:
         """The variables that `defaultTest` does not give to all tests."""
-        common = _object(self.default.get("vars"))
+        common = as_object(self.default.get("vars"))
         items = self.variables.items()
         return {name: value for name, value in items if value != common.get(name)}
 
@@ -177,7 +179,7 @@ class _Test:
     @cached_property
     def key(self) -> str:
         """The same for all its samples, of which no other test has some."""
-        return _digest([self.description, self.own])
+        return compute_digest([self.description, self.own])
 
     def failure(self) -> Mapping[str, Any]:
         """The result that makes `--filter-failing` run the test again."""
@@ -187,7 +189,7 @@ class _Test:
         if any(test.get(name) not in (None, self.default.get(name)) for name in _NOT_MADE):
             return found
         # The assertions of a result contain the default ones already.
-        options = {**_object(written.get("options")), "disableDefaultAsserts": True}
+        options = {**as_object(written.get("options")), "disableDefaultAsserts": True}
         return {**found, "testCase": {**written, "options": options}}
 
 
@@ -222,7 +224,7 @@ class PromptfooResults(Format):
         # The same on both sides: paths from the root of the checkout.
         relative = content.replace(b"file://" + root, b"file:///").replace(root, b"")
         document = _Document.model_validate_json(relative)
-        written, default = from_json(content)["results"]["results"], _object(document.default)
+        written, default = from_json(content)["results"]["results"], as_object(document.default)
         pairs = zip(document.rows, written, strict=True)  # in the order of completion
         tests = sorted((_Test(*pair, default) for pair in pairs), key=_position)
         ends = _ends(document.columns, document.rows)
@@ -231,17 +233,21 @@ class PromptfooResults(Format):
         keys, alike = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for test in tests:
             keys[test.name].add(test.key)
-            alike[_digest(test.variables)].add(_digest(test.result.test_case))
+            alike[compute_digest(test.variables)].add(compute_digest(test.result.test_case))
         places, files, rows = _places(suite), _Files(suite), []
         for test in tests:
             is_named = len(keys[test.name]) == 1 and (test.description or not test.own)
-            name = test.name if is_named else f"{test.name} ({_digest(test.own)[:8]})"
+            name = test.name if is_named else f"{test.name} ({compute_digest(test.own)[:8]})"
             end = ends[test.result.prompt_idx]
-            row = replace(_row(test, files), id=name + end, key=test.key + end)
-            place = places.get(test.description or _place_key(test.own))
-            is_alone = len(alike[_digest(test.variables)]) == 1
-            source = test.failure() if is_alone else None
-            rows.append(replace(row, location=place, source=source))
+            is_alone = len(alike[compute_digest(test.variables)]) == 1
+            row = replace(
+                _row(test, files),
+                id=name + end,
+                key=test.key + end,
+                location=places.get(test.description or _place_key(test.own)),
+                source=test.failure() if is_alone else None,
+            )
+            rows.append(row)
         return rows
 
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
@@ -272,10 +278,6 @@ class _Files:
         return value
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _configured(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in variables.items() if not _ADDED.match(name)}
 
@@ -284,17 +286,14 @@ def _ends(columns: Sequence[_Column], results: Sequence[_Result]) -> Sequence[st
     """The end of an id for each column: the prompt and the provider, where there are several."""
     labels = {result.provider_label for result in results}
     seen = Counter[_Column]()
-    prompts: dict[Any, str] = {}
-    providers: dict[Any, str] = {}
     places = []
     for column in columns:
         seen[column] += 1  # providers may have equal names
-        place = (column.label, column.raw), (column.provider, seen[column])
-        prompts[place[0]] = _prompt_name(column.label, column.raw)
-        providers[place[1]] = column.provider if column.provider in labels else ""
-        places.append(place)
-    of_prompt, of_provider = _numbered(prompts, "prompt"), _numbered(providers, "provider")
-    pairs = [(of_prompt[prompt], of_provider[provider]) for prompt, provider in places]
+        places.append(((column.label, column.raw), (column.provider, seen[column])))
+    prompts = _numbered({place: _prompt_name(*place) for place, _ in places}, "prompt")
+    names = {place: place[0] if place[0] in labels else "" for _, place in places}
+    providers = _numbered(names, "provider")
+    pairs = [(prompts[prompt], providers[provider]) for prompt, provider in places]
     return [f" [{', '.join(filter(None, pair))}]" if any(pair) else "" for pair in pairs]
 
 
@@ -326,7 +325,7 @@ def _places(suite: Suite) -> Mapping[str, Location]:
         if file.role in ("suite", "named file"):
             read = _csv_tests if file.path.endswith(".csv") else objects_in
             for test, place in read(get_content(suite, file.path), file.path):
-                own = _object(test.get("vars"))
+                own = as_object(test.get("vars"))
                 if name := _text(test.get("description")) or (own and _place_key(own)):
                     found.setdefault(name, place)
     return found
@@ -345,11 +344,7 @@ def _csv_tests(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], L
 
 def _place_key(variables: Mapping[str, Any]) -> str:
     """The variables as texts: a cell of a CSV file has no other type."""
-    return _digest({name: _text(each).strip() for name, each in variables.items()})
-
-
-def _digest(data: Any) -> str:
-    return digest(data, is_ordered=False)
+    return compute_digest({name: _text(each).strip() for name, each in variables.items()})
 
 
 def _row(test: _Test, files: _Files) -> Row:
