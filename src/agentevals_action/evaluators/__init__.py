@@ -19,17 +19,17 @@ _CLASSES = {
     "equals": ("text_checks", "Equals"),
     "regex": ("text_checks", "Regex"),
     "is_json": ("json.is_json", "IsJson"),
-    "latency": ("metric_checks", "Latency"),
-    "cost": ("metric_checks", "Cost"),
-    "token_usage": ("metric_checks", "TokenUsage"),
+    "latency": ("trace_checks", "Latency"),
+    "cost": ("trace_checks", "Cost"),
+    "token_usage": ("trace_checks", "TokenUsage"),
     "code_judge": ("code_judge.evaluator", "CodeJudge"),
     "llm_judge": ("judges.llm_judge", "LlmJudge"),
     "rubric": ("judges.rubric", "Rubric"),
     "composite": ("composite", "Composite"),
     "tool_trajectory": ("tool_trajectory.evaluator", "ToolTrajectory"),
     "field_accuracy": ("json.field_accuracy", "FieldAccuracy"),
-    "execution_metrics": ("metric_checks", "ExecutionMetrics"),
-    "skill_trigger": ("skill_trigger", "SkillTrigger"),
+    "execution_metrics": ("trace_checks", "ExecutionMetrics"),
+    "skill_trigger": ("trace_checks", "SkillTrigger"),
 }
 
 #: Other names of types.

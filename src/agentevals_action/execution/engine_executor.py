@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -17,12 +17,37 @@ from agentevals_action.execution.executor import (
     SuiteResults,
     SuiteStarted,
 )
-from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import test_result
 from agentevals_action.system.redaction import without_secrets
+
+
+class _Ordering:
+    """Runs samples of one run that share a workspace or a conversation one after another. Each
+    sample names the keys of what it shares."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, asyncio.Event] = {}
+
+    def enqueue(self, keys: Sequence[Hashable]) -> AbstractAsyncContextManager[None]:
+        """The place of the next sample in suite order: it is entered when every earlier sample with
+        one of these keys is done. Each place must be entered, or later samples wait for ever."""
+        before = [event for key in keys if (event := self._last.get(key))]
+        done = asyncio.Event()
+        self._last.update(dict.fromkeys(keys, done))
+        return _place(before, done)
+
+
+@asynccontextmanager
+async def _place(before: Sequence[asyncio.Event], done: asyncio.Event) -> AsyncIterator[None]:
+    try:
+        for event in before:
+            await event.wait()
+        yield
+    finally:
+        done.set()
 
 
 @dataclass
@@ -59,7 +84,7 @@ class EngineExecutor(SuiteExecutor):
         if not tests:
             return SuiteResults(())
         await self._engine.prepare(self.suite.root)
-        workspaces, ordering = self._engine.open_workspaces(self.suite.root), Ordering()
+        workspaces, ordering = self._engine.open_workspaces(self.suite.root), _Ordering()
         results: dict[str, TestResult] = {}
 
         async def run_sample(

@@ -10,7 +10,6 @@ from typing import Any
 from agentevals_action.execution.python_tests import PythonTests, folder_of_tests
 from agentevals_action.execution.suite_description import SuiteDescription, compute_digest
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.model.run import OF_ALL_TESTS
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import with_samples
 
@@ -38,10 +37,9 @@ class RunnerDescription(SuiteDescription):
         """The row with other samples, and the agent of this suite."""
         return with_samples(replace(row, fingerprint=self._with_agent(row)), samples)
 
-    def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
-        """Which of the `changed` files are part of all questions, apart from the suite's own."""
-        own = set(self._files_of_suite) - {self._suite.path}
-        return {OF_ALL_TESTS: tuple(sorted(own & changed))}
+    def suite_question_files(self, changed: Set[str]) -> tuple[str, ...]:
+        """Those of the files that the suite names."""
+        return tuple(sorted((set(self._files_of_suite) - {self._suite.path}) & changed))
 
     def fingerprint(
         self, test: str, asked: Any, graded: Any, *, has_functions: bool

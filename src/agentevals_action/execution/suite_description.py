@@ -62,10 +62,14 @@ class SuiteDescription(ABC):
     def with_samples(self, row: TestResult, samples: tuple[SampleResult, ...]) -> TestResult:
         """The result of the test of a stored row by these samples, as the suite describes it."""
 
-    @abstractmethod
-    def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
-        """Which of the `changed` files are part of the question of a test, by its id; of a test
-        whose id is not known yet by the id `OF_ALL_TESTS`."""
+    def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002  # of subclasses
+        """Which of the `changed` files (relative to the repository) are part of the question of a
+        test, by its id."""
+        return {}
+
+    def suite_question_files(self, changed: Set[str]) -> tuple[str, ...]:  # noqa: ARG002  # of subclasses
+        """Which of the `changed` files are part of all questions, apart from the suite's own."""
+        return ()
 
     @cached_property
     def _watched_files(self) -> Any:

@@ -110,8 +110,7 @@ class TestsDescription(SuiteDescription):
         }
 
     def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
-        """Which of the `changed` files (relative to the repository) are part of the question of a
-        test, by its id."""
+        """Those that a message or the workspace of a test has."""
         if not changed & {file.path for file in self._suite.files}:
             return {}
         found = {test.id: self._question_files(test) for test in self._suite.tests}

@@ -73,16 +73,12 @@ class CommentTemplate:
     text: str
 
 
-#: Stands for the ids of tests that are not known yet.
-OF_ALL_TESTS = ""
-
-
 @dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
     shards run; of the suite of a `runner` (by its name), those that it reported. `base` is what is
     known of it on base. `question_files` are the changed files that are part of the question of a
-    test, by its id; of a runner's suite by the id `OF_ALL_TESTS`."""
+    test, by its id, `suite_question_files` those that are part of all questions."""
 
     selection: Selection
     name: str
@@ -91,6 +87,7 @@ class RunSuite:
     base: BaseSuite = BaseSuite()  # noqa: RUF009  # frozen
     edits: tuple[Edit, ...] = ()
     question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    suite_question_files: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agentevals_action.evaluators.metric_checks import within
+from agentevals_action.evaluators.trace_checks import within
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty

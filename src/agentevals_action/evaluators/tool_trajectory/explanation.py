@@ -4,8 +4,8 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-from agentevals_action.evaluators.metric_checks import amount
 from agentevals_action.evaluators.tool_trajectory.expectations import Expectation
+from agentevals_action.evaluators.trace_checks import amount
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.validation.json_values import MISSING, describe_json

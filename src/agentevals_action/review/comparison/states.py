@@ -15,7 +15,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.model.run import OF_ALL_TESTS, RunSuite
+from agentevals_action.model.run import RunSuite
 from agentevals_action.results.build import without_fresh
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.decision_rule import (
@@ -122,8 +122,7 @@ def _compare(
         change, reason = _without_base(suite, head)
         return TestComparison(head.eval_id, change, head, None, reason=reason, by_base=by_base)
     counted, is_rescored = as_head_scores(base), base.by_head is not None
-    files = suite.question_files
-    question_files = files.get(head.eval_id) or files.get(OF_ALL_TESTS, ())
+    question_files = suite.question_files.get(head.eval_id, suite.suite_question_files)
     change, reason = _change(head, counted, is_rescored, question_files)
     if evidence is not None:
         change, reason = _CHANGE_OF_FINDING[evidence.finding], evidence.reason

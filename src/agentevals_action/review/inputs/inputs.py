@@ -303,6 +303,7 @@ def _run_suites(
             runner=suite.program,
             edits=edits.get(suite.path, SuiteEdits()).edits,
             question_files=fingerprints.describe(suite).question_files(changed),
+            suite_question_files=fingerprints.describe(suite).suite_question_files(changed),
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]

@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.model.baseline import BaseSuite
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult, Verdict
-from agentevals_action.model.run import OF_ALL_TESTS, RunSuite, Selection
+from agentevals_action.model.run import RunSuite, Selection
 from agentevals_action.review.comparison.states import compare_suite
 from agentevals_action.review.run.rescoring import needs_head_scores
 from tests.support import results
@@ -85,8 +85,8 @@ def test_change__another_question_is_never_a_regression() -> None:
 
 def test_change__another_question_of_a_runner_s_tests_names_its_file() -> None:
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
-    files = {OF_ALL_TESTS: ("prompts/a.txt",)}
-    actual = compared(head, results.result(), runner="pytest", question_files=files)
+    files = ("prompts/a.txt",)
+    actual = compared(head, results.result(), runner="pytest", suite_question_files=files)
     assert actual.change is ChangeKind.QUESTION_CHANGED
     assert actual.reason == (
         "changed through prompts/a.txt; if that is the agent's own prompt, put it under `watch`"
