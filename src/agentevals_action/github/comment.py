@@ -90,7 +90,7 @@ class CommentWriter:
 
     def __init__(self, api: GitHubApi, number: int, marker: Marker) -> None:
         self._api = api
-        self._number = number
+        self.number = number
         self._issue = api.repository.get_issue(number)
         self._marker = marker
         self._keeps_accepted = True
@@ -172,7 +172,7 @@ class CommentWriter:
         """Whether the pull request has a newer commit, or a newer run has written for this one."""
         head = self._marker.head
         reason = ""
-        if self._api.repository.get_pull(self._number).head.sha != head:
+        if self._api.repository.get_pull(self.number).head.sha != head:
             reason = "the pull request has a newer commit than the reviewed one"
         elif any(
             self._marker.yields_to(comment.marker) for comment in own if comment.marker.head == head

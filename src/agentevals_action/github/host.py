@@ -10,7 +10,7 @@ from agentevals_action.github.artifacts import ArtifactService
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.comment import CommentWriter, Marker
-from agentevals_action.github.labels import AcceptLabel
+from agentevals_action.github.labels import read_acceptance
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.retry import LAST_SECONDS
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
@@ -41,7 +41,6 @@ class GitHubHost(Host):
         self._writing = threading.Lock()
         self._check = self._check_writer(self._api)
         self._comments: CommentWriter | None = None
-        self._label: AcceptLabel | None = None
         if job.pull:
             marker = Marker(
                 id=settings.comment_id,
@@ -51,7 +50,6 @@ class GitHubHost(Host):
                 outcome=Outcome.INCONCLUSIVE,
             )
             self._comments = CommentWriter(self._api, job.pull.number, marker)
-            self._label = AcceptLabel(self._api, job, job.pull, self._comments)
 
     def _check_writer(self, api: GitHubApi) -> CheckRunWriter | None:
         is_wanted = self._settings.check_run and self._job.has_check and not self._settings.shard
@@ -75,11 +73,12 @@ class GitHubHost(Host):
             return None
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """As of the base class; None outside a pull request."""
-        return self._label.acceptance(label) if self._label else None
+        """Who accepts the regressions by the label; None outside a pull request."""
+        comments = self._comments
+        return read_acceptance(self._api, self._job, comments, label) if comments else None
 
     async def upload_report(self, page: bytes) -> str | None:
-        """As of the base class, as an artifact of the run."""
+        """Uploads the page as an artifact of the run; returns its URL, None after a failure."""
         if self._artifacts is None:
             return None
         runner = self._runner
@@ -94,7 +93,7 @@ class GitHubHost(Host):
         return f"{run}/artifacts/{artifact}"
 
     def write_check(self, report: CheckReport) -> str | None:
-        """As of the base class; None also if the run has no check run."""
+        """Writes the check run; returns its URL, None if it has none or it failed."""
         with self._writing:
             return self._check.write(report) if self._check else None
 

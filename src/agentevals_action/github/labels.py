@@ -1,78 +1,74 @@
 """The label that accepts the regressions of one commit of a pull request."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from github.TimelineEvent import TimelineEvent
+
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
-from agentevals_action.github.comment import AcceptedCommit, CommentWriter, Marker
-from agentevals_action.model.job import Job, PullRequest
+from agentevals_action.github.comment import AcceptedCommit, CommentWriter
+from agentevals_action.model.job import Job
 from agentevals_action.model.quarantine import Acceptance
 
 #: Events of the timeline: a label was added, a push was forced.
 _LABELED, _FORCED = "labeled", "head_ref_force_pushed"
 
 
-class AcceptLabel:
-    """Reads the label, and stores the commit that it accepts in the marker of the comment."""
+def read_acceptance(
+    api: GitHubApi, job: Job, comments: CommentWriter, label: str
+) -> Acceptance | None:
+    """Who accepts the regressions of the head of a pull request by this label, or the problem why
+    nobody does; None without the label. The next comment stores the commit that it accepts.
 
-    def __init__(self, api: GitHubApi, job: Job, pull: PullRequest, comments: CommentWriter):
-        self._api, self._job, self._pull, self._comments = api, job, pull, comments
+    The run of the event `labeled` accepts its head. Any other run reads what that one has stored,
+    and a requested run finds out for which head the label was added."""
 
-    def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of the head by this label, or the problem why nobody does;
-        None without the label.
-
-        The run of the event `labeled` accepts its head. Any other run reads what that one has
-        stored, and a requested run finds out for which head the label was added."""
-        job = self._job
-        try:
-            with api_errors():
-                labels = self._api.repository.get_pull(self._pull.number).labels
-                if not any(_is_same(found.name, label) for found in labels):
-                    self._comments.store_accepted(None)
-                    return None
-                if job.label and _is_same(job.label.name, label):
-                    return self._accept(label, job.label.by)
-                latest = self._comments.read_latest()
-                stored = latest[0].accepted if latest else None
-                if stored and stored.commit == job.head_sha:
-                    return self._accept(label, stored.by)
-                if job.requested_pull and latest and (who := self._find_adder(label, *latest)):
-                    return self._accept(label, who)
-        except ApiError as error:
-            problem = f"The label `{label}` accepts nothing, because its commit is unknown"
-            return Acceptance("", label, error.explain(problem, "pull-requests: read"))
-        reason = "the commit that it was added for is not known"
-        if stored:
-            reason = f"@{stored.by} added it for {stored.commit[:12]}"
-        problem = (
-            f"The label `{label}` accepts nothing: {reason}. To accept the regressions of this "
-            "commit, remove the label and add it again."
-        )
-        return Acceptance("", label, problem)
-
-    def _accept(self, label: str, who: str) -> Acceptance:
-        self._comments.store_accepted(AcceptedCommit(commit=self._job.head_sha, by=who))
+    def accept(who: str) -> Acceptance:
+        comments.store_accepted(AcceptedCommit(commit=job.head_sha, by=who))
         return Acceptance(who, label)
 
-    def _find_adder(self, label: str, marker: Marker, written: datetime) -> str:
-        """Who added the label for this head: after the comment about it was written (the claims, or
-        the result of an earlier request), while the head stayed the same. Empty if that is not
-        known.
+    try:
+        with api_errors():
+            labels = api.repository.get_pull(comments.number).labels
+            if not any(_is_same(found.name, label) for found in labels):
+                comments.store_accepted(None)
+                return None
+            if job.label and _is_same(job.label.name, label):
+                return accept(job.label.by)
+            latest = comments.read_latest()
+            stored = latest[0].accepted if latest else None
+            if stored and stored.commit == job.head_sha:
+                return accept(stored.by)
+            if job.requested_pull and latest and latest[0].head == job.head_sha:
+                timeline = api.repository.get_issue(comments.number).get_timeline()
+                if who := _find_adder(label, timeline, latest[1]):
+                    return accept(who)
+    except ApiError as error:
+        problem = f"The label `{label}` accepts nothing, because its commit is unknown"
+        return Acceptance("", label, error.explain(problem, "pull-requests: read"))
+    reason = "the commit that it was added for is not known"
+    if stored:
+        reason = f"@{stored.by} added it for {stored.commit[:12]}"
+    problem = (
+        f"The label `{label}` accepts nothing: {reason}. To accept the regressions of this "
+        "commit, remove the label and add it again."
+    )
+    return Acceptance("", label, problem)
 
-        The run of `labeled` of a fork has no right to store it. Attack: a stranger pushes after
-        somebody has added the label, and the next requested run accepts what nobody saw."""
-        if marker.head != self._job.head_sha:
-            return ""
-        events = self._api.repository.get_issue(self._pull.number).get_timeline()
-        later = [event for event in events if event.created_at and event.created_at > written]
-        # A push has no time. Of two that move the head and move it back, one is forced.
-        if any(event.event == _FORCED for event in later):
-            return ""
-        added = [event for event in later if event.event == _LABELED]
-        actors = [
-            event.actor for event in added if _is_same(event.raw_data["label"]["name"], label)
-        ]
-        return actors[-1].login if actors and actors[-1] else ""
+
+def _find_adder(label: str, timeline: Iterable[TimelineEvent], written: datetime) -> str:
+    """Who added the label for this head: after the comment about it was written (the claims, or the
+    result of an earlier request), while the head stayed the same. Empty if that is not known.
+
+    The run of `labeled` of a fork has no right to store it. Attack: a stranger pushes after
+    somebody has added the label, and the next requested run accepts what nobody saw."""
+    later = [event for event in timeline if event.created_at and event.created_at > written]
+    # A push has no time. Of two that move the head and move it back, one is forced.
+    if any(event.event == _FORCED for event in later):
+        return ""
+    added = [event for event in later if event.event == _LABELED]
+    actors = [event.actor for event in added if _is_same(event.raw_data["label"]["name"], label)]
+    return actors[-1].login if actors and actors[-1] else ""
 
 
 def _is_same(name: str, label: str) -> bool:

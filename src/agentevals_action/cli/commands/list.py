@@ -18,7 +18,7 @@ from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.terminal import console
 from agentevals_action.review.inputs import base_tree
-from agentevals_action.review.inputs.changed_files import Head, describe_change, read_trees
+from agentevals_action.review.inputs.changed_files import Head, read_change
 from agentevals_action.review.inputs.notices import describe_uncovered
 from agentevals_action.review.inputs.selection import select_suites
 from agentevals_action.runners.suites import files_of_all
@@ -67,10 +67,8 @@ async def _affected(loaded: LoadedSuites, revision: str) -> tuple[dict[str, tupl
             loaded.checkout, settings, loaded.configuration, loaded.folder, environ, job_suites
         )
         head = Head(loaded.checkout, job_suites, covered)
-        trees = await read_trees(repository, head, base, settings)
-        files = await repository.changed_files(base.sha) if base.sha else None
         everything = job.select == "all"
-        change = describe_change(files, head, base, trees, settings, everything=everything)
+        change, _ = await read_change(repository, head, base, settings, everything=everything)
     found = select_suites(loaded.suites, change)
     affected = {selection.path: selection.reasons for selection in found.selections}
     running = [suite for suite in loaded.valid if suite.path in affected]

@@ -55,7 +55,7 @@ def _by_path(rows: Iterable[TestResult]) -> defaultdict[str, dict[str, TestResul
 
 
 def _missing_row(suite: RunSuite, test: str) -> TestResult:
-    error = ErrorInfo(kind="shard", message="no shard has a result of it")
+    error = ErrorInfo(kind="shard", message="no shard reported this test")
     return TestResult(
         timestamp="",
         eval_id=test,

@@ -138,8 +138,11 @@ def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str
     tests = [test for suite in suites for test in suite.tests]
     number = sum(test.is_unproven and not test.accepted_by for test in tests)
     if "regressions" in policy.fail_on and number:
-        words = counted(number, "test", "failed in every fresh sample")
-        yield f"{words}, and `confirm` and `alpha` allow too few of them to decide"
+        words = counted(number, "test", "failed in all fresh samples")
+        yield (
+            f"{words}; `confirm: {policy.confirm}` is too small to prove so many regressions at "
+            f"`alpha: {policy.alpha:g}`: raise `confirm`"
+        )
 
 
 def _unknown_base(

@@ -194,7 +194,7 @@ def _moved(head: TestResult, base: TestResult) -> ChangeKind:
 
 def _question_reason(files: Sequence[str]) -> str:
     if not files:
-        return "the test asks something else than on base"
+        return "the question differs from base"
     names = ", ".join(files)
     return f"changed through {names}; if that is the agent's own prompt, put it under `watch`"
 
@@ -202,7 +202,7 @@ def _question_reason(files: Sequence[str]) -> str:
 def _not_rescored(base: TestResult) -> tuple[ChangeKind, str]:
     if base.verdict is None and base.error:
         return ChangeKind.BASE_ERROR, base.error.message
-    reason = "the base has no stored answer to grade again"
+    reason = "the base has no stored answer to score again"
     if had_workspace(base):
         reason = "the folder in which base's agent worked is gone"
     return ChangeKind.NOT_COMPARABLE, f"the grading changed and {reason}"

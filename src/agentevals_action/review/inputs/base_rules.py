@@ -80,8 +80,8 @@ async def choose_quarantines(
     content = None
     if repository and base.sha:
         content = await repository.show(base.sha, FILE) or b""
-    by_base = event != "push" and base.exists
-    return read_quarantines(head, datetime.now(UTC).date(), content, by_base=by_base)
+    by_base, today = event != "push" and base.exists, datetime.now(UTC).date()
+    return await asyncio.to_thread(read_quarantines, head, today, content, by_base=by_base)
 
 
 def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str]) -> Permissions:

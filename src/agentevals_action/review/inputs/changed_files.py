@@ -68,9 +68,31 @@ class Tree:
             yield f"{path}/"
 
 
-async def read_trees(
+async def read_change(
+    repository: GitRepository | None,
+    head: Head,
+    base: Base,
+    settings: Settings,
+    commit: str | None = None,
+    *,
+    everything: bool,
+) -> tuple[Change, Mapping[Path, Tree]]:
+    """The change from base to a commit of head (None: to the working tree) with what both sides
+    know about its files, and the files of both sides by the root of the tree. Without a base, the
+    changed files are unknown."""
+    files, trees = None, dict[Path, Tree]()
+    if repository:
+        trees = await _read_trees(repository, head, base, settings)
+        files = await repository.changed_files(base.sha, commit) if base.sha else None
+    change = await asyncio.to_thread(
+        _describe_change, files, head, base, trees, settings, everything=everything
+    )
+    return change, trees
+
+
+async def _read_trees(
     repository: GitRepository, head: Head, base: Base, settings: Settings
-) -> Mapping[Path, Tree]:
+) -> dict[Path, Tree]:
     """The files of both sides by the root of the tree."""
     sides = {repository.root: (head.covered, head.uncommitted)}
     if base.root is not None:
@@ -89,7 +111,7 @@ async def read_trees(
     return trees
 
 
-def describe_change(
+def _describe_change(
     files: Sequence[ChangedFile] | None,
     head: Head,
     base: Base,

@@ -28,7 +28,7 @@ from agentevals_action.review.inputs.base_rules import (
     read_permissions,
 )
 from agentevals_action.review.inputs.base_tree import Base
-from agentevals_action.review.inputs.changed_files import Head, Tree, describe_change, read_trees
+from agentevals_action.review.inputs.changed_files import Head, read_change
 from agentevals_action.review.inputs.notices import find_notices
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
@@ -142,15 +142,16 @@ async def _read_inputs(
     if not suites:
         deleted = [suite.path for suite in base.suites]
         raise await asyncio.to_thread(no_suite, head.checkout, settings, deleted, head.warnings)
-    trees: Mapping[Path, Tree] = {}
-    if repository:
-        trees = await read_trees(repository, head, base, settings)
+    commit = None if job.event == "local" else head.commit
+    everything = job.select == "all"
+    change, trees = await read_change(
+        repository, head, base, settings, commit, everything=everything
+    )
     tracked = {root: tree.files for root, tree in trees.items()}
     fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     name = settings.comment_template
     template, template_notices = await choose_template(name, folder, repository, base, job.event)
     quarantines = await choose_quarantines(configuration, repository, base, job.event)
-    change = await _find_change(request, head, base, trees)
     selected = await asyncio.to_thread(select_suites, suites, change)
     if selected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
@@ -266,20 +267,6 @@ async def _find_uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple
         for file in [checkout.root / path]
         if not request.workspace.writes(file) and file != own
         if is_local or path in checkout.tracked
-    )
-
-
-async def _find_change(
-    request: ReviewRequest, head: Head, base: Base, trees: Mapping[Path, Tree]
-) -> Change:
-    """The change with what both sides know about its files. Without a base, they are unknown."""
-    job, changed = request.job, None
-    if request.repository and base.sha is not None:
-        commit = None if job.event == "local" else head.commit
-        changed = await request.repository.changed_files(base.sha, commit)
-    everything = job.select == "all"
-    return await asyncio.to_thread(
-        describe_change, changed, head, base, trees, request.settings, everything=everything
     )
 
 

@@ -133,9 +133,9 @@ class LocalRun:
 
 @dataclass(frozen=True)
 class ReviewRequest:
-    """What is reviewed, and where; a `run` has no base, and may have no repository. `data_branch`
-    has the results of the default branch, None in a local run; `isolation` gives the users of the
-    programs that run."""
+    """The inputs of one review: job, workspace, repository, host, users. A `run` has no base, and
+    may have no repository. `data_branch` has the results of the default branch, None in a local
+    run; `isolation` gives the users of the programs that run."""
 
     job: Job
     workspace: ReviewWorkspace
