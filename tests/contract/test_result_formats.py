@@ -48,7 +48,7 @@ formats = pytest.mark.parametrize("name", FORMATS)
 
 def use(name: str, results: Path, suite: Suite) -> Sequence[Row]:
     """The rows, after everything that is done with them."""
-    known, fingerprint = FORMATS[name], Fingerprint(question="q", grading="g", agent="a")
+    known, fingerprint = FORMATS[name](), Fingerprint(question="q", grading="g", agent="a")
     rows = known.read(results, suite)
     tests = rows_by_test(rows, 1)
     known.select([own[0] for own in tests.values()], suite)
@@ -85,7 +85,7 @@ def spoiled(content: bytes, suffix: str, chance: random.Random) -> bytes:
 
 @formats
 def test_format__describes_itself(name: str) -> None:
-    known = FORMATS[name]
+    known = FORMATS[name]()
     assert known.name == name
     assert known.version
     assert not [*find_problems(runner(name))]
@@ -96,7 +96,7 @@ def test_format__describes_itself(name: str) -> None:
 def test_read__recorded_results_have_ids_and_both_outcomes(name: str, tmp_path: Path) -> None:
     results, suite = recorded(name, tmp_path)
     rows = use(name, results, suite)
-    assert any(FORMATS[name].select([row], suite) for row in rows)
+    assert any(FORMATS[name]().select([row], suite) for row in rows)
     assert all(row.id.isprintable() and row.id for row in rows)
     assert {row.passed for row in rows} == {True, False}
 
@@ -107,7 +107,7 @@ def test_read__an_empty_folder_has_no_rows(name: str, tmp_path: Path) -> None:
     _, suite = recorded(name, tmp_path)
     (tmp_path / "empty").mkdir()
     with suppress(ResultsError):
-        assert not FORMATS[name].read((tmp_path / "empty").resolve(), suite)
+        assert not FORMATS[name]().read((tmp_path / "empty").resolve(), suite)
 
 
 @formats
@@ -127,7 +127,7 @@ def test_read__what_is_no_file_is_refused(name: str, kind: str, tmp_path: Path) 
     else:
         main.mkdir()
     with pytest.raises((ResultsError, ValidationError)):
-        FORMATS[name].read(results, suite)
+        FORMATS[name]().read(results, suite)
 
 
 @formats

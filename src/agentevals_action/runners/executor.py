@@ -72,7 +72,7 @@ class RunnerExecutor(SuiteExecutor):
     ) -> None:
         super().__init__(suite)
         self._runner, self._engine, self._folder, self._turn = runner, engine, folder, turn
-        self._format = FORMATS[runner.results]
+        self._format = FORMATS[runner.results]()
         self._starts = 0
         #: A row of each test of the first run, by the test's id, and the ids by the rows' keys.
         self._known: dict[str, Row] = {}

@@ -2,20 +2,17 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.runners.formats.agentevals import OwnResults
-from agentevals_action.runners.formats.agentv import AgentvResults
 from agentevals_action.runners.formats.base import Format
-from agentevals_action.runners.formats.inspect_ai import InspectResults
-from agentevals_action.runners.formats.junit import JunitResults
-from agentevals_action.runners.formats.promptfoo import PromptfooResults
-
-_FORMATS: tuple[Format, ...] = (
-    PromptfooResults(),
-    JunitResults(),
-    InspectResults(),
-    AgentvResults(),
-    OwnResults(),
-)
+from agentevals_action.system.registry import Registry
 
 #: Every format by the name that `results` has, in the order of the documentation.
-FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}
+FORMATS: Mapping[str, type[Format]] = Registry(
+    __name__,
+    {
+        "promptfoo": ("promptfoo", "PromptfooResults"),
+        "junit": ("junit", "JunitResults"),
+        "inspect": ("inspect_ai", "InspectResults"),
+        "agentv": ("agentv", "AgentvResults"),
+        "agentevals": ("agentevals", "OwnResults"),
+    },
+)

@@ -21,7 +21,7 @@ from agentevals_action.runners.formats.base import ResultsError, Row, Selection
 from tests.support import results, suites
 
 ROOT = Path(__file__).resolve().parents[4]
-FORMAT = FORMATS["agentevals"]
+FORMAT = FORMATS["agentevals"]()
 SCHEMA = Draft7Validator(SCHEMAS["own-results"]())
 PAGE = ROOT / "docs/reference/own-runner.md"
 

@@ -10,7 +10,7 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Row, Selection
 from tests.support.runners import DATA, recorded, started
 
-FORMAT = FORMATS["agentv"]
+FORMAT = FORMATS["agentv"]()
 
 
 @pytest.mark.parametrize("text", ["- a", "tests: cases.jsonl", "tests: [a, {id: 1}]", "a: [", ""])

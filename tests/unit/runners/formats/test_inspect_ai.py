@@ -13,7 +13,7 @@ from agentevals_action.runners.formats.base import Row, Selection
 from tests.support.runners import DATA, recorded, started
 
 RECORDED = DATA / "inspect/recorded-0.3.285"
-FORMAT = FORMATS["inspect"]
+FORMAT = FORMATS["inspect"]()
 
 
 def suite(root: Path) -> Suite:

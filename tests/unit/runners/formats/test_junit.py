@@ -17,7 +17,7 @@ from agentevals_action.runners.formats.base import ResultsError, Row
 from tests.support import suites
 from tests.support.runners import DATA, recorded
 
-FORMAT = FORMATS["junit"]
+FORMAT = FORMATS["junit"]()
 QUIET: Any = {"capture_output": True, "timeout": 60}
 _BOMB = (
     "<!DOCTYPE a ["

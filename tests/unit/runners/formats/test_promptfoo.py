@@ -18,7 +18,7 @@ from agentevals_action.runners.formats.base import Row
 from agentevals_action.runners.rows import rows_by_test
 from tests.support.runners import recorded, started
 
-FORMAT = FORMATS["promptfoo"]
+FORMAT = FORMATS["promptfoo"]()
 
 
 def read(results: Path, suite: Suite, document: Any = None) -> Sequence[Row]:

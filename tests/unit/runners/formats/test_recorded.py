@@ -29,7 +29,7 @@ def name_case(case: dict[str, Any]) -> str:
 def test_read__a_recording_gives_these_rows(name: str, tmp_path: Path, golden: Golden) -> None:
     """What is unknown or empty is left out."""
     results, suite = recorded(name, tmp_path)
-    rows = FORMATS[RECORDINGS[name]["format"]].read(results, suite)
+    rows = FORMATS[RECORDINGS[name]["format"]]().read(results, suite)
     described = [describe(row, suite.root).items() for row in rows]
     known = (
         {key: each for key, each in row if each not in (None, "", [], {})} for row in described
@@ -80,7 +80,7 @@ def change(file: Path, case: dict[str, Any]) -> None:
 def test_read__changed_results(case: dict[str, Any], tmp_path: Path) -> None:
     results, suite = prepared(case, tmp_path)
 
-    rows = FORMATS[case["format"]].read(results, suite)
+    rows = FORMATS[case["format"]]().read(results, suite)
 
     found = {row.id: describe(row, suite.root) for row in reversed(rows)}
     expected = case["rows"]
@@ -95,7 +95,7 @@ def test_read__broken_results(case: dict[str, Any], tmp_path: Path) -> None:
     results, suite = prepared(case, tmp_path)
 
     with pytest.raises((ResultsError, ValidationError)) as caught:
-        FORMATS[case["format"]].read(results, suite)
+        FORMATS[case["format"]]().read(results, suite)
 
     error = caught.value
     message = invalid_json(error) if isinstance(error, ValidationError) else str(error)
