@@ -383,7 +383,7 @@ def hostile() -> Review:
     other = compared(
         (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, line)
     )
-    shell = suite_of("evals/a|b.py", f"{line} " * 9, required=("*",))
+    shell = runner_suite("evals/a|b.py", f"{line} " * 9, required=("*",))
     said = f"{line}\n::error::x\n##[error]x\n</details>\n```\n~~~\n> [!TIP]\n| a |"
     names = [
         f"test_{number}[{line}] ::error::x \N{COLLISION SYMBOL} 'x' \"y\"" for number in range(3)
@@ -433,7 +433,7 @@ def reported(suite: Suite, *rows: Row) -> tuple[TestResult, ...]:
     return tuple(replace(row, timestamp="2026-01-01T00:00:00Z") for row in found if row)
 
 
-def suite_of(path: str, runner: str, **fields: Any) -> Suite:
+def runner_suite(path: str, runner: str, **fields: Any) -> Suite:
     """A suite of a runner, whose entry has these fields."""
     entry = Runner(name=runner, results="agentevals", suites=(path,), **fields)
     return Suite(name="suite", path=path, root=Path("/"), folder=Path("/"), runner=entry)
@@ -442,7 +442,7 @@ def suite_of(path: str, runner: str, **fields: Any) -> Suite:
 def runners() -> Review:
     """Suites of runners: one that reports questions, answers, checks and figures, one that reports
     verdicts alone, one that ended in an error on head, and one that did on base."""
-    rich = suite_of("evals/promptfooconfig.yaml", "promptfoo", required=("safety*",))
+    rich = runner_suite("evals/promptfooconfig.yaml", "promptfoo", required=("safety*",))
     checks = (
         Check("contains", False, 0.0, 'Expected output to contain "DENIED"'),
         Check("llm-rubric", True, 0.9, "The answer is polite."),
@@ -470,11 +470,11 @@ def runners() -> Review:
     )
     place = Location(rich.path, 20)
     hours = replace(denied, id="opening hours", answer="From 9 to 17.", location=place)
-    bare = suite_of("evals/test_agent.py", "pytest")
+    bare = runner_suite("evals/test_agent.py", "pytest")
     failed = Row("test_agent.py::test_answer[de]", False, reason="assert 'Hallo' in 'Hello'")
     greets = Row("test_agent.py::test_greets", True)
     outage = Row("test_agent.py::test_books", False, error="HTTP 500 of the booking service")
-    crashed = suite_of("evals/task.py", "inspect", required=("*",))
+    crashed = runner_suite("evals/task.py", "inspect", required=("*",))
     lines = 'Traceback (most recent call last):\n  File "task.py", line 3, in <module>'
     cause = f"{lines}\nImportError: No module named 'lib'"
     error = ErrorInfo(
@@ -486,7 +486,7 @@ def runners() -> Review:
         replace(error_row(crashed, row.id, error), timestamp="2026-01-01T00:00:00Z")
         for row in asked
     )
-    new = suite_of("evals/suite.eval.yaml", "agentv")
+    new = runner_suite("evals/suite.eval.yaml", "agentv")
     problem = f"on base, `agentv` ended with exit code 2:\n{cause}"
 
     def both(suite: Suite, head: tuple[Row, ...], base: tuple[Row, ...]) -> SuiteComparison:

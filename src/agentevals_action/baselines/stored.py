@@ -42,7 +42,7 @@ class StoredSource:
     `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
     result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
     compare it with head by. Without `stored`, the newest results count, with the fingerprints that
-    they have: the agent may be an older one. Results are stale `days` before `now`."""
+    they have: the agent may be an older one. Results before `stale_before` are stale."""
 
     name: str
     at: str
@@ -50,15 +50,15 @@ class StoredSource:
     problem: str
     stored: Fingerprints | None
     compared: Fingerprints
-    now: datetime
-    days: float
+    stale_before: datetime
 
     async def find(self, suite: Suite) -> tuple[BaseSuite, tuple[TestResult, ...]]:
         """The results of a suite of base, and where they are from. Raises Unavailable."""
         rows, run = await asyncio.to_thread(self._newest, suite)
         origin = describe_origin(self.name, rows, run.commit)
         time = run.time or origin.time
-        stale = _is_stale(time, self.now, self.days)
+        moment = parse_time(time)
+        stale = moment is not None and moment < self.stale_before
         return BaseSuite(replace(origin, time=time, stale=stale)), rows
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
@@ -146,11 +146,6 @@ def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None)
     return BaselineOrigin(
         source, commit, time=time, samples=min((len(row.samples) for row in rows), default=0)
     )
-
-
-def _is_stale(time: str | None, now: datetime, days: float) -> bool:
-    moment = parse_time(time)
-    return moment is not None and (now - moment).total_seconds() > days * 86_400
 
 
 def parse_time(text: str | None) -> datetime | None:

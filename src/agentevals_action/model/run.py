@@ -167,8 +167,8 @@ class Run(BaseModel):
     template: CommentTemplate | None = None
     claims: str = ""
 
-    def adding(self, level: Level, facts: Iterable[Diagnostic | str]) -> "Run":
-        """The run with more notes."""
+    def with_notes(self, level: Level, facts: Iterable[Diagnostic | str]) -> "Run":
+        """Adds notes."""
         return self.model_copy(update={"notes": (*self.notes, *notes(level, facts))})
 
     def diagnostics(self, level: Level) -> tuple[Diagnostic, ...]:

@@ -21,7 +21,7 @@ from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.run import Level
 from agentevals_action.reports.view import confirmation
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.models import ReportedTest, ReportView
 
 _MISSES = 5
 _LINE = 500  # characters
@@ -90,7 +90,7 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
 
 
 def _warnings(view: ReportView) -> Iterator[Annotation]:
-    errors: dict[tuple[str, int, ErrorInfo], list[ListedTest]] = {}
+    errors: dict[tuple[str, int, ErrorInfo], list[ReportedTest]] = {}
     for listed in view.tests:
         test, head = listed.comparison, listed.comparison.head
         if head is None or test.quarantine:
@@ -122,7 +122,7 @@ def _misses(head: TestResult) -> str:
     return "".join(f"\n- {line}" for line in shortened(lines, _MISSES))
 
 
-def _link(view: ReportView, listed: ListedTest) -> str:
+def _link(view: ReportView, listed: ReportedTest) -> str:
     url = view.links.report_test(listed.suite, listed.comparison.id)
     return f"\nIn the report: {url}" if url else ""
 

@@ -28,21 +28,21 @@ from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Selection
 from agentevals_action.model.usage import Spending
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.models import ReportedTest, ReportView
 
 
 def _key(kind: str) -> str:
     return to_camel(kind.replace(" ", "_"))
 
 
-def _changes(tests: Iterable[TestComparison | ListedTest]) -> dict[str, int]:
+def _changes(tests: Iterable[TestComparison | ReportedTest]) -> dict[str, int]:
     counts = Counter(
-        test.comparison.change if isinstance(test, ListedTest) else test.change for test in tests
+        test.comparison.change if isinstance(test, ReportedTest) else test.change for test in tests
     )
     return {_key(change): counts[change] for change in ChangeKind}
 
 
-def _sizes(groups: Mapping[str, Sequence[ListedTest]]) -> dict[str, int]:
+def _sizes(groups: Mapping[str, Sequence[ReportedTest]]) -> dict[str, int]:
     return {key: len(tests) for key, tests in groups.items()}
 
 

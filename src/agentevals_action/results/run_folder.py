@@ -51,9 +51,9 @@ class RunResults:
         for row in {HEAD_RESULTS: self.head, BASE_RESULTS: self.base}.get(name, ()):
             yield encode_row(row) + b"\n"
 
-    def adding(self, level: Level, facts: Iterable[str]) -> "RunResults":
-        """The results with more notes about the run."""
-        return replace(self, run=self.run.adding(level, facts))
+    def with_notes(self, level: Level, facts: Iterable[str]) -> "RunResults":
+        """Adds notes about the run."""
+        return replace(self, run=self.run.with_notes(level, facts))
 
     def as_claims(self) -> "RunResults":
         """As results of the first phase, also those that cannot be used: never green.
@@ -61,7 +61,7 @@ class RunResults:
         Attack: without an artifact, `on-inconclusive: pass` makes the check run green."""
         policy = replace(self.run.policy, on_inconclusive="fail", asks_person=True)
         run = self.run.model_copy(update={"policy": policy, "claims": _CLAIMS})
-        return replace(self, run=run).adding(Level.PROBLEM, ["nobody has verified the results"])
+        return replace(self, run=run).with_notes(Level.PROBLEM, ["nobody has verified the results"])
 
 
 def not_run(head_sha: str, reasons: Iterable[str]) -> RunResults:

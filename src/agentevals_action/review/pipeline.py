@@ -72,7 +72,7 @@ def report(
     view = build_view(compare(results), links)
     written = write_reports(view, workspace.report)
     if written.problems:
-        view = build_view(compare(results.adding(Level.PROBLEM, written.problems)), links)
+        view = build_view(compare(results.with_notes(Level.PROBLEM, written.problems)), links)
         written = write_reports(view, workspace.report)
     return view, written.contents[PAGE]
 

@@ -17,10 +17,10 @@ SUMMARY = closed_validator("summary")
 
 @pytest.mark.parametrize("name", reviews.SMALL)
 def test_summary_json__has_the_published_schema(name: str) -> None:
-    summary_of(reviews.REVIEWS[name]())
+    read_summary(reviews.REVIEWS[name]())
 
 
-def summary_of(review: Review) -> dict[str, Any]:
+def read_summary(review: Review) -> dict[str, Any]:
     text = review_summary(build_view(review))
     assert text.isascii()
     data: dict[str, Any] = json.loads(text)
@@ -29,7 +29,7 @@ def summary_of(review: Review) -> dict[str, Any]:
 
 
 def test_summary_json__outcome_counts_and_suites() -> None:
-    data = summary_of(reviews.regression_and_gate())
+    data = read_summary(reviews.regression_and_gate())
     assert (data["outcome"], data["exitCode"], data["conclusion"]) == ("failed", 1, "failure")
     assert data["reasons"] == ["2 tests regressed (1 of them failed a required gate)"]
     assert {change: number for change, number in data["changes"].items() if number} == {
@@ -71,16 +71,16 @@ def test_summary_json__outcome_counts_and_suites() -> None:
 
 
 def test_summary_json__a_suite_of_a_runner_has_its_name_and_no_unknown_figure() -> None:
-    suites = {suite["path"]: suite for suite in summary_of(reviews.runners())["suites"]}
+    suites = {suite["path"]: suite for suite in read_summary(reviews.runners())["suites"]}
     bare, rich = suites["evals/test_agent.py"], suites["evals/promptfooconfig.yaml"]
     assert (bare["runner"], rich["runner"]) == ("pytest", "promptfoo")
     assert (bare["head"]["durationMs"], bare["head"]["costUsd"]) == (None, None)
     assert (rich["head"]["durationMs"], rich["head"]["costUsd"]) == (1680.0, 0.0042)
-    assert summary_of(reviews.regression_and_gate())["suites"][0]["runner"] == ""
+    assert read_summary(reviews.regression_and_gate())["suites"][0]["runner"] == ""
 
 
 def test_summary_json__spending_conversations_and_notices() -> None:
-    data = summary_of(reviews.conversations())
+    data = read_summary(reviews.conversations())
     spent, suite = data["spent"], data["suites"][0]
     assert (spent["replies"], spent["cachedReplies"], spent["unpricedReplies"]) == (24, 2, 1)
     assert spent["costUsd"] == suite["head"]["costUsd"] + suite["base"]["costUsd"]
@@ -89,7 +89,7 @@ def test_summary_json__spending_conversations_and_notices() -> None:
 
 
 def test_summary_json__origin_confirmation_and_waivers() -> None:
-    data = summary_of(reviews.believable())
+    data = read_summary(reviews.believable())
     support, tone = data["suites"]
     assert [source["source"] for source in data["baseline"]["tried"]] == ["branch", "file"]
     assert support["origin"] == {
@@ -118,17 +118,17 @@ def test_summary_json__origin_confirmation_and_waivers() -> None:
 
 
 def test_summary_json__what_is_gone_broken_or_unknown() -> None:
-    data = summary_of(reviews.gone())
+    data = read_summary(reviews.gone())
     assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
     assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
-    assert summary_of(reviews.invalid_suite())["errors"][0]["location"]["line"] == 12
-    base = summary_of(reviews.no_base())
+    assert read_summary(reviews.invalid_suite())["errors"][0]["location"]["line"] == 12
+    base = read_summary(reviews.no_base())
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None
 
 
 def test_summary_json__edits_and_the_scores_of_base_s_evaluators() -> None:
-    (suite,) = summary_of(reviews.edited())["suites"]
+    (suite,) = read_summary(reviews.edited())["suites"]
     assert suite["edits"][0] == {
         "kind": "required gate",
         "name": "no-unapproved-refund",

@@ -221,5 +221,5 @@ def test_exit_code__is_about_errors_not_about_failures() -> None:
     failed, broken = row("e", "t", "fail"), results.result("t", None)
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (failed,))) is ExitCode.PASSED
     assert shards.exit_code(RunResults(run(Shard(1, 2)), (broken,))) is ExitCode.INCONCLUSIVE
-    refused = run(Shard(1, 2)).adding(Level.PROBLEM, ["no space"])
+    refused = run(Shard(1, 2)).with_notes(Level.PROBLEM, ["no space"])
     assert shards.exit_code(RunResults(refused)) is ExitCode.INCONCLUSIVE

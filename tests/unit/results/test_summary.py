@@ -20,12 +20,12 @@ from agentevals_action.results.summary import interval, summarise
 from tests.support import results, reviews
 
 
-def summary_of(*tests: TestResult) -> SuiteSummary:
+def summarise_tests(*tests: TestResult) -> SuiteSummary:
     return summarise("evals/EVAL.yaml", "suite", iter(tests))
 
 
 def test_summary__counts_rates_and_means() -> None:
-    summary = summary_of(
+    summary = summarise_tests(
         results.result("a", "pass", cost_usd=0.5, duration_ms=100.0),
         results.result("b", "borderline", duration_ms=50.0),
         results.result("c", "fail", cost_usd=0.25),
@@ -42,7 +42,7 @@ def test_summary__counts_rates_and_means() -> None:
 
 @pytest.mark.parametrize("tests", [[], [results.result("a", None)]])
 def test_summary__nothing_scored_has_no_rate_and_no_cost(tests: list[TestResult]) -> None:
-    summary = summary_of(*tests)
+    summary = summarise_tests(*tests)
     figures = (summary.pass_rate, summary.average_score, summary.spent.cost_usd)
     assert figures == (None, None, None)
 
@@ -53,7 +53,7 @@ def sampled(*traces: TraceSummary | None) -> TestResult:
 
 
 def test_summary__the_usage_of_all_samples_as_far_as_it_is_known() -> None:
-    summary = summary_of(
+    summary = summarise_tests(
         sampled(
             TraceSummary(cost_usd=0.1, input_tokens=100, output_tokens=7),
             TraceSummary(cost_usd=0.2, input_tokens=50),
@@ -65,18 +65,18 @@ def test_summary__the_usage_of_all_samples_as_far_as_it_is_known() -> None:
     assert (usage.cost_usd, usage.input_tokens, usage.output_tokens) == (0.1 + 0.2, 150, 10)
     known = (summary.samples, summary.samples_with_cost, summary.samples_with_tokens)
     assert known == (5, 3, 1)
-    unknown = summary_of(sampled(TraceSummary(tool_call_count=2), None)).usage
+    unknown = summarise_tests(sampled(TraceSummary(tool_call_count=2), None)).usage
     assert (unknown.cost_usd, unknown.input_tokens, unknown.output_tokens) == (None, None, None)
 
 
 def test_summary__a_row_without_samples_has_its_own_figures() -> None:
     row = replace(results.result("a"), samples=(), trace_summary=TraceSummary(cost_usd=0.5))
-    assert summary_of(row).usage.cost_usd == 0.5
+    assert summarise_tests(row).usage.cost_usd == 0.5
 
 
 def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
     paid: dict[str, Any] = {"cost_usd": 0.0, "replies": 4, "cached_replies": 3}
-    summary = summary_of(
+    summary = summarise_tests(
         results.result("a", **paid, unpriced_replies=1),
         results.result("b", cost_usd=0.25, replies=2),
     )
@@ -86,7 +86,7 @@ def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
 
 def test_summary__a_failed_gate_without_a_score_counts_as_failed() -> None:
     error = ErrorInfo(kind="judge", message="m")
-    summary = summary_of(replace(results.result("a", "fail"), score=None, error=error))
+    summary = summarise_tests(replace(results.result("a", "fail"), score=None, error=error))
     assert (summary.failed, summary.errored) == (1, 0)
     assert (summary.pass_rate, summary.average_score) == (0.0, None)
 
@@ -95,7 +95,7 @@ def test_summary__fresh_samples_count_for_verdicts_and_not_for_the_mean() -> Non
     fell = reviews.confirmed(results.result("a", "fail"), 5, 5)
     assert fell.verdict == "pass"
     assert fell.score == pytest.approx((0.2 + 5) / 6)
-    summary = summary_of(fell, results.result("b"))
+    summary = summarise_tests(fell, results.result("b"))
     assert (summary.passed, summary.pass_rate, summary.average_score) == (2, 1.0, 0.6)
 
 
@@ -105,7 +105,7 @@ def test_summary__evaluators_with_their_errors() -> None:
     rows = (
         results.result(id, evaluator_results=found) for id, found in (("a", both), ("b", error))
     )
-    assert summary_of(*rows).by_evaluator == (
+    assert summarise_tests(*rows).by_evaluator == (
         EvaluatorSummary(name="quality", type="contains", total=2, error=1, average_score=1.0),
         EvaluatorSummary(name="polite", type="contains", total=1, error=0, average_score=0.5),
     )
@@ -114,7 +114,7 @@ def test_summary__evaluators_with_their_errors() -> None:
 def test_summary__misses_by_how_often_then_by_first_seen() -> None:
     misses = ("seen first", "often", *(f"miss {number}" for number in range(20)))
     rows = (results.result("a", misses=misses), results.result("b", misses=("often",)))
-    summary = summary_of(*rows)
+    summary = summarise_tests(*rows)
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
 

@@ -19,7 +19,7 @@ from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.reports.page.layout import TEXT, json_in_html, markdown_blocks, shown_text
 from agentevals_action.reports.view.groups import GROUPS, needs_review
-from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.models import ReportedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change
 
 #: Rows in the page, the most tests with complete details, and the characters of all details and of
@@ -49,7 +49,7 @@ class PageData:
     tests that have no row."""
 
     json: str
-    listed: Sequence[ListedTest]
+    listed: Sequence[ReportedTest]
     left: int
 
 
@@ -101,7 +101,7 @@ def _folder(url: str | None) -> str | None:
     return url.removesuffix("x") if url else None
 
 
-def _rank(listed: ListedTest) -> int:
+def _rank(listed: ReportedTest) -> int:
     """The place of a test in the list: failed gates, regressions, errors, other failures, other
     changes, the rest."""
     test, head = listed.comparison, listed.comparison.head
@@ -116,19 +116,19 @@ def _rank(listed: ListedTest) -> int:
     return ranks.index(True)
 
 
-def _is_quiet(listed: ListedTest) -> bool:
+def _is_quiet(listed: ReportedTest) -> bool:
     """Whether a test neither changed nor failed."""
     test = listed.comparison
     failed = test.head is not None and test.head.verdict != "pass"
     return test.change in _QUIET and not failed and not needs_review(test)
 
 
-def _evaluators(listed: Iterable[ListedTest]) -> dict[str, int]:
+def _evaluators(listed: Iterable[ReportedTest]) -> dict[str, int]:
     names = {result.name for test in listed for side in _sides(test) for result in _results(side)}
     return {name: number for number, name in enumerate(sorted(names))}
 
 
-def _sides(listed: ListedTest) -> Iterator[TestResult]:
+def _sides(listed: ReportedTest) -> Iterator[TestResult]:
     return (side for side in (listed.comparison.base, listed.comparison.head) if side)
 
 
@@ -137,7 +137,7 @@ def _results(side: TestResult) -> Iterator[Any]:
 
 
 def _row(
-    listed: ListedTest, suites: Mapping[str, int], evaluators: Mapping[str, int]
+    listed: ReportedTest, suites: Mapping[str, int], evaluators: Mapping[str, int]
 ) -> dict[str, Any]:
     test = listed.comparison
     head = test.head
@@ -188,7 +188,7 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
 
 
 def _details(
-    listed: ListedTest, messages: dict[str, int], pictures: dict[str, int]
+    listed: ReportedTest, messages: dict[str, int], pictures: dict[str, int]
 ) -> dict[str, Any]:
     """The details of a test; `messages` and `pictures` get those of its input with their
     numbers."""

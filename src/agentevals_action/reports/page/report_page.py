@@ -15,7 +15,7 @@ from agentevals_action.reports.page.layout import markdown_line, page
 from agentevals_action.reports.page.page_data import TEXT_IN_ROW, explain_state, page_data
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import needs_review
-from agentevals_action.reports.view.models import Links, ListedTest, ReportView
+from agentevals_action.reports.view.models import Links, ReportedTest, ReportView
 from agentevals_action.reports.view.sentences import headline, verdicts
 from agentevals_action.reports.view.suite_table import NOISE_NOTE, difference_lines
 
@@ -58,7 +58,7 @@ def _left(number: int) -> str:
     return f"{counted(number, 'more test')} in results.jsonl" if number > 0 else ""
 
 
-def _plot_label(tests: Iterable[ListedTest]) -> str:
+def _plot_label(tests: Iterable[ReportedTest]) -> str:
     """The plot in a sentence, for readers who do not see it."""
     words: Mapping[Kind, str] = {
         "worse": "to review",
@@ -70,7 +70,7 @@ def _plot_label(tests: Iterable[ListedTest]) -> str:
     return f"Score on base against score on head: {', '.join(parts)}"
 
 
-def _row(listed: ListedTest) -> dict[str, str]:
+def _row(listed: ReportedTest) -> dict[str, str]:
     """A test for readers without JavaScript."""
     test = listed.comparison
     base, head = test.base, test.head
@@ -132,9 +132,9 @@ class _Dot:
     link: str
 
 
-def _dots(tests: Iterable[ListedTest]) -> tuple[_Dot, ...]:
+def _dots(tests: Iterable[ReportedTest]) -> tuple[_Dot, ...]:
     """The dots of the tests that were scored on both sides, the regressions last (on top)."""
-    groups: defaultdict[tuple[str, str, Kind], list[ListedTest]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, Kind], list[ReportedTest]] = defaultdict(list)
     for test in tests:
         if scores := _scores(test):
             groups[*scores, _kind(test)].append(test)
@@ -142,7 +142,7 @@ def _dots(tests: Iterable[ListedTest]) -> tuple[_Dot, ...]:
     return tuple(_dot(*key, found) for key, found in ordered)
 
 
-def _counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
+def _counts(tests: Iterable[ReportedTest]) -> Counter[Kind]:
     """How many of the tests that were scored on both sides are of each kind."""
     return Counter(_kind(test) for test in tests if _scores(test))
 
@@ -150,7 +150,7 @@ def _counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
 _ORDER = {"same": 0, "better": 1, "worse": 2}
 
 
-def _scores(listed: ListedTest) -> tuple[str, str] | None:
+def _scores(listed: ReportedTest) -> tuple[str, str] | None:
     """The scores on base and head in words; None if one side was not scored."""
     base, head = listed.comparison.base, listed.comparison.head
     if not base or not head or base.score is None or head.score is None:
@@ -158,14 +158,14 @@ def _scores(listed: ListedTest) -> tuple[str, str] | None:
     return score(base.score), score(head.score)
 
 
-def _kind(listed: ListedTest) -> Kind:
+def _kind(listed: ReportedTest) -> Kind:
     test = listed.comparison
     if needs_review(test) or test.change is ChangeKind.REGRESSED:
         return "worse"
     return "better" if test.change is ChangeKind.IMPROVED else "same"
 
 
-def _dot(base: str, head: str, kind: Kind, tests: list[ListedTest]) -> _Dot:
+def _dot(base: str, head: str, kind: Kind, tests: list[ReportedTest]) -> _Dot:
     name, link = counted(len(tests), "test"), None
     if len(tests) == 1:
         name = tests[0].comparison.id

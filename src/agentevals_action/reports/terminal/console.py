@@ -23,7 +23,7 @@ from agentevals_action.reports.terminal.lines import (
     rich_console,
 )
 from agentevals_action.reports.view.groups import GROUPS
-from agentevals_action.reports.view.models import ListedTest, ReportView, same_errors
+from agentevals_action.reports.view.models import ReportedTest, ReportView, same_errors
 from agentevals_action.reports.view.sentences import describe_change, headline, verdicts
 from agentevals_action.reports.view.suite_table import suite_table
 
@@ -77,7 +77,7 @@ def print_sentences(sentences: Iterable[str], stream: IO[str]) -> None:
         print_line(stream, printable(sentence, _LINE))
 
 
-def print_tests(view: ReportView, tests: Sequence[ListedTest], stream: IO[str]) -> None:
+def print_tests(view: ReportView, tests: Sequence[ReportedTest], stream: IO[str]) -> None:
     """The first of these tests, each in a line with its place."""
     for test in tests[:_TESTS]:
         print_line(stream, describe_test(view, test, has_place=True))
@@ -85,18 +85,18 @@ def print_tests(view: ReportView, tests: Sequence[ListedTest], stream: IO[str]) 
         print_line(stream, f"… and {len(tests) - _TESTS} more")
 
 
-def not_passed(view: ReportView) -> Sequence[ListedTest]:
+def not_passed(view: ReportView) -> Sequence[ReportedTest]:
     """The tests of head that did not pass."""
     heads = [(test, test.comparison.head) for test in view.tests]
     return [test for test, head in heads if head and head.verdict != "pass"]
 
 
-def changed(view: ReportView) -> Sequence[ListedTest]:
+def changed(view: ReportView) -> Sequence[ReportedTest]:
     """The tests whose state is not the same on both sides."""
     return [test for test in view.tests if test.comparison.change is not ChangeKind.UNCHANGED]
 
 
-def describe_test(view: ReportView, listed: ListedTest, *, has_place: bool = False) -> Text:
+def describe_test(view: ReportView, listed: ReportedTest, *, has_place: bool = False) -> Text:
     """A test in a line: the verdicts, its place and id, what became of it, why, and what fresh
     samples and waivers say of it."""
     test = listed.comparison

@@ -10,7 +10,7 @@ from agentevals_action.reports.view import cost
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import (
     Links,
-    ListedTest,
+    ReportedTest,
     ReportView,
     number_turns,
     order_by_conversation,
@@ -21,7 +21,7 @@ FINE = 2  # the rank of a suite that needs nobody
 
 def build_view(review: Review, links: Links | None = None) -> ReportView:
     """Classifies the tests of a review."""
-    listed = [ListedTest(suite.path, test) for suite in review.suites for test in suite.tests]
+    listed = [ReportedTest(suite.path, test) for suite in review.suites for test in suite.tests]
     turns = number_turns(listed)
     tests = order_by_conversation(
         replace(test, turn=turns.get((test.suite, test.comparison.id)))

@@ -86,7 +86,7 @@ class TurnNumber:
 
 
 @dataclass(frozen=True)
-class ListedTest:
+class ReportedTest:
     """A test with the path of its suite, and its turn if it is one of several in a conversation."""
 
     suite: str
@@ -117,10 +117,10 @@ class Removal:
 
     kind: Literal["suite", "test", "required gate"]
     name: str
-    test: ListedTest | None = None
+    test: ReportedTest | None = None
 
 
-Tests = tuple[ListedTest, ...]
+Tests = tuple[ReportedTest, ...]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class ReportView:
     spending: Spending
     notices: tuple[str, ...] = ()
 
-    def find_url(self, listed: ListedTest) -> str | None:
+    def find_url(self, listed: ReportedTest) -> str | None:
         """The URL of a test in the report page, else of its file."""
         test, links = listed.comparison, self.links
         url = links.report_test(listed.suite, test.id)
@@ -174,7 +174,7 @@ class ReportView:
 
 def same_errors(tests: Tests, limit: int) -> tuple[Sequence[tuple[ErrorInfo, Tests]], Tests]:
     """The first errors in which several tests of head ended, with these, and the other tests."""
-    found: defaultdict[ErrorInfo | None, list[ListedTest]] = defaultdict(list)
+    found: defaultdict[ErrorInfo | None, list[ReportedTest]] = defaultdict(list)
     for test in tests:
         head = test.comparison.head
         found[head.error if head and head.verdict is None else None].append(test)
@@ -184,7 +184,7 @@ def same_errors(tests: Tests, limit: int) -> tuple[Sequence[tuple[ErrorInfo, Tes
     return alike[:limit], tuple(test for same in found.values() for test in same)
 
 
-def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNumber]:
+def number_turns(tests: Iterable[ReportedTest]) -> Mapping[tuple[str, str], TurnNumber]:
     """The turns of conversations by the suite's path and the test's id. A conversation of one turn
     is not in it."""
     conversations: dict[tuple[str, str], list[str]] = {}
@@ -199,9 +199,9 @@ def number_turns(tests: Iterable[ListedTest]) -> Mapping[tuple[str, str], TurnNu
     }
 
 
-def order_by_conversation(tests: Iterable[ListedTest]) -> Tests:
+def order_by_conversation(tests: Iterable[ReportedTest]) -> Tests:
     """Puts the turns of a conversation next to each other, where the first of them is."""
-    conversations: dict[Hashable, list[ListedTest]] = {}
+    conversations: dict[Hashable, list[ReportedTest]] = {}
     for position, test in enumerate(tests):
         conversations.setdefault(test.conversation or position, []).append(test)
     return tuple(

@@ -81,10 +81,8 @@ def removed(view: ReportView) -> str:
 
 def edited(edits: Sequence[Edit]) -> str:
     """`2 required gates and 1 target were changed`; empty without edits."""
-    kinds = [edit.kind for edit in edits]
-    return _count_kinds(
-        [kind for kind in EditKind for _ in range(kinds.count(kind))], "", "changed"
-    )
+    kinds = sorted((edit.kind for edit in edits), key=list(EditKind).index)
+    return _count_kinds(kinds, "", "changed")
 
 
 def _count_kinds(kinds: Sequence[str], of: str, verb: str) -> str:

@@ -119,4 +119,4 @@ def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
         if run.claims:
             who = f"the results are claims of a run that the pull request controls: {who}"
         notices.append(f"{who} comment `{run_command(run.head_sha)}` for a run with keys")
-    return Review(run.adding(Level.NOTICE, notices), decision, suites)
+    return Review(run.with_notes(Level.NOTICE, notices), decision, suites)

@@ -102,7 +102,7 @@ class ReviewWorkspace:
             try:
                 write_file(self.report / name, results.content(name))
             except OutputError as error:
-                results = results.adding(Level.PROBLEM, [error.sentence])
+                results = results.with_notes(Level.PROBLEM, [error.sentence])
         return results
 
     def merge_shards(self, head_sha: str, policy: Policy | None = None) -> RunResults:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from agentevals_action.baselines.stored import StoredSource, find_stored
 from agentevals_action.errors import GitError
@@ -88,8 +88,7 @@ async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
         problem,
         None if _is_stored(inputs) else fingerprints.with_rules(inputs.base.watch),
         fingerprints,
-        datetime.now(UTC),
-        settings.baseline_max_age,
+        datetime.now(UTC) - timedelta(days=settings.baseline_max_age),
     )
 
 

@@ -25,7 +25,7 @@ def viewed(*suites: SuiteComparison) -> ReportView:
     return build_view(reviews.review(*suites))
 
 
-def suites_of(*suites: SuiteComparison) -> list[list[str]]:
+def print_cells(*suites: SuiteComparison) -> list[list[str]]:
     """The cells of the table of suites."""
     lines = printed(lambda stream: console.print_suites(viewed(*suites), stream))
     return [re.split(r"\s{2,}", line) for line in lines if "─" not in line]
@@ -34,8 +34,8 @@ def suites_of(*suites: SuiteComparison) -> list[list[str]]:
 def test_suite_table__shows_only_what_is_known() -> None:
     verdicts = ["suite", "pass", "borderline", "fail", "error", "pass rate", "score"]
     silent = reviews.compared((reviews.result("a", cost_usd=None),), None)
-    assert suites_of(silent)[0] == [*verdicts, "time"]
-    title, row = suites_of(reviews.compared((reviews.result("a"),), None))
+    assert print_cells(silent)[0] == [*verdicts, "time"]
+    title, row = print_cells(reviews.compared((reviews.result("a"),), None))
     assert title == [*verdicts, "cost", "time"]
     assert row == [reviews.PATH, "1", "0", "0", "0", "100%", "1.00", "$0.0021", "1.2 s"]
 
@@ -43,10 +43,10 @@ def test_suite_table__shows_only_what_is_known() -> None:
 def test_suite_table__has_figures_against_base_and_a_sum() -> None:
     head, base = reviews.result("a", cost_usd=0.3), reviews.result("a", cost_usd=0.2)
     suites = [reviews.compared((head,), (base,), path=path) for path in ("a.yaml", "b.yaml")]
-    assert suites_of(*suites)[-1][-2:] == ["$0.4000 → $0.6000 (+50%)", "2.4 s"]
+    assert print_cells(*suites)[-1][-2:] == ["$0.4000 → $0.6000 (+50%)", "2.4 s"]
 
 
-def lines_of(*suites: SuiteComparison) -> list[str]:
+def print_changed(*suites: SuiteComparison) -> list[str]:
     view = viewed(*suites)
     return printed(lambda stream: console.print_tests(view, console.changed(view), stream))
 
@@ -58,7 +58,7 @@ def test_tests__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
         for talk in ("a", "b")
     ]
     results += [reviews.result(f"t{number}", None, error="why") for number in range(60)]
-    lines = lines_of(reviews.compared(tuple(results), ()))
+    lines = print_changed(reviews.compared(tuple(results), ()))
     assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
     assert "b2 (turn 2 of 3 of the conversation b)  new; missed: m" in lines[4]
     assert lines[6].endswith("t0  error on head; target failed: why")
@@ -68,7 +68,7 @@ def test_tests__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
 def test_tests__state_the_change_and_why_it_does_not_count() -> None:
     by = {
         line.partition(" evals")[2].split()[1]: line
-        for line in lines_of(*reviews.believable().suites)
+        for line in print_changed(*reviews.believable().suites)
     }
     assert by["refund-over-limit"].startswith(
         f"pass → fail {reviews.PATH}:14 refund-over-limit  regressed; required gate failed: no-unapproved-refund; passed "
@@ -80,7 +80,7 @@ def test_tests__state_the_change_and_why_it_does_not_count() -> None:
 
 
 def test_tests__state_why_they_were_not_compared() -> None:
-    (line,) = lines_of(reviews.compared((reviews.result("a"),), (), same_service=("a",)))
+    (line,) = print_changed(reviews.compared((reviews.result("a"),), (), same_service=("a",)))
     assert line.endswith("a  not comparable: both sides would ask the same service")
 
 
@@ -132,7 +132,7 @@ def test_remarks__one_line_each_and_no_empty_one() -> None:
 )
 def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
     results = [reviews.result("t", "fail", misses=(f"a {command}x",))]
-    shown = "".join(lines_of(reviews.compared(tuple(results), ())))
+    shown = "".join(print_changed(reviews.compared(tuple(results), ())))
     assert "##" not in re.sub("[^ -~]", "", shown)
     (line,) = printed(lambda stream: console.print_sentences([f"{command}x"], stream))
     assert not re.sub("[^ -~]", "", line).startswith(("::", "##"))

@@ -20,14 +20,14 @@ GATE: dict[str, Any] = {"gates": ("g",)}
 FAILED: dict[str, Any] = {"gates": ("g",), "failed": ("g",)}
 
 
-def suite_of(
+def compare_one(
     head: TestResult | None, base: TestResult | None, evidence: Evidence | None = None
 ) -> SuiteComparison:
     heads, bases = (head,) if head else (), (base,) if base else ()
     return reviews.compared(heads, bases, evidence={"a": evidence} if evidence else {})
 
 
-def groups_of(suite: SuiteComparison) -> list[str]:
+def find_groups(suite: SuiteComparison) -> list[str]:
     view = build_view(reviews.review(suite))
     return [key for key, tests in view.groups.items() if tests]
 
@@ -92,16 +92,16 @@ CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, li
 @pytest.mark.parametrize("name", CASES)
 def test_groups__of_a_test(name: str) -> None:
     head, base, evidence, expected = CASES[name]
-    suite = suite_of(head, base, evidence)
-    assert groups_of(suite) == expected
-    assert groups_of(reviews.waived(suite, {"a": HELD}, {})) == ["quarantined"]
+    suite = compare_one(head, base, evidence)
+    assert find_groups(suite) == expected
+    assert find_groups(reviews.waived(suite, {"a": HELD}, {})) == ["quarantined"]
 
 
 def test_groups__an_accepted_regression_but_no_failed_gate_is_accepted() -> None:
     accepted = {"a": "ada"}
-    assert groups_of(reviews.waived(suite_of(FAIL, PASS), {}, accepted)) == ["accepted"]
-    gate = suite_of(reviews.result("a", "fail", **FAILED), PASS)
-    assert groups_of(reviews.waived(gate, {}, accepted)) == ["failedGates"]
+    assert find_groups(reviews.waived(compare_one(FAIL, PASS), {}, accepted)) == ["accepted"]
+    gate = compare_one(reviews.result("a", "fail", **FAILED), PASS)
+    assert find_groups(reviews.waived(gate, {}, accepted)) == ["failedGates"]
 
 
 def test_groups__of_edits() -> None:
@@ -121,7 +121,7 @@ def test_groups__keys_and_titles_are_unique() -> None:
 def test_errors__are_counted_by_kind() -> None:
     (errors,) = (group for group in GROUPS if group.key == "errors")
     heads = [results.result(name, None, error="why") for name in ("a", "b")]
-    tests = [*reviews.compared(tuple(heads), ()).tests, *suite_of(FAIL, PASS).tests]
+    tests = [*reviews.compared(tuple(heads), ()).tests, *compare_one(FAIL, PASS).tests]
     assert errors.describe(tests) == (
         "2 tests ended in an error: target failed and 1 test got worse and could not be confirmed"
     )

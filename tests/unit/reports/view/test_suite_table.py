@@ -13,7 +13,7 @@ from agentevals_action.reports.view.suite_table import (
 from tests.support import reviews
 
 
-def table_of(*suites: SuiteComparison, limit: int = 10) -> SuiteTable:
+def make_table(*suites: SuiteComparison, limit: int = 10) -> SuiteTable:
     table = suite_table(suites, limit)
     assert table is not None
     return table
@@ -38,11 +38,11 @@ def test_table__what_may_be_noise_is_never_called_a_change() -> None:
         for number in range(6)
     ]
     base = [reviews.result(f"t{number}", cost_usd=0.012) for number in range(6)]
-    (row,) = table_of(reviews.compared(tuple(head), tuple(base))).rows
+    (row,) = make_table(reviews.compared(tuple(head), tuple(base))).rows
     assert (row.sign, row.score, row.time) == ("❌", "1.00 → 0.95", "7.5 s")
     assert "(" not in row.cost
     more = (*head, *(reviews.result(f"new{number}", cost_usd=0.011) for number in range(6)))
-    (row,) = table_of(reviews.compared(more, tuple(base))).rows
+    (row,) = make_table(reviews.compared(more, tuple(base))).rows
     assert row.cost == "$0.0720 → $0.1410 (+96%)"
 
 
@@ -55,12 +55,12 @@ def test_table__a_difference_has_the_value_that_the_details_have() -> None:
     head = tuple(_scored(f"t{number}", 0.808) for number in range(6))
     base = tuple(_scored(f"t{number}", 0.904) for number in range(6))
     suite = reviews.compared(head, base)
-    (row,) = table_of(suite).rows
+    (row,) = make_table(suite).rows
     assert row.score == "0.90 → 0.81 (−0.09)"
     assert difference_lines(suite) == ("score −0.09: lower than on base",)
     # With a new test, the details are of other tests than the table.
     suite = reviews.compared((*head, _scored("new", 1.0)), base)
-    (row,) = table_of(suite).rows
+    (row,) = make_table(suite).rows
     assert row.score == "0.90 → 0.84"
     assert difference_lines(suite) == ("score −0.10: lower than on base",)
 
@@ -70,7 +70,7 @@ def test_table__the_mean_score_is_of_the_samples_of_the_run_itself() -> None:
     rest = tuple(reviews.result(f"t{number}") for number in range(1, 5))
     known = {"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))}
     suite = reviews.compared((fell, *rest), (reviews.result("t0"), *rest), evidence=known)
-    (row,) = table_of(suite).rows
+    (row,) = make_table(suite).rows
     assert (row.sign, row.pass_rate, row.score) == ("✅", "100%", "1.00 → 0.84")
 
 
@@ -78,17 +78,17 @@ def test_table__unknown_figures_are_a_dash_and_never_zero() -> None:
     unknown = reviews.compared(
         (reviews.result("a", None, cost_usd=None),), (reviews.result("a", cost_usd=None),)
     )
-    table = table_of(unknown, one_test(path="evals/known.yaml"))
+    table = make_table(unknown, one_test(path="evals/known.yaml"))
     row = next(row for row in table.rows if row.path == reviews.PATH)
     assert (row.pass_rate, row.score, row.cost) == ("100% → –", "1.00 → –", "–")
 
 
 def test_table__a_column_that_states_nothing_is_not_shown() -> None:
-    silent = table_of(one_test(None, None))
+    silent = make_table(one_test(None, None))
     assert (silent.has_base, silent.has_cost) == (True, False)
-    known = table_of(one_test(0.0021, None))
+    known = make_table(one_test(0.0021, None))
     assert (known.has_cost, known.rows[0].cost) == (True, "– → $0.0021")
-    assert not table_of(reviews.compared((reviews.result("a"),), None)).has_base
+    assert not make_table(reviews.compared((reviews.result("a"),), None)).has_base
 
 
 def test_table__a_sum_is_that_of_the_shown_figures() -> None:
@@ -100,15 +100,15 @@ def test_table__a_sum_is_that_of_the_shown_figures() -> None:
         )
         for number in range(3)
     ]
-    *rows, total = table_of(*suites).rows
+    *rows, total = make_table(*suites).rows
     assert {(row.cost, row.time) for row in rows} == {("$0.0002", "1.2 s")}
     assert (total.name, total.cost, total.time) == ("3 suites", "$0.0006", "3.6 s")
 
 
 def test_table__a_sum_that_lacks_a_cost_is_a_lower_bound() -> None:
-    total = table_of(one_test(0.3, 0.1, "a.yaml"), one_test(0.3, 0.4, "b.yaml")).rows[-1]
+    total = make_table(one_test(0.3, 0.1, "a.yaml"), one_test(0.3, 0.4, "b.yaml")).rows[-1]
     assert total.cost == "$0.5000 → $0.6000 (+20%)"
-    total = table_of(one_test(0.3, 0.1, "a.yaml"), one_test(None, 0.4, "b.yaml")).rows[-1]
+    total = make_table(one_test(0.3, 0.1, "a.yaml"), one_test(None, 0.4, "b.yaml")).rows[-1]
     assert total.cost == "$0.5000 → ≥ $0.3000"
 
 
@@ -124,13 +124,13 @@ def broken(name: str, regressions: int, gate: str = "") -> SuiteComparison:
 
 def test_table__the_worst_suites_come_first_and_the_others_are_counted() -> None:
     suites = [broken("fine", 0), broken("one", 1), broken("gate", 1, "safe"), broken("three", 3)]
-    names = [row.name for row in table_of(*suites).rows]
+    names = [row.name for row in make_table(*suites).rows]
     assert names == ["gate", "three", "one", "fine", "4 suites"]
-    cut = table_of(*suites, limit=2)
+    cut = make_table(*suites, limit=2)
     assert [row.name for row in cut.rows] == ["gate", "three", "4 suites"]
     assert cut.left == "… and 2 more suites"
 
 
 def test_table__accepted_regressions_are_counted_apart() -> None:
     suite = reviews.waived(broken("a", 2), {}, {"t0": "ada"})
-    assert table_of(suite).rows[0].regressed == "1 (1 accepted)"
+    assert make_table(suite).rows[0].regressed == "1 (1 accepted)"
