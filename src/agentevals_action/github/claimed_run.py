@@ -77,12 +77,10 @@ class FirstPhase:
         if repository and run.head_branch:
             head = f"{repository.partition('/')[0]}:{run.head_branch}"
             with _readable("pull-requests: read"):
-                opened = [
-                    PullRequest.from_reply(pull.raw_data)
-                    for pull in self._api.repository.get_pulls(state="open", head=head)
-                    if pull.head.repo and pull.head.repo.full_name == repository
-                ]
-            found = [pull for pull in opened if pull.head_sha == run.head_sha]
+                opened = self._api.repository.get_pulls(state="open", head=head)
+                pulls = [PullRequest.from_reply(pull.raw_data) for pull in opened]
+            key = repository, run.head_sha
+            found = [pull for pull in pulls if (pull.head_repository, pull.head_sha) == key]
         if not found:
             head = run.head_sha[:12]
             raise NothingToPublish(

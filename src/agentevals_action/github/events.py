@@ -40,21 +40,10 @@ class Event:
     actor: str = ""
 
 
-class _PullRequestEvent(Payload):
+class _Labeling(Payload):
     action: str = ""
     label: str = Field(default="", validation_alias=AliasPath("label", "name"))
     sender: str = Field(default="", validation_alias=AliasPath("sender", "login"))
-    head_repository: str | None = Field(
-        default=None, validation_alias=AliasPath("pull_request", "head", "repo", "full_name")
-    )
-    base_repository: str | None = Field(
-        default=None, validation_alias=AliasPath("pull_request", "base", "repo", "full_name")
-    )
-
-    def is_fork(self) -> bool:
-        """Whether the head's repository is another one, or gone; the flag `fork` of a repository
-        does not state this."""
-        return self.head_repository is None or self.head_repository != self.base_repository
 
 
 class _MergeGroup(Payload):
@@ -204,16 +193,15 @@ def _pull_request(event: Event, settings: Settings) -> Job:
             "remove `closed` from the workflow's `types`",
         )
     pull = read_payload(PullRequest, event.name, event.payload)
-    payload = read_payload(_PullRequestEvent, event.name, event.payload)
-    is_labeled = payload.action == "labeled"
+    added = read_payload(_Labeling, event.name, event.payload)
     return replace(
         _change_job(event, pull.head_sha, BaseRule("pull", pull.base_sha), settings),
         # With pull_request_target, GITHUB_SHA is the base branch: as the head, it would be compared
         # with itself.
         heads=(pull.head_sha,) if unsafe else (event.sha, pull.head_sha),
         pull=pull,
-        label=AddedLabel(payload.label, payload.sender) if is_labeled else None,
-        without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
+        label=AddedLabel(added.label, added.sender) if added.action == "labeled" else None,
+        without_secrets=_without_secrets(event, is_fork=not unsafe and pull.is_fork),
     )
 
 

@@ -29,6 +29,18 @@ class PullRequest(Payload):
     head_ref: str = Field(default="", validation_alias=AliasPath("pull_request", "head", "ref"))
     base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))
     base_sha: Sha = Field(validation_alias=AliasPath("pull_request", "base", "sha"))
+    head_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("pull_request", "head", "repo", "full_name")
+    )
+    base_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("pull_request", "base", "repo", "full_name")
+    )
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether the head's repository is another one, or gone; the flag `fork` of a repository
+        does not state this."""
+        return self.head_repository is None or self.head_repository != self.base_repository
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Self:

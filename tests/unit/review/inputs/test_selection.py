@@ -9,7 +9,6 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.review.inputs.notices import describe_uncovered, useless_rules
 from agentevals_action.review.inputs.selection import Change, SelectedSuites, select_suites
 from agentevals_action.system.git import ChangedFile
 
@@ -160,51 +159,6 @@ def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
     assert len(selection.reasons) == 21
     assert selection.reasons[-1] == "and 30 more files"
     assert selection.files == tuple(paths)
-
-
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [
-        ("src/**", ""),
-        ("vendor/lib/**", ""),
-        ("vendor/lib/x.py", "the rule `vendor/lib/x.py` of `watch` matches no file"),
-        ("!src/a.py", ""),
-        ("src/** => evals/**", ""),
-        ("scr/**", "the rule `scr/**` of `watch` matches no file"),
-        ("!doc/**", "the rule `!doc/**` of `watch` matches no file"),
-        ("src/** => eval/**", "the rule `src/** => eval/**` of `watch` matches no suite"),
-    ],
-)
-def test_useless_rules__match_no_file_or_no_suite(rule: str, words: str) -> None:
-    found = useless_rules([read_rule(rule)], ["src/a.py", "vendor/lib"], ["evals/EVAL.yaml"])
-    assert [words in sentence for sentence in found] == ([True] if words else [])
-
-
-@pytest.mark.parametrize(
-    ("names_agent", "sentence"),
-    [
-        (
-            True,
-            "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`: "
-            "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and `b` to `watch`",
-        ),
-        (
-            False,
-            "no suite covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`, and nothing says that "
-            "the agent does not use them, so all suites run (0 calls of agents on each side that runs): write "
-            'below `watch:` in `.agentevals.yaml` either `- "!src/**"`, `- "!agent.py"`, `- "!lib/**"` and '
-            '`- "!b"`, or all of the agent\'s own files, as `- src/**`; this holds once it is merged',
-        ),
-    ],
-)
-def test_describe_uncovered__names_the_rules_that_would_cover_the_files(
-    names_agent: bool, sentence: str
-) -> None:
-    files = modified("src/kb.py", "src/deep/x.py", "agent.py", "lib/a", "b")
-    rules = [read_rule("other/**")] if names_agent else []
-    change = Change(files, uncovered=files, watch=(rules, rules))
-    assert describe_uncovered(change, [A], 3) == sentence
-    assert describe_uncovered(Change(files), [A], 3) == ""
 
 
 def test_select_suites__an_uncovered_file_affects_all_or_only_broken_ones() -> None:
