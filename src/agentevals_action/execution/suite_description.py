@@ -34,21 +34,21 @@ class TrackedFiles:
         return TrackedFiles(self.ids, tuple(kept)).described
 
 
+@dataclass(eq=False)
 class SuiteDescription(ABC):
-    """Describes one suite in its tree. `watch` are the rules that affect it, `variables` what
-    `${{ }}` in its targets may name, `tracked` the files of the tree, `files` those that were
-    read."""
+    """Describes one suite in its tree. `rules` are those of `watch`, `variables` what `${{ }}` in
+    its targets may name, `tracked` the files of the tree, `files` those that were read."""
 
-    def __init__(
-        self,
-        suite: Suite,
-        watch: Sequence[WatchRule],
-        variables: Mapping[str, str],
-        tracked: TrackedFiles,
-        files: FileDigests,
-    ) -> None:
-        self._suite, self._variables, self._tracked, self._files = suite, variables, tracked, files
-        self._watch = [rule for rule in watch if rule.affects(suite.path)]
+    _suite: Suite
+    _rules: Sequence[WatchRule]
+    _variables: Mapping[str, str]
+    _tracked: TrackedFiles
+    _files: FileDigests
+
+    @cached_property
+    def _watch(self) -> Sequence[WatchRule]:
+        """The rules that affect the suite."""
+        return [rule for rule in self._rules if rule.affects(self._suite.path)]
 
     @abstractmethod
     def read(self) -> None:

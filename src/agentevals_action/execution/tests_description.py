@@ -3,25 +3,20 @@ has the same description in every folder."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agentevals_action.execution.suite_description import (
-    SuiteDescription,
-    TrackedFiles,
-    compute_digest,
-)
+from agentevals_action.execution.suite_description import SuiteDescription, compute_digest
 from agentevals_action.model.files import NamedFile
 from agentevals_action.model.messages import Message
-from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.suite import Evaluator, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results.build import test_result
 from agentevals_action.targets.calls.description import (
-    FileDigests,
     describe_message,
     variable_values,
 )
@@ -34,25 +29,20 @@ _WORKSPACE_ROLES = ("workspace template", "workspace repository")
 _WATCHED = "the agent's own"
 
 
+@dataclass(eq=False)
 class TestsDescription(SuiteDescription):
     """Describes the tests of a suite of ours and their parts."""
 
     __test__ = False  # pytest: not a test case
 
-    def __init__(
-        self,
-        suite: Suite,
-        watch: Sequence[WatchRule],
-        variables: Mapping[str, str],
-        tracked: TrackedFiles,
-        files: FileDigests,
-    ) -> None:
-        super().__init__(suite, watch, variables, tracked, files)
-        self._tests = {test.id: test for test in suite.tests}
-        self._fingerprints: dict[str, Fingerprint] = {}
-        self._targets: dict[str, str] = {}
-        #: Those that the suite declares for all its tests.
-        self._evaluators: dict[tuple[object, ...], Mapping[str, Any]] = {}
+    _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
+    _targets: dict[str, str] = field(default_factory=dict)
+    #: Those that the suite declares for all its tests.
+    _evaluators: dict[tuple[object, ...], Mapping[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def _tests(self) -> Mapping[str, Test]:
+        return {test.id: test for test in self._suite.tests}
 
     def read(self) -> None:
         """Reads all files of the suite, before a program can change them."""

@@ -373,16 +373,22 @@ def wire_message(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         data["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        data["tool_calls"] = [_wire_tool_call(call) for call in message.tool_calls]
+        data["tool_calls"] = [
+            {**_chat_tool_call(call), **wire_tool_call(call)} for call in message.tool_calls
+        ]
     return data
 
 
-def _wire_tool_call(call: ToolCall) -> dict[str, Any]:
+def _chat_tool_call(call: ToolCall) -> dict[str, Any]:
+    """A tool call as OpenAI's chat API has it."""
     arguments = json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
+    data = {"id": call.id} if call.id is not None else {}
+    return {**data, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def wire_tool_call(call: ToolCall) -> dict[str, Any]:
+    """A tool call as AgentV has it, without what is unknown."""
     data = {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
         "tool": call.name,
         "input": call.arguments,
         "output": call.output,

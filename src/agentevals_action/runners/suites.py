@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -59,17 +59,6 @@ def find_all(
     return AllSuites(suites, (*errors, *found.errors), others)
 
 
-def find_runner_files(suites: Iterable[Suite | BrokenSuite]) -> Mapping[str, bool]:
-    """The paths of suites and of all files that they name, and whether each is known to be a part
-    of suites alone."""
-    found: dict[str, bool] = {}
-    for suite in suites:
-        found.setdefault(suite.path, True)
-        for file in suite.files:
-            found[file.path] = found.get(file.path, True) and file.belongs_to(suite.path)
-    return found
-
-
 def files_of_all(
     checkout: Checkout,
     settings: Settings,
@@ -78,14 +67,20 @@ def files_of_all(
     environ: Mapping[str, str],
     found: Sequence[Suite | BrokenSuite],
 ) -> Mapping[str, bool]:
-    """The files of the suites that were `found`, and of those that `suites`, `working-directory` or
-    the command line leave to other runs, as `find_runner_files`."""
+    """The paths of the suites that were `found`, of those that `suites`, `working-directory` or the
+    command line leave to other runs, and of all files that they name, and whether each is known to
+    be a part of suites alone."""
     whole = replace(checkout, below=checkout.root, missing=frozenset())
     every = settings.model_copy(update={"suites": ()})
     of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())
     known = {suite.path for suite in found}
     others = [path for path in suites_in(whole, every, (), of_runners).paths if path not in known]
-    return find_runner_files((*found, *load_all(whole, every, others, folder, environ, of_runners)))
+    files: dict[str, bool] = {}
+    for suite in (*found, *load_all(whole, every, others, folder, environ, of_runners)):
+        files.setdefault(suite.path, True)
+        for file in suite.files:
+            files[file.path] = files.get(file.path, True) and file.belongs_to(suite.path)
+    return files
 
 
 def find_runner_suites(

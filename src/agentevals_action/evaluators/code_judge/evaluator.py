@@ -39,7 +39,6 @@ from agentevals_action.validation.file_model import (
 )
 
 _QUOTED_CHARACTERS = 1_000  # of the output, as the hit or miss of an exit code
-_MAX_WORDS = 10_000  # of a command: each may name a file of the judge
 
 _QUOTES = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_OPERATOR = re.compile(r"&&|\|\||[|&;<>\n]")
@@ -66,8 +65,6 @@ def _read_command(script: Any) -> Any:
         raise ValueError("it is not a command; write a list of words, or one string")
     if not script or not isinstance(script[0], str) or not script[0].strip():
         raise ValueError("the command names no program; write it as its first word")
-    if len(script) > _MAX_WORDS:
-        raise ValueError(f"the command has more than {_MAX_WORDS:,} words; put it into a script")
     if any(isinstance(word, str) and "\0" in word for word in script):
         raise ValueError("the command has a NUL character in it; remove it")
     return script

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.files import NamedFile
-from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.messages import wire_messages, wire_tool_call
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
@@ -19,20 +19,6 @@ from agentevals_action.validation.file_model import NonEmpty, get_folder
 
 #: Bytes of a prompt's file, characters of an inline prompt.
 MAX_PROMPT = 200_000
-
-
-def _tool_calls(case: Case) -> list[dict[str, Any]]:
-    calls = (
-        {
-            "tool": call.name,
-            "input": call.arguments,
-            "output": call.output,
-            "duration_ms": call.duration_ms,
-            "refused": call.refused or None,
-        }
-        for call in case.trace.tool_calls or ()
-    )
-    return [{key: value for key, value in call.items() if value is not None} for call in calls]
 
 
 #: The variables of a prompt; all are text except the messages, `metadata`, `rubrics` and
@@ -51,7 +37,7 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
     "note": lambda case: case.test.note or "",
     "metadata": lambda case: case.test.metadata,
     "rubrics": lambda _: [],
-    "tool_calls": _tool_calls,
+    "tool_calls": lambda case: [wire_tool_call(call) for call in case.trace.tool_calls or ()],
     "file_changes": lambda case: case.file_changes or "",
 }
 #: Those that have what the agent did.
