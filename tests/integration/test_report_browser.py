@@ -339,7 +339,7 @@ def test_reasons__stand_above_the_answers(chromium: Chromium, tmp_path: Path, wi
     facts = EvaluatorResult(name="facts", type="json", score=0.1, passed=False, misses=misses)
     polite = EvaluatorResult(name="polite", type="contains", score=1.0, passed=True)
     swears = f"safe: {safe.reasoning}"
-    talks = {"conversation_id": "talk"}
+    talks: dict[str, Any] = {"conversation_id": "talk"}
     head = (
         _evaluated(reviews.result("a", "fail", answer="No."), safe, polite, facts),
         reviews.result("b", None, error="no route to host\nat line 3"),
@@ -596,7 +596,8 @@ def test_long_words__do_not_widen_the_page(chromium: Chromium, tmp_path: Path) -
     safe = EvaluatorResult(
         name=word[:500], type="llm_judge", score=0.0, passed=False, misses=(word,), reasoning=word
     )
-    fields = {"question": word, "answer": word, "misses": (word,), "conversation_id": word}
+    fields: dict[str, Any] = {"question": word, "answer": word, "misses": (word,)}
+    fields["conversation_id"] = word
     head = reviews.result("a" + word, "fail", gates=(word,), failed=(word,), **fields)
     head = _evaluated(reviews.said(head, ("T" * 400, {word: word})), safe)
     error = reviews.result("b", None, error=word, conversation_id=word)

@@ -61,29 +61,21 @@ PATH = "evals/support/EVAL.yaml"
 POLICY = Policy(frozenset({"gates", "regressions"}))
 
 
-def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
+def result(
+    id: str,
+    verdict: Any = "pass",
+    *,
+    cost_usd: float | None = 0.0021,
+    tokens: tuple[int | None, int | None] = (None, None),
+    **fields: Any,
+) -> TestResult:
     """A result with a question, a cost (the agent's alone) and a duration; `tokens` are those that
     its agent read and wrote."""
-    all_of = {
-        "question": f"What about {id}?",
-        "cost_usd": 0.0021,
-        "duration_ms": 1250.0,
-        "path": PATH,
-        **fields,
-    }
-    read, wrote = all_of.pop("tokens", (None, None))
-    made = results.result(id, verdict, **{key: all_of[key] for key in _BUILDER & all_of.keys()})  # type: ignore[arg-type]  # a verdict by name
-    trace = (
-        TraceSummary(cost_usd=all_of["cost_usd"], input_tokens=read, output_tokens=wrote)
-        if verdict
-        else None
-    )
-    samples = tuple(replace(sample, trace_summary=trace) for sample in made.samples)
-    return replace(
-        made,
-        samples=samples,
-        **{key: value for key, value in all_of.items() if key not in _BUILDER},
-    )
+    defaults = {"question": f"What about {id}?", "duration_ms": 1250.0, "path": PATH}
+    made = results.result(id, verdict, cost_usd=cost_usd, **{**defaults, **fields})
+    trace = TraceSummary(cost_usd=cost_usd, input_tokens=tokens[0], output_tokens=tokens[1])
+    samples = (replace(sample, trace_summary=trace if verdict else None) for sample in made.samples)
+    return replace(made, samples=tuple(samples))
 
 
 def said(of: TestResult, *calls: tuple[str, dict[str, Any]]) -> TestResult:
@@ -106,9 +98,6 @@ def said(of: TestResult, *calls: tuple[str, dict[str, Any]]) -> TestResult:
         for sample in of.samples
     )
     return replace(of, samples=samples)
-
-
-_BUILDER = results.SPENT | {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
 def comment(

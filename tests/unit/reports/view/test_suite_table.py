@@ -113,7 +113,7 @@ def test_table__a_sum_that_lacks_a_cost_is_a_lower_bound() -> None:
 
 
 def broken(name: str, regressions: int, gate: str = "") -> SuiteComparison:
-    gates = {"gates": (gate,), "failed": (gate,)} if gate else {}
+    gates: dict[str, Any] = {"gates": (gate,), "failed": (gate,)} if gate else {}
     head = [
         reviews.result(f"t{number}", "fail" if number < regressions else "pass", **gates)
         for number in range(5)
