@@ -456,21 +456,6 @@ def test_review__suites_that_are_new_or_invalid_on_base_are_not_compared(
     assert "1 test failed and has no result on base" in worse.out
 
 
-def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:
-    (repository.path / "agent-v1.sh").write_text(AGENT)
-    (repository.path / "agent-v2.sh").write_text(NAMELESS)
-    repository.git("checkout", "--quiet", "main")
-    (repository.path / "agent.sh").unlink()
-    (repository.path / "agent.sh").symlink_to("agent-v1.sh")
-    repository.commit("a link", {})
-    repository.git("checkout", "--quiet", "-B", "change")
-    (repository.path / "agent.sh").unlink()
-    (repository.path / "agent.sh").symlink_to("agent-v2.sh")
-    repository.commit("another version", {})
-    done = review(repository)
-    assert done.code == 1, done.out
-
-
 def test_review__a_suite_behind_a_link_is_touched_by_its_file(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "main")
     repository.write({"shared.yaml": SUITE})

@@ -100,6 +100,10 @@ BREAKS: dict[str, tuple[Files, Files]] = {
         },
         {"now": Path("v2")},
     ),
+    "another target of a symbolic link to the program": (
+        {"agent.sh": Path("v1.sh"), "v1.sh": "echo 30 days\n", "v2.sh": "echo never\n"},
+        {"agent.sh": Path("v2.sh")},
+    ),
     "a file of another suite's question": (
         {"b/EVAL.yaml": OTHER.replace("input: x", QUESTION)},
         {"prompts/system.md": "Never.\n"},

@@ -22,7 +22,7 @@ from agentevals_action.suites.checkout import Checkout, require_valid
 from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE, ChildUser
+from agentevals_action.system.isolation import PRIVATE_TEMP, ChildUser
 from agentevals_action.system.protection import give_worktree
 from agentevals_action.system.signals import in_thread
 
@@ -246,15 +246,6 @@ async def base_worktree(
             yield tree
         finally:
             await in_thread(_forget, records, folder.name)
-
-
-@asynccontextmanager
-async def judge_tree(repository: GitRepository, sha: str) -> AsyncIterator[Path]:
-    """The tree of a commit that belongs to root, and that the users of all programs may read: what
-    is in it is in the objects of the checkout, too. Raises GitError."""
-    async with base_worktree(repository, sha, PRIVATE_TEMP) as tree:
-        tree.parent.chmod(TRAVERSABLE)
-        yield tree
 
 
 def _forget_killed(records: Path) -> None:

@@ -11,9 +11,10 @@ from agentevals_action.execution.judge_trees import JudgeTrees, needs_judge_tree
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.github.runner import job_log
 from agentevals_action.results.shards import divided_budget
-from agentevals_action.review.inputs import base_tree
+from agentevals_action.review.inputs.base_tree import base_worktree
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.isolation import PRIVATE_TEMP, TRAVERSABLE
 
 
 @asynccontextmanager
@@ -40,7 +41,8 @@ async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
     """Checks out the commit of each side from which a judge may run once more, in the container.
-    Raises GitError."""
+    These trees belong to root, and the users of all programs may read them: what is in them is in
+    the objects of the checkout, too. Raises GitError."""
     request, base, part = inputs.request, inputs.base, inputs.part
     repository, trees = request.repository, dict[Path, Path]()
     async with AsyncExitStack() as opened:
@@ -48,8 +50,9 @@ async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
             head = repository.root, inputs.facts.commit, part.head
             for root, sha, suites in (head, (base.root, base.sha, part.base)):
                 if root and sha and any(map(needs_judge_tree, suites.values())):
-                    tree = base_tree.judge_tree(repository, sha)
-                    trees[root] = await opened.enter_async_context(tree)
+                    worktree = base_worktree(repository, sha, PRIVATE_TEMP)
+                    trees[root] = await opened.enter_async_context(worktree)
+                    trees[root].parent.chmod(TRAVERSABLE)
         yield JudgeTrees(trees)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.model.comparison import NOTHING, Counts, Finding
-from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
+from agentevals_action.model.result import SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
     Known,
@@ -15,6 +15,7 @@ from agentevals_action.review.comparison.decision_rule import (
     steadiest,
 )
 from agentevals_action.review.comparison.statistics import Prior, fit_prior
+from tests.support import results
 
 PLAN = ConfirmationPlan(horizon=6, level=0.05 / 6)
 STEADY = fit_prior([Counts(20, 20)] * 50 + [Counts(19, 20)] * 50)
@@ -23,47 +24,36 @@ STEADY = fit_prior([Counts(20, 20)] * 50 + [Counts(19, 20)] * 50)
 def result(
     verdict: Verdict | None, gates: tuple[str, ...] = (), failed: tuple[str, ...] = ()
 ) -> TestResult:
-    return TestResult(
-        timestamp="2026-01-01T00:00:00Z",
-        eval_id="a",
-        dataset="s",
-        score=None,
-        verdict=verdict,
-        eval_path="EVAL.yaml",
-        gates=tuple(GateRecord(name=name, path="EVAL.yaml", line=1) for name in gates),
-        gates_failed=failed,
-    )
+    return results.result("a", verdict, gates=gates, failed=failed)
 
 
 def sample(verdict: Verdict | None, failed: tuple[str, ...] = ()) -> SampleResult:
     return SampleResult(verdict=verdict, gates_failed=failed)
 
 
-def test_find_fall__a_lower_class_or_a_gate_that_held() -> None:
-    assert find_lost_requirement(result("fail"), result("pass")) == Requirement("pass", frozenset())
-    assert find_lost_requirement(result("borderline"), result("pass")) == Requirement(
-        "pass", frozenset()
-    )
-    assert find_lost_requirement(
-        result("fail", ("g",), ("g",)), result("fail", ("g",))
-    ) == Requirement("fail", frozenset({"g"}))
-    assert find_lost_requirement(
-        result("fail", ("g",), ("g",)), result("pass", ("g",))
-    ) == Requirement("pass", frozenset({"g"}))
+NO_GATES, GATE = frozenset[str](), frozenset({"g"})
+#: The results of head and of base, and what head lost.
+LOST: list[tuple[TestResult, TestResult, Requirement | None]] = [
+    (result("fail"), result("pass"), Requirement("pass", NO_GATES)),
+    (result("borderline"), result("pass"), Requirement("pass", NO_GATES)),
+    (result("fail", ("g",), ("g",)), result("fail", ("g",)), Requirement("fail", GATE)),
+    (result("fail", ("g",), ("g",)), result("pass", ("g",)), Requirement("pass", GATE)),
+    (result("pass"), result("fail"), None),
+    (result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",)), None),
+    (result("fail", ("new",), ("new",)), result("fail"), None),
+    (result(None), result("pass"), None),
+    (result("fail"), result(None), None),
+]
 
 
-def test_find_fall__nothing_did() -> None:
-    assert find_lost_requirement(result("pass"), result("fail")) is None
-    assert (
-        find_lost_requirement(result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",)))
-        is None
-    )
-    assert find_lost_requirement(result("fail", ("new",), ("new",)), result("fail")) is None
-    assert find_lost_requirement(result(None), result("pass")) is None
-    assert find_lost_requirement(result("fail"), result(None)) is None
+@pytest.mark.parametrize(("head", "base", "lost"), LOST)
+def test_find_lost_requirement__is_a_lower_class_or_a_gate_that_held(
+    head: TestResult, base: TestResult, lost: Requirement | None
+) -> None:
+    assert find_lost_requirement(head, base) == lost
 
 
-def test_kept__what_could_not_be_scored_is_not_counted() -> None:
+def test_requirement__what_could_not_be_scored_is_not_counted() -> None:
     held = Requirement("borderline", frozenset({"g"}))
     samples = [
         sample("pass"),

@@ -1,7 +1,7 @@
 import asyncio
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -17,6 +17,7 @@ from agentevals_action.review.comparison.decision_rule import (
     compute_priors,
 )
 from agentevals_action.review.run.confirmation import sample_again
+from tests.support import results
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -24,15 +25,7 @@ ERROR = SampleResult(error=ErrorInfo(kind="target", message="the line is dead"))
 
 
 def result(name: str, samples: Sequence[SampleResult], verdict: Verdict | None) -> TestResult:
-    return TestResult(
-        timestamp="t",
-        eval_id=name,
-        dataset="s",
-        score=None,
-        verdict=verdict,
-        eval_path=SUITE,
-        samples=tuple(samples),
-    )
+    return replace(results.result(name, verdict, path=SUITE), samples=tuple(samples))
 
 
 def suspect(name: str, base: Sequence[SampleResult] = (PASS,) * 20) -> Suspect:
