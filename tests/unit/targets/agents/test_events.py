@@ -1,6 +1,6 @@
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Stream
 
@@ -31,21 +31,31 @@ def test_stream__a_line_with_endless_brackets_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "status", "expected", "limited"),
+    ("message", "status", "code", "expected", "limited"),
     [
-        ("unexpected status 403 Forbidden", None, TargetDead, False),
-        ("last status: 429 Too Many Requests", None, TransientError, True),
-        ("API Error: 529 overloaded", None, TransientError, False),
-        ("HTTP 404", None, TargetDead, False),
-        ("status code: 408", None, TransientError, False),
-        ("API Error: 401", 400, AttemptError, False),
-        ("it read 500 files", None, AttemptError, False),
+        ("unexpected status 403 Forbidden", None, "", TargetDead, False),
+        ("last status: 429 Too Many Requests", None, "", TransientError, True),
+        ("API Error: 529 overloaded", None, "", TransientError, False),
+        ("HTTP 404", None, "", TargetDead, False),
+        ("status code: 408", None, "", TransientError, False),
+        ("API Error: 401", 400, "", AttemptError, False),
+        ("it read 500 files", None, "", AttemptError, False),
+        ("bad", 400, "", AttemptError, False),
+        ("boom", 500, "", TransientError, False),
+        ("slow down", 429, "", TransientError, True),
+        ("Your credit balance is too low", 400, "rate_limit", NoCredit, False),
+        ("Not logged in", 400, "", TargetDead, False),
+        ("the model m does not exist", 400, "", TargetDead, False),
+        ("socket hang up", None, "", TransientError, False),
+        ("socket hang up", 400, "", AttemptError, False),
+        ("it went wrong", 500, "authorization", TargetDead, False),
+        ("it went wrong", 500, "query", TransientError, False),
     ],
 )
-def test_failure__is_the_error_of_its_status(
-    message: str, status: int | None, expected: type[AttemptError], limited: bool
+def test_failure__is_the_error_of_its_message_status_or_code(
+    message: str, status: int | None, code: str, expected: type[AttemptError], limited: bool
 ) -> None:
-    error = agent_events.failure(message, status)
+    error = agent_events.failure(message, status, code)
     assert type(error) is expected
     assert getattr(error, "limited", False) is limited
 
