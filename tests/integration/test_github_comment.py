@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.report import CommentReport
-from agentevals_action.model.review import Outcome
+from agentevals_action.model.comparison import Outcome
+from agentevals_action.reports.publication import CommentReport
 from tests.support import github_jobs
 from tests.support.github_jobs import BASE, HEAD, pull_job
 from tests.support.github_server import GitHubServer

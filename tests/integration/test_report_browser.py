@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 
 from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import Review
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Fingerprint, TestResult
-from agentevals_action.model.review import Review
 from agentevals_action.reports.page.layout import TEXT
 from agentevals_action.reports.page.report_page import report_page
 from agentevals_action.reports.view.build import build_view

@@ -12,8 +12,8 @@ import pytest
 from agentevals_action.github.check_run import branch_digest, read_id
 from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
 from agentevals_action.github.run_requests import Refused, RunRequests, read_request
-from agentevals_action.model.report import CheckReport
-from agentevals_action.model.review import Outcome
+from agentevals_action.model.comparison import Outcome
+from agentevals_action.reports.publication import CheckReport
 from tests.support import github_jobs, payloads
 from tests.support.gate import NUMBER, Gate
 from tests.support.github_server import GitHubServer

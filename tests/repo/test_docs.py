@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from agentevals_action import evaluators, settings
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.messages import Block
-from agentevals_action.model.review import Outcome
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.runners.commands import find_problems
 from agentevals_action.suites.configuration_file import read_configuration, read_quarantines

@@ -3,9 +3,8 @@
 from typing import Any
 
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import Evidence, SuiteComparison
+from agentevals_action.model.comparison import Decision, Evidence, SuiteComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision
 from agentevals_action.model.run import Level, Note, Policy, Run, RunSuite, Selection
 from agentevals_action.model.run import notes as run_notes
 from agentevals_action.review.comparison import gate

@@ -19,21 +19,29 @@ from agentevals_action.model.comparison import (
     Counts,
     Evidence,
     Finding,
+    Outcome,
+    Review,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import ErrorInfo, TestResult, TraceSummary
-from agentevals_action.model.review import Outcome, Review
-from agentevals_action.model.run import CommentTemplate, Policy, Run, RunSuite, Selection
+from agentevals_action.model.run import (
+    CommentTemplate,
+    Edit,
+    EditKind,
+    Policy,
+    Run,
+    RunSuite,
+    Selection,
+)
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.markdown import texts as markdown
+from agentevals_action.reports.publication import Annotation
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.models import Links
 from agentevals_action.results import build, scoring

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.runners.commands import filled

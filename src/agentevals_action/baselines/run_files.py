@@ -16,8 +16,8 @@ from pydantic_core import to_json
 
 from agentevals_action.formatting import counted, percent
 from agentevals_action.model.baseline import StoredRun
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
-from agentevals_action.model.review import Outcome
 from agentevals_action.results.jsonl import ROW_ADAPTER, encode_row, parse_results
 
 FOLDER = "runs"

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.execution.suite_description import SuiteDescription, compute_digest
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Test

@@ -15,7 +15,7 @@ from agentevals_action.errors import HostError
 from agentevals_action.formatting import cut_line
 from agentevals_action.github.retry import LAST_SECONDS, REQUEST_SECONDS, BoundedRetry, WaitingTime
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
-from agentevals_action.model import github_limits as limits
+from agentevals_action.reports.markdown import github_limits as limits
 
 C = TypeVar("C", CheckRun, IssueComment)
 T = TypeVar("T")

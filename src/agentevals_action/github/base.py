@@ -4,7 +4,7 @@ check run."""
 from collections.abc import Sequence
 
 from agentevals_action.model.quarantine import Acceptance
-from agentevals_action.model.report import CheckReport, CommentReport
+from agentevals_action.reports.publication import CheckReport, CommentReport
 
 
 class Host:

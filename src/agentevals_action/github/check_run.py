@@ -14,9 +14,9 @@ from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
 from agentevals_action.github.run_requests import other_bases
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
-from agentevals_action.model import github_limits as limits
 from agentevals_action.model.job import Job, PullRequest
-from agentevals_action.model.report import Annotation, CheckReport
+from agentevals_action.reports.markdown import github_limits as limits
+from agentevals_action.reports.publication import Annotation, CheckReport
 from agentevals_action.settings import Settings
 
 _PREFIX = "agentevals"

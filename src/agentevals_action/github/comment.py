@@ -12,9 +12,9 @@ from github.IssueComment import IssueComment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.github.api import ApiError, GitHubApi, api_errors
-from agentevals_action.model import github_limits as limits
-from agentevals_action.model.report import CommentReport
-from agentevals_action.model.review import Outcome
+from agentevals_action.model.comparison import Outcome
+from agentevals_action.reports.markdown import github_limits as limits
+from agentevals_action.reports.publication import CommentReport
 
 #: Author of what GITHUB_TOKEN writes, for a token that GraphQL names no account of.
 _ACTIONS_BOT = "github-actions[bot]"

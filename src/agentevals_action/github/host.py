@@ -14,10 +14,10 @@ from agentevals_action.github.labels import read_acceptance
 from agentevals_action.github.report_artifact import report_name
 from agentevals_action.github.retry import LAST_SECONDS
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.job import Job
 from agentevals_action.model.quarantine import Acceptance
-from agentevals_action.model.report import CheckReport, CommentReport
-from agentevals_action.model.review import Outcome
+from agentevals_action.reports.publication import CheckReport, CommentReport
 from agentevals_action.settings import Settings
 
 

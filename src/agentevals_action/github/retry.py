@@ -8,7 +8,7 @@ import github
 from urllib3 import BaseHTTPResponse, Retry
 from urllib3.exceptions import MaxRetryError, ResponseError, TimeoutError
 
-from agentevals_action.model import github_limits as limits
+from agentevals_action.reports.markdown import github_limits as limits
 
 REQUEST_SECONDS = 15
 #: Seconds for the last request of a run that a signal ends: GitHub's runner kills it after 10 s.

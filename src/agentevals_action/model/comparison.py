@@ -1,4 +1,4 @@
-"""The comparison of head and base, test by test."""
+"""A review: the comparison of head and base, test by test, and the outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pydantic import Field, computed_field
 from agentevals_action.formatting import counted
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult, passed_by_name
-from agentevals_action.model.run import RunSuite
+from agentevals_action.model.run import Run, RunSuite
 
 
 class ChangeKind(StrEnum):
@@ -233,3 +233,40 @@ def describe_worse(
         noun = "more test" if words else "test"
         words.append(counted(others, noun, "failed a required gate"))
     return words
+
+
+class Outcome(StrEnum):
+    """The outcome of a run."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The outcome with every reason for it as a phrase; `exit_code` and `conclusion` (of the check
+    run) follow the policy. `waived` names what would have counted without a waiver: accepted
+    regressions, tests in quarantine."""
+
+    outcome: Outcome
+    exit_code: int
+    conclusion: str
+    reasons: tuple[str, ...] = ()
+    waived: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Review:
+    """Everything that a report can show, not rendered: a run, its comparison with base, and the
+    decision."""
+
+    run: Run
+    decision: Decision
+    suites: tuple[SuiteComparison, ...] = ()
+
+    @property
+    def has_base(self) -> bool:
+        """Whether there is something to compare with, even if it could not be obtained."""
+        return self.run.baseline.wanted or any(suite.base for suite in self.suites)

@@ -1,4 +1,5 @@
-"""Messages as a suite has them, and their wire forms: the specification's and AgentV's."""
+"""Messages as a suite has them, and their wire forms: the specification's and AgentV's; and
+their pictures."""
 
 import base64
 import binascii
@@ -19,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.validation.field_errors import describe
 from agentevals_action.validation.file_model import (
@@ -401,3 +402,38 @@ def wire_tool_call(call: ToolCall) -> dict[str, Any]:
 def wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages as judges and results get them."""
     return [wire_message(message) for message in messages]
+
+
+#: Maximum size of a picture in bytes; vendors refuse larger ones.
+MAX_PICTURE = 20 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: `media_type` as `image/png`, `data` in base64 on one line."""
+
+    media_type: str
+    data: str
+
+    @property
+    def uri(self) -> str:
+        """The picture as a `data:` URI."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+def picture(block: Block) -> Picture:
+    """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
+    that is not that of the bytes, so the bytes decide, not the `data:` URI."""
+    name, data = f"the picture {block.value}", block.data
+    if block.path is None:
+        name = "an image block's picture"
+        encoded = "".join(str(block.value).split()).rpartition(",")[2]  # base64 is often wrapped
+        try:
+            data = base64.b64decode(encoded, validate=True)
+        except ValueError as error:
+            raise ValueError(f"{name} is neither a file nor base64 ({error})") from None
+    if len(data) > MAX_PICTURE:
+        raise ValueError(f"{name} is over 20 MB")
+    if (found := image_type(data)) is None:
+        raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
+    return Picture(found, base64.b64encode(data).decode())

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
+from agentevals_action.model.run import Edit
 
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256

@@ -20,8 +20,7 @@ from pydantic import (
 )
 
 from agentevals_action.formatting import join_choices
-from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, missing_program
 from agentevals_action.model.messages import Answer, FileBlocks, Message, Question
 from agentevals_action.model.result import Score
 from agentevals_action.model.runner import Runner

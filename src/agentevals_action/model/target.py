@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import AfterValidator, Field
 
-from agentevals_action.model.diagnostic import Diagnostic, Location, missing_program
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, missing_program
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.child_environment import ChildContext

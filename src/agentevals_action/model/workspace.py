@@ -15,8 +15,7 @@ from pydantic import (
 )
 
 from agentevals_action.formatting import cut
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Location, NamedFile
 from agentevals_action.validation.file_model import (
     Computed,
     FileModel,

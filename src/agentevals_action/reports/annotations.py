@@ -15,11 +15,11 @@ from agentevals_action import __version__
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import counted, shortened
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.github_limits import ANNOTATION_TITLE
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.run import Level
+from agentevals_action.reports.markdown.github_limits import ANNOTATION_TITLE
+from agentevals_action.reports.publication import Annotation
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.models import ReportedTest, ReportView
 

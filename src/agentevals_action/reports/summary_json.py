@@ -20,13 +20,17 @@ from pydantic.alias_generators import to_camel
 
 from agentevals_action import __version__
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
-from agentevals_action.model.comparison import ChangeKind, Difference, Evidence, TestComparison
+from agentevals_action.model.comparison import (
+    ChangeKind,
+    Difference,
+    Evidence,
+    Outcome,
+    TestComparison,
+)
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
-from agentevals_action.model.review import Outcome
-from agentevals_action.model.run import Level, Selection
+from agentevals_action.model.run import Edit, Level, Selection
 from agentevals_action.model.usage import Spending
 from agentevals_action.reports.view.models import ReportedTest, ReportView
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import Block, Message, wire_message, wire_messages
-from agentevals_action.model.pictures import picture
+from agentevals_action.model.messages import Block, Message, picture, wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
     EvaluatorResult,

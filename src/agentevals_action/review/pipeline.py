@@ -9,9 +9,9 @@ import asyncio
 
 from agentevals_action.errors import InvalidInput, unwrapped
 from agentevals_action.github.base import Host
-from agentevals_action.model.report import Published
 from agentevals_action.model.run import Level
 from agentevals_action.reports.page.report_page import PAGE
+from agentevals_action.reports.publication import Published
 from agentevals_action.reports.registry import write_reports
 from agentevals_action.reports.terminal.progress import show_progress
 from agentevals_action.reports.view.build import build_view

@@ -11,15 +11,14 @@ from agentevals_action.baselines.run_files import RunFiles, badge, file_name, wr
 from agentevals_action.baselines.trends import compute_trends
 from agentevals_action.errors import GitError, OutputError, ResourceError
 from agentevals_action.github.base import Host
-from agentevals_action.model.comparison import ChangeKind
+from agentevals_action.model.comparison import ChangeKind, Outcome, Review
 from agentevals_action.model.job import Job
-from agentevals_action.model.report import CheckReport, CommentReport, Published
-from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.run import Level, Run
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.page.history_page import PAGE as HISTORY_PAGE
 from agentevals_action.reports.page.history_page import history_page
+from agentevals_action.reports.publication import CheckReport, CommentReport, Published
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review.inputs.request import ReviewWorkspace

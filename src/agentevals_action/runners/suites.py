@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.formatting import list_paths
-from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.files import NamedFile, files_of_program
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, files_of_program
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite

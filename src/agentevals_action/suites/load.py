@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.evaluators import EVALUATORS
-from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.messages import Message, named_files
 from agentevals_action.model.suite import (
     MAX_NAME,

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.formatting import join_choices
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Location, NamedFile
 from agentevals_action.model.messages import is_message
 from agentevals_action.model.suite import (
     Evaluator,

@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.suites.documents.diagnostics import Unreadable
 from agentevals_action.suites.documents.positions import Document, Positions
 from agentevals_action.suites.documents.yaml_reader import decode, read_yaml_file, unreadable

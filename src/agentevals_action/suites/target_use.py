@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.formatting import join_choices
-from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector

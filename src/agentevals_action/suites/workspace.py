@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, get_args
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.workspace import Hook, HookName, Hooks, Workspace
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.system.files.paths import Folder

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace

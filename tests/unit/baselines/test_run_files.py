@@ -18,8 +18,8 @@ from agentevals_action.baselines.run_files import (
     read_run,
     write_run,
 )
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult, Verdict
-from agentevals_action.model.review import Outcome
 from tests.support import results
 from tests.support.results import result
 

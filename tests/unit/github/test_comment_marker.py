@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.github.comment import AcceptedCommit, Marker, read_marker
-from agentevals_action.model.review import Outcome
+from agentevals_action.model.comparison import Outcome
 
 ACCEPTED = AcceptedCommit(commit="a" * 40, by="ada")
 MARKER = Marker(id="agentevals", run=50, attempt=1, head="a" * 40, outcome=Outcome.FAILED)

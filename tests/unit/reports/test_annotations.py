@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator, FormatChecker
 
-from agentevals_action.model.comparison import Finding
+from agentevals_action.model.comparison import Finding, Review
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import GateRecord
-from agentevals_action.model.review import Review
 from agentevals_action.model.run import Level
 from agentevals_action.reports.annotations import sarif
+from agentevals_action.reports.publication import Annotation
 from agentevals_action.reports.view.build import build_view
 from tests.conftest import Golden
 from tests.support import reviews

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.model.review import Review
+from agentevals_action.model.comparison import Review
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.view.build import build_view
 from tests.conftest import Golden

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.review import Review
+from agentevals_action.model.comparison import Review
 from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews

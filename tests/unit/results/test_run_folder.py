@@ -16,11 +16,12 @@ from agentevals_action.model.baseline import (
     IncompleteSource,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.edits import Edit, EditKind
 from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import (
     CommentTemplate,
+    Edit,
+    EditKind,
     Level,
     Note,
     Policy,

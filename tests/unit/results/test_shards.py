@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.baseline import BaseSuite
-from agentevals_action.model.comparison import ChangeKind
+from agentevals_action.model.comparison import ChangeKind, Outcome
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Policy, Run, RunSuite, Selection, Shard
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Workspace

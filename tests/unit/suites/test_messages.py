@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Block, Message
 from tests.support import suites
 from tests.support.cases import file_block

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.suite import BrokenSuite
 from agentevals_action.targets.message_texts import reference_text
 from tests.support import suites

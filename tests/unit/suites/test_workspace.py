@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.workspace import Hook, HookName, Workspace
 from tests.support import suites
 

@@ -18,8 +18,8 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner import job_log, workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.job import Job
-from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view.models import Links
 from agentevals_action.results import shards
 from agentevals_action.review import pipeline, publication

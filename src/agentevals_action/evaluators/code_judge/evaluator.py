@@ -24,7 +24,7 @@ from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.json.objects import UnreadableReply, find_objects
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
-from agentevals_action.model.files import NamedFile, files_of_program
+from agentevals_action.model.diagnostic import NamedFile, files_of_program
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system import process

@@ -26,7 +26,7 @@ from agentevals_action.evaluators.json.schema_problems import (
 )
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder

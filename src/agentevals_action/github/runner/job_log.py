@@ -10,10 +10,10 @@ from itertools import groupby
 from agentevals_action.escaping import printable, safe_log_line, uncoloured
 from agentevals_action.formatting import each_once, shortened
 from agentevals_action.github.runner import workflow_commands as commands
-from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
-from agentevals_action.model.report import Published
 from agentevals_action.model.run import Level
+from agentevals_action.reports.markdown import github_limits as limits
+from agentevals_action.reports.publication import Published
 from agentevals_action.reports.terminal import console
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView

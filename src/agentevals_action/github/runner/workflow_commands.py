@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from agentevals_action.formatting import counted
-from agentevals_action.model import github_limits as limits
-from agentevals_action.model.report import Annotation
+from agentevals_action.reports.markdown import github_limits as limits
+from agentevals_action.reports.publication import Annotation
 
 log = logging.getLogger(__name__)
 

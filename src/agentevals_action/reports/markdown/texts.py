@@ -13,14 +13,13 @@ from agentevals_action.baselines.stored import parse_time
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import code, plain
 from agentevals_action.formatting import counted, each_once, joined
-from agentevals_action.model import github_limits
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
+from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.github_limits import count_characters, cut_markdown
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.review import Decision, Outcome, Review
 from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
-from agentevals_action.reports.markdown import tests
+from agentevals_action.reports.markdown import github_limits, tests
+from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
 from agentevals_action.reports.view import sentences
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence

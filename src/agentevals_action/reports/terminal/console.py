@@ -11,9 +11,8 @@ from rich.text import Text
 from agentevals_action import formatting
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted, each_once
-from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind
+from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind, Decision, Outcome
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Level
 from agentevals_action.reports.terminal.lines import (
     Styled,

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
-from agentevals_action.model.review import Review
+from agentevals_action.model.comparison import ChangeKind, Review, SuiteComparison, TestComparison
 from agentevals_action.model.run import Level
 from agentevals_action.reports.view import cost
 from agentevals_action.reports.view.groups import GROUPS, needs_review

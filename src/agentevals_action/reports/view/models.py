@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
-from agentevals_action.model.comparison import ChangeKind, TestComparison
-from agentevals_action.model.edits import Edit
+from agentevals_action.model.comparison import ChangeKind, Review, TestComparison
 from agentevals_action.model.result import ErrorInfo, TestResult
-from agentevals_action.model.review import Review
+from agentevals_action.model.run import Edit
 from agentevals_action.model.usage import Spending
 
 _LONGEST_URL = 500  # characters; a longer URL is left out

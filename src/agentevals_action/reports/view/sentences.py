@@ -10,11 +10,12 @@ from agentevals_action.formatting import counted, cut_line, joined, plural
 from agentevals_action.model.comparison import (
     NOT_COMPARED,
     ChangeKind,
+    Outcome,
+    Review,
     TestComparison,
     describe_worse,
 )
-from agentevals_action.model.edits import Edit, EditKind
-from agentevals_action.model.review import Outcome, Review
+from agentevals_action.model.run import Edit, EditKind
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS

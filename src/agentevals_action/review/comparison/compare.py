@@ -4,10 +4,9 @@ Pure: it reads nothing but the files of a run."""
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from agentevals_action.model.comparison import Evidence, Finding, SuiteComparison
+from agentevals_action.model.comparison import Evidence, Finding, Review, SuiteComparison
 from agentevals_action.model.job import run_command
 from agentevals_action.model.result import ErrorInfo, TestResult
-from agentevals_action.model.review import Review
 from agentevals_action.model.run import Level, Policy, Run, RunSuite
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.review.comparison import gate, waivers

@@ -9,14 +9,15 @@ from agentevals_action.formatting import counted, cut_line, first_line, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOT_COMPARED,
+    Decision,
     Finding,
+    Outcome,
     SuiteComparison,
     TestComparison,
     describe_worse,
 )
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.model.run import Level, Policy, Run
 from agentevals_action.review.comparison import waivers
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.execution.suite_description import TrackedFiles
-from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, NamedFile
 from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite

@@ -13,9 +13,8 @@ from agentevals_action.errors import OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
-from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Level, Run, RunSuite, notes
+from agentevals_action.model.run import Level, Run, RunSuite, SuiteEdits, notes
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.results.shards import digest_of_inputs

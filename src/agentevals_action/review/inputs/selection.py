@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentevals_action.formatting import printable_path
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
 from agentevals_action.model.run import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite

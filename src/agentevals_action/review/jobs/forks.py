@@ -16,10 +16,10 @@ from agentevals_action.github.runner import workflow_commands
 from agentevals_action.github.runner.runner_environment import RunnerEnvironment
 from agentevals_action.github.runner.workflow_commands import CommandFile
 from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.job import Job, PullRequest
-from agentevals_action.model.report import CommentReport
-from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Level, Policy
+from agentevals_action.reports.publication import CommentReport
 from agentevals_action.results.run_folder import RunResults, read_archive
 from agentevals_action.review.inputs.request import ReviewWorkspace
 from agentevals_action.settings import Settings

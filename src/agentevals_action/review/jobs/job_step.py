@@ -11,8 +11,8 @@ from agentevals_action.errors import AgentEvalsError, ExitCode, OutputError, Res
 from agentevals_action.github.claimed_run import FirstPhase
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.job import Job
-from agentevals_action.model.report import CheckReport
 from agentevals_action.model.run import Policy
+from agentevals_action.reports.publication import CheckReport
 from agentevals_action.results.run_folder import RunResults, not_completed, not_run
 from agentevals_action.review import pipeline
 from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import cut_line, joined
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace

@@ -10,12 +10,12 @@ from agentevals_action.model.messages import (
     BLOCK_TYPES,
     Block,
     Message,
+    Picture,
     Role,
     ToolCall,
     read_message,
     read_tool_call,
 )
-from agentevals_action.model.pictures import Picture
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (
     Item,

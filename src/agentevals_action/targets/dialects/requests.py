@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
-from agentevals_action.model.messages import Message, Role, ToolCall
-from agentevals_action.model.pictures import Picture, picture
+from agentevals_action.model.messages import Message, Picture, Role, ToolCall, picture
 from agentevals_action.targets.message_texts import content_text
 
 Side = Literal["user", "assistant"]

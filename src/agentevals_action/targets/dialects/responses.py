@@ -9,8 +9,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from agentevals_action.model.messages import Message
-from agentevals_action.model.pictures import Picture
+from agentevals_action.model.messages import Message, Picture
 from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (

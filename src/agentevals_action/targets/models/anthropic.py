@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from agentevals_action.model.messages import Message
-from agentevals_action.model.pictures import Picture
+from agentevals_action.model.messages import Message, Picture
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests

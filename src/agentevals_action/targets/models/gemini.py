@@ -11,8 +11,7 @@ from urllib.parse import quote
 from pydantic import Field
 from pydantic.alias_generators import to_snake
 
-from agentevals_action.model.messages import Message
-from agentevals_action.model.pictures import Picture
+from agentevals_action.model.messages import Message, Picture
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (

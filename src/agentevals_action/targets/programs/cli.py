@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process

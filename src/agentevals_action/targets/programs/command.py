@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.files import NamedFile, files_of_program
+from agentevals_action.model.diagnostic import NamedFile, files_of_program
 from agentevals_action.model.target import ProviderContext, Request, Target
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import (

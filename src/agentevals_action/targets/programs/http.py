@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Message, wire_messages
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace

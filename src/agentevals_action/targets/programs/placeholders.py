@@ -15,8 +15,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import Message
-from agentevals_action.model.pictures import picture
+from agentevals_action.model.messages import Message, picture
 from agentevals_action.system.program import all_words, shared_image
 from agentevals_action.validation.field_errors import nearest
 from agentevals_action.validation.file_model import ListOf

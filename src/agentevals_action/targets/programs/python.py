@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder

@@ -10,7 +10,7 @@ import pytest
 from agentevals_action.evaluators import text_checks
 from agentevals_action.evaluators.json import is_json
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases, suites

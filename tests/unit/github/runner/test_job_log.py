@@ -3,8 +3,8 @@
 import pytest
 
 from agentevals_action.github.runner import job_log
-from agentevals_action.model.report import Published
 from agentevals_action.reports.annotations import annotations
+from agentevals_action.reports.publication import Published
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.system.redaction import Redactor, redacting
 from tests.support import reviews

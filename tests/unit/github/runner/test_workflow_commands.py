@@ -8,7 +8,7 @@ import pytest
 
 from agentevals_action.github.runner import workflow_commands
 from agentevals_action.github.runner.workflow_commands import CommandFile
-from agentevals_action.model.report import Annotation
+from agentevals_action.reports.publication import Annotation
 from tests.support.runner import read_outputs
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.baseline import IncompleteSource
-from agentevals_action.model.comparison import Finding
+from agentevals_action.model.comparison import Finding, Review
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.review import Review
 from agentevals_action.model.run import CommentTemplate, Policy, Selection
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.view.models import Links

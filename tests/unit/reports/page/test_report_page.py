@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.model.comparison import Review
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Review
 from agentevals_action.reports.page import page_data
 from agentevals_action.reports.page.layout import markdown_blocks, markdown_line
 from agentevals_action.reports.page.report_page import report_page

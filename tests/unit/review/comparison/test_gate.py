@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
+from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.review import Outcome
 from tests.support import results
 from tests.support.compared import PATH, Pair, decide, lost_gate, pair, suite
 

@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.model.baseline import BaseSuite
-from agentevals_action.model.comparison import NOTHING, Counts, Evidence, Finding, SuiteComparison
+from agentevals_action.model.comparison import (
+    NOTHING,
+    Counts,
+    Evidence,
+    Finding,
+    Outcome,
+    SuiteComparison,
+)
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import SKIPPED, ErrorInfo, Verdict
-from agentevals_action.model.review import Outcome
 from agentevals_action.model.run import Selection
 from agentevals_action.review.comparison import waivers
 from tests.support import results

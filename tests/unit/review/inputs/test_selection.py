@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.inputs.selection import Change, SelectedSuites, select_suites

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from agentevals_action.cli.commands.schema import SCHEMAS
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.result import ErrorInfo, SampleResult, TraceSummary
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import encode_row

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.files import NamedFile
+from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Row

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.messages import Block, Message, ToolCall, read_message
-from agentevals_action.model.pictures import SIZE_LIMIT, Picture, picture
+from agentevals_action.model.messages import (
+    MAX_PICTURE,
+    Block,
+    Message,
+    Picture,
+    ToolCall,
+    picture,
+    read_message,
+)
 from agentevals_action.targets.dialects.requests import link_calls
 from agentevals_action.targets.models.gemini import FOREIGN_CALL
 from tests.support.cases import file_block
@@ -145,7 +152,7 @@ def test_picture__the_bytes_decide_about_the_type(
         ("aGk=", "is not a PNG, JPEG, GIF or WebP"),
         ("data:text/plain;base64,aGk=", "is not a PNG, JPEG, GIF or WebP"),
         ("data:image/png;base64", "neither a file nor base64"),
-        (base64.b64encode(PNG + bytes(SIZE_LIMIT)).decode(), "is over 20 MB"),
+        (base64.b64encode(PNG + bytes(MAX_PICTURE)).decode(), "is over 20 MB"),
     ],
     ids=lambda text: text[:40],
 )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.model import github_limits as limits
+from agentevals_action.reports.markdown import github_limits as limits
 
 TEXTS = st.text(alphabet=st.sampled_from("ab\n😀é\u200d"), max_size=400)
 

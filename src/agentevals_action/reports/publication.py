@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agentevals_action.model.review import Outcome
+from agentevals_action.model.comparison import Outcome
 
 
 @dataclass(frozen=True)
