@@ -27,12 +27,24 @@ from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
-#: The commands in the order of the help text. Each is the `command` of the module with its name.
-_COMMANDS = (
-    *("init", "review", "run", "merge", "compare", "report", "history", "validate"),
-    *("list", "explain", "targets", "selftest", "schema", "demo", "action"),
-)
-
+#: The commands in the order of the help text, each with its module and its function there.
+_COMMANDS = {
+    "init": ("init", "command"),
+    "review": ("review", "command"),
+    "run": ("run", "command"),
+    "merge": ("review", "merge_command"),
+    "compare": ("stored_results", "compare_command"),
+    "report": ("stored_results", "report_command"),
+    "history": ("stored_results", "history_command"),
+    "validate": ("validate", "command"),
+    "list": ("list", "command"),
+    "explain": ("explain", "command"),
+    "targets": ("targets", "command"),
+    "selftest": ("selftest", "command"),
+    "schema": ("schema", "command"),
+    "demo": ("demo", "command"),
+    "action": ("action", "command"),
+}
 
 _SETTINGS = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
 
@@ -62,18 +74,20 @@ class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"{commands.__name__}.{cmd_name}")
+        module, function = _COMMANDS[cmd_name]
+        found = getattr(import_module(f"{commands.__name__}.{module}"), function)
         gc.freeze()  # what is imported stays
         gc.enable()
-        return cast(click.Command, module.command)
+        return cast(click.Command, found)
 
 
 def _read_summary(command: str) -> str:
-    tree = ast.parse(files(commands).joinpath(f"{command}.py").read_text(encoding="utf-8"))
+    module, function = _COMMANDS[command]
+    tree = ast.parse(files(commands).joinpath(f"{module}.py").read_text(encoding="utf-8"))
     functions = (
         node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
-    description = next(ast.get_docstring(each) for each in functions if each.name == "command")
+    description = next(ast.get_docstring(each) for each in functions if each.name == function)
     return " ".join((description or "").partition("\n\n")[0].split())
 
 

@@ -1,4 +1,5 @@
-"""`review`: the working tree against a base, as a pull request is reviewed; without a code host."""
+"""`review`: the working tree against a base, as a pull request is reviewed; without a code host.
+`merge`: the same from the report folders of shards."""
 
 import asyncio
 import os
@@ -30,35 +31,46 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 Form = Literal["screen", "markdown", "json"]
-#: The inputs of commands that review a change.
-REVIEW_INPUTS = (
+_INPUTS = (
     *RUN_INPUTS,
     *("samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch", "select", "baseline"),
     "untouched",
-    *("baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template"),
-)
-
-base_option = click.option(
-    "--base",
-    required=True,
-    help="The revision to compare with. Its merge base with HEAD is the base.",
+    *("baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template", "shard"),
 )
 
 
 @click.command("review")
-@base_option
+@click.option(
+    "--base",
+    required=True,
+    help="The revision to compare with. Its merge base with HEAD is the base.",
+)
 @json_option
 @markdown_option
-@input_options(*REVIEW_INPUTS, "shard")
+@input_options(*_INPUTS)
 async def command(base: str, as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
     """Review the working tree against a base as a pull request is reviewed, and write the report
     folder. With a shard, only run its part and write the results for `merge`."""
-    form = choose_form(as_json, as_markdown)
+    form = _choose_form(as_json, as_markdown)
     return await review_folder(Path.cwd(), base, as_environment(inputs), os.environ, form)
 
 
-def choose_form(as_json: bool, as_markdown: bool) -> Form:
-    """The form of the output."""
+@click.command("merge")
+@json_option
+@markdown_option
+@input_options("report-dir")
+async def merge_command(as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
+    """Make one review of the report folders of all shards, which are in the folder `shards` of the
+    report folder."""
+    settings = Settings.from_environ(as_environment(inputs))
+    repository = await GitRepository.open(Path.cwd(), environ=os.environ)
+    workspace = ReviewWorkspace(repository.root, settings, os.environ)
+    head = await repository.head()
+    results = await asyncio.to_thread(workspace.merge_shards, head)
+    return await _report(results, workspace, _choose_form(as_json, as_markdown))
+
+
+def _choose_form(as_json: bool, as_markdown: bool) -> Form:
     return "json" if as_json else "markdown" if as_markdown else "screen"
 
 
@@ -78,10 +90,10 @@ async def review_folder(
     results = await pipeline.run(ReviewRequest(job, workspace, repository, Host()))
     if settings.shard:
         return print_shard(results)
-    return await report(results, workspace, form)
+    return await _report(results, workspace, form)
 
 
-async def report(results: RunResults, workspace: ReviewWorkspace, form: Form) -> int:
+async def _report(results: RunResults, workspace: ReviewWorkspace, form: Form) -> int:
     """Prints the review of results and writes the report folder; gives the gate's exit code."""
     view, _ = await asyncio.to_thread(pipeline.report, results, workspace)
     exit_code = view.review.decision.exit_code
