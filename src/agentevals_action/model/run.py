@@ -1,4 +1,5 @@
-"""A run without its rows: what ran, why, and what decides, as `run.json` has it."""
+"""A run without its rows: what ran, why, and what decides, as `run.json` has it; and the edits of
+a change to tests, to the evaluators that score them, and to their targets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -8,10 +9,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
-from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
-from agentevals_action.model.run import Edit
 
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
@@ -71,6 +71,40 @@ class CommentTemplate:
 
     name: str
     text: str
+
+
+class EditKind(StrEnum):
+    """What an edit changes, as a noun; in the order of reports."""
+
+    GATE = "required gate"
+    EVALUATOR = "evaluator"
+    TARGET = "target"
+    RUNNER = "runner"
+    TEST = "test"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit. `name` is the path of names of an evaluator, the name of a target or of a runner,
+    or the id of a test whose reference changed. `action` is `changed`, `added` or `removed`.
+    `location` is on head, or on base for what was removed. `tests` are the ids of all tests with
+    this edit, none of a runner."""
+
+    kind: EditKind
+    name: str
+    action: str
+    location: Location
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SuiteEdits:
+    """The edits of a suite. `rescored` are the ids of the tests with the same question and another
+    scoring on both sides, `by_program` those of them that a program of base scores."""
+
+    edits: tuple[Edit, ...] = ()
+    rescored: frozenset[str] = field(default_factory=frozenset)
+    by_program: frozenset[str] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True)
