@@ -5,8 +5,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -90,12 +89,12 @@ async def command(
     workspace, repository = await open_folder(settings)
     output = output or workspace.report / HEAD_RESULTS
     is_part = bool(tests or settings.shard)
-    earlier = partial(_kept_results, output, resume, settings.samples, tests, is_part)
+    selection = _Selection(tests, output, resume, settings.samples, is_part)
     run = LocalRun(
         paths,
         tests,
-        lambda suites: _select(suites, tests),
-        earlier,
+        selection.select,
+        selection.keep_results,
         output.parent.resolve() / output.name,
         records=record is not None,
     )
@@ -163,76 +162,87 @@ def _print(view: ReportView, subject: str) -> None:
     print(console.outcome_line(decision))
 
 
-def _select(suites: Sequence[Suite], globs: Sequence[str]) -> Sequence[Suite]:
-    """The suites with the tests whose ids match one of the globs (all if there are none), and
-    earlier turns of their conversations. InvalidInput if there are none."""
+@dataclass(frozen=True)
+class _Selection:
+    """The tests that run: those whose ids match one of the `globs` (empty: all). If the run
+    `resumes`, results in the file `output` stay that are of `samples` samples. `is_part` if not all
+    tests of the suites run."""
 
-    def matches(test: Test) -> bool:
+    globs: Sequence[str]
+    output: Path
+    resumes: bool
+    samples: int
+    is_part: bool
+
+    def select(self, suites: Sequence[Suite]) -> Sequence[Suite]:
+        """The suites with their tests that run, with earlier turns of their conversations.
+        InvalidInput if there are none."""
+        found = [suite.with_tests(with_earlier_turns(suite, self._matches)) for suite in suites]
+        tests = [test for suite in found for test in suite.tests]
+        if not tests and not any(suite.program for suite in found):
+            raise _no_match()
+        if number := sum(not self._matches(test) for test in tests):
+            turns = plural(number, "turn of a conversation runs", "turns of conversations run")
+            why = "because an agent that remembers them may answer differently without them"
+            print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
+        return [suite for suite in found if suite.tests or suite.program]
+
+    def _matches(self, test: Test) -> bool:
+        globs = self.globs
         return not globs or any(fnmatch.fnmatchcase(test.id, glob) for glob in globs)
 
-    found = [suite.with_tests(with_earlier_turns(suite, matches)) for suite in suites]
-    tests = [test for suite in found for test in suite.tests]
-    if not tests and not any(suite.program for suite in found):
-        raise _no_match()
-    if number := sum(not matches(test) for test in tests):
-        turns = plural(number, "turn of a conversation runs", "turns of conversations run")
-        why = "because an agent that remembers them may answer differently without them"
-        print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
-    return [suite for suite in found if suite.tests or suite.program]
+    def keep_results(
+        self, suites: Sequence[Suite], fingerprint: Callable[[Suite, Test], Fingerprint]
+    ) -> Mapping[Key, TestResult]:
+        """The earlier results that stay: those of tests that have not changed; of a conversation
+        all turns stay or none. Of suites of runners none stays.
+
+        InvalidInput if writing results would destroy another file, or drop results: if only a part
+        of the tests runs, no test was deleted."""
+        if self.output.exists():
+            self._require_results_file(suites)
+        if not self.resumes or not self.output.is_file():
+            return {}
+        rows = tuple(read_results(self.output))
+        self._require_selected(rows, suites)
+        valid = valid_results(rows, suites, fingerprint, self.samples)
+        again = incomplete_conversations(suites, valid)
+        if again:
+            turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
+            why = "because other turns of it run again and an agent may remember them"
+            print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
+        if of_runners := [suite.path for suite in suites if suite.program]:
+            print(f"the tests of {list_paths(of_runners)} run again", file=sys.stderr)
+        kept = {key: row for key, row in valid.items() if key not in again}
+        if kept:
+            number = sum(len(suite.tests) for suite in suites)
+            print(f"{len(kept)} of {number} tests are kept from {self.output}", file=sys.stderr)
+        return kept
+
+    def _require_results_file(self, suites: Sequence[Suite]) -> None:
+        output = self.output
+        files = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
+        if output.resolve() in files or not output.is_file() or output.suffix != ".jsonl":
+            raise InvalidInput(
+                f"{output} exists and is not a file of results", "name a file that ends in .jsonl"
+            )
+
+    def _require_selected(self, rows: Sequence[TestResult], suites: Sequence[Suite]) -> None:
+        """InvalidInput if a row is of a test that this run would not have in its results."""
+        selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
+        of_runners = {suite.path for suite in suites if suite.program}
+        shown = {suite.path for suite in suites}
+        for row in rows:
+            is_matched = bool(row.error) or selected_name(row.eval_id, self.globs or ("*",))
+            is_selected = row.key in selected or (row.eval_path in of_runners and is_matched)
+            if not is_selected and (self.is_part or row.eval_path not in shown):
+                problem = f"{self.output} contains results of tests that are not selected now"
+                raise InvalidInput(
+                    f"{problem}, the first `{row.eval_id}`: `--resume` would drop them",
+                    "select the same tests as before, or name another `--output`",
+                )
 
 
 def _no_match() -> InvalidInput:
     advice = "correct the globs of `--test`; `agentevals-action list` prints the ids"
     return InvalidInput("no test matches", advice)
-
-
-def _kept_results(
-    output: Path,
-    is_resumed: bool,
-    samples: int,
-    globs: Sequence[str],
-    is_part: bool,
-    suites: Sequence[Suite],
-    fingerprint: Callable[[Suite, Test], Fingerprint],
-) -> Mapping[Key, TestResult]:
-    """The results in the file `output` that stay if the run `is_resumed`: those of `samples`
-    samples whose test has not changed; of a conversation all turns stay or none. Of suites of
-    runners none stays: those that match the `globs` run again.
-
-    InvalidInput if writing results would destroy another file, or drop results: if only a part of
-    the tests of suites runs (`is_part`), no test was deleted."""
-    if output.exists():
-        files = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
-        if output.resolve() in files or not output.is_file() or output.suffix != ".jsonl":
-            raise InvalidInput(
-                f"{output} exists and is not a file of results",
-                "name a file that ends in .jsonl",
-            )
-    if not is_resumed or not output.is_file():
-        return {}
-    rows = tuple(read_results(output))
-    selected = {(suite.path, test.id) for suite in suites for test in suite.tests}
-    shown = {suite.path for suite in suites}
-    of_runners = [suite.path for suite in suites if suite.program]
-    for row in rows:
-        runs = row.eval_path in of_runners
-        runs = runs and bool(row.error or not globs or selected_name(row.eval_id, globs))
-        is_selected = runs or row.key in selected
-        if not is_selected and (is_part or row.eval_path not in shown):
-            problem = f"{output} contains results of tests that are not selected now"
-            raise InvalidInput(
-                f"{problem}, the first `{row.eval_id}`: `--resume` would drop them",
-                "select the same tests as before, or name another `--output`",
-            )
-    valid = valid_results(rows, suites, fingerprint, samples)
-    again = incomplete_conversations(suites, valid)
-    if again:
-        turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")
-        why = "because other turns of it run again and an agent may remember them"
-        print(f"{len(again):,} {turns} again, {why}", file=sys.stderr)
-    if of_runners:
-        print(f"the tests of {list_paths(of_runners)} run again", file=sys.stderr)
-    kept = {key: row for key, row in valid.items() if key not in again}
-    if kept:
-        print(f"{len(kept)} of {len(selected)} tests are kept from {output}", file=sys.stderr)
-    return kept
