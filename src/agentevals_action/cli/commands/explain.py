@@ -2,7 +2,7 @@
 
 import fnmatch
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,12 +91,7 @@ def _find(loaded: LoadedSuites, wanted: str, *, is_required: bool) -> Iterable[t
         return (
             (suite, test) for suite in loaded.valid for test in suite.tests if test.id in matching
         )
-    if loaded.broken:
-        raise InvalidInput(
-            f"no test of the suites without errors has the id {wanted!r}",
-            "correct the errors, or the id",
-            [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
-        )
+    loaded.all_valid()  # a suite with errors may have it
     hint = did_you_mean(wanted, ids, "`agentevals-action list` prints every id")
     if suites := [suite.path for suite in loaded.valid if suite.program]:
         hint += f"; of the tests of {list_paths(suites)}, name the suite"
@@ -184,30 +179,30 @@ def _relative(value: Any, root: Path) -> Any:
 
 
 def _reasons(suite: Suite, test: Test, agent: Choice, settings: Settings) -> dict[str, str]:
+    """Why the test has its target, its evaluators, its time limit and its judges."""
     origins: dict[str, list[str]] = {}
-    judges: dict[Choice, list[str]] = {}
+    judges: dict[str, list[str]] = {}
     for evaluator in test.evaluators:
         origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
-        for inner in evaluator.walk():
-            if inner.needs_judge():
-                judge = suite.judge_choice(inner, suite.find_agent(test))
-                judges.setdefault(judge, []).append(inner.name)
-    reasons = {
-        "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
-        "evaluators": "; ".join(f"{why}: {', '.join(names)}" for why, names in origins.items()),
-        "timeout_seconds": "the input `timeout`"
-        if "timeout" in settings.model_fields_set
-        else "default",
-    }
+        for inner in filter(Evaluator.needs_judge, evaluator.walk()):
+            judge = suite.judge_choice(inner, suite.find_agent(test))
+            why = f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}"
+            judges.setdefault(why, []).append(inner.name)
+    timeout = "the input `timeout`" if "timeout" in settings.model_fields_set else "default"
     for owner in (suite, test):
         if owner.timeout_seconds is not None:
-            reasons["timeout_seconds"] = f"`execution.timeout_seconds` of the {owner.noun}"
-    if judges:
-        reasons["judges"] = "; ".join(
-            f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}: {', '.join(names)}"
-            for judge, names in judges.items()
-        )
-    return reasons
+            timeout = f"`execution.timeout_seconds` of the {owner.noun}"
+    reasons = {
+        "target": f"{_described(suite, agent.name)}, {_AGENT_REASONS[agent.reason]}",
+        "evaluators": _grouped(origins),
+        "timeout_seconds": timeout,
+        "judges": _grouped(judges),
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _grouped(names: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{why}: {', '.join(own)}" for why, own in names.items())
 
 
 def _described(suite: Suite, name: str | None) -> str:
