@@ -119,11 +119,11 @@ class Target(TargetModel):
     """One entry of a targets file, `extends` applied: the fields that all targets have in common.
 
     Each provider is a subclass, which adds its own fields and implements `connect`. `key_variable`
-    is the vendor's usual variable for a key, `vendor_url` the vendor's own address. A target that
-    `is_model` can judge without a `judge_target`. `is_defined`: its definition determines its
-    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
-    `stores_answers`: they are in a file, which is read before the first program starts.
-    `runs_programs`: a call may run a program of the repository.
+    is the vendor's usual variable for a key. A target that `is_model` can judge without a
+    `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
+    `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
+    which is read before the first program starts. `runs_programs`: a call may run a program of the
+    repository.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -135,7 +135,6 @@ class Target(TargetModel):
 
     provider: ClassVar[str]
     key_variable: ClassVar[str] = ""
-    vendor_url: ClassVar[str] = ""
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
@@ -174,6 +173,11 @@ class Target(TargetModel):
     @property
     def is_shared(self) -> bool:
         """Whether a call asks a service that runs already, the same for head and base."""
+        return False
+
+    @property
+    def asks_vendor(self) -> bool:
+        """Whether a call goes to the vendor's own address. `${{ NAME }}` is resolved."""
         return False
 
     def own_fields(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import joined
 from agentevals_action.model.target import Target
-from agentevals_action.targets.models.http_client import get_origin
 from agentevals_action.targets.variables import names_in
 
 
@@ -29,9 +28,9 @@ class Permissions:
         resolved, uses another variable; `variables` are the known ones."""
         if root == self.trusted:
             return
-        destination, vendor = target.destination(), target.vendor_url
+        destination = target.destination()
         allowed = {name for name, known in self.used if known == destination} | self.named
-        if vendor and destination == get_origin(vendor):
+        if target.asks_vendor:
             allowed.add(target.key_variable)
         if new := sorted({*used_variables(target, variables)} - allowed):
             # The address may contain a secret, in a form that redaction does not know.

@@ -106,7 +106,10 @@ class ApiTarget(Target):
 
 
 class ModelTarget(ApiTarget):
-    """The common fields of models that have a name and a base URL."""
+    """The common fields of models that have a name and a base URL. `vendor_url` is the vendor's own
+    address."""
+
+    vendor_url: ClassVar[str]
 
     model: NonEmpty = Field(description="The model's name on the server.")
     base_url: Annotated[str, AfterValidator(_check_base_url)] | None = spelled(
@@ -120,6 +123,11 @@ class ModelTarget(ApiTarget):
         """The usual variable for the key, if neither a key nor a server is given: a private server
         often needs none."""
         return () if self.base_url is not None else super().other_variables()
+
+    @property
+    def asks_vendor(self) -> bool:
+        """Whether the server is the vendor's own."""
+        return self.destination() == get_origin(self.vendor_url)
 
     def priced_model(self) -> str:
         """The model itself."""
