@@ -10,9 +10,13 @@ from typing import Any
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.loaded_suites import (
+    LoadedSuites,
+    complete_tests,
+    load_suites,
+    paths_argument,
+)
 from agentevals_action.cli.options import READ_INPUTS, input_options
-from agentevals_action.cli.suite_arguments import complete_tests, paths_argument
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.messages import wire_messages

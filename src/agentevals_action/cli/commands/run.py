@@ -10,10 +10,9 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.cli.loaded_suites import open_repository
+from agentevals_action.cli.loaded_suites import complete_tests, open_repository, paths_argument
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options, json_option
 from agentevals_action.cli.output import print_shard, print_warnings
-from agentevals_action.cli.suite_arguments import complete_tests, paths_argument
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.conversations import with_earlier_turns

@@ -8,8 +8,8 @@ import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.commands.run import local_request, open_folder
+from agentevals_action.cli.loaded_suites import paths_argument
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
-from agentevals_action.cli.suite_arguments import paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.run import Level

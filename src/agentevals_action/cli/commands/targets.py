@@ -15,9 +15,8 @@ from typing import Any
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import load_suites
+from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
-from agentevals_action.cli.suite_arguments import paths_argument
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import open_scratch

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
-from agentevals_action.cli.suite_arguments import paths_argument
 from agentevals_action.errors import ExitCode
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
