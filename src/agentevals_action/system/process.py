@@ -269,6 +269,42 @@ class Child:
                 os.killpg(self.pid, number)
 
 
+class LongChild:
+    """A child that answers many calls. The end of what it writes to the `streams` is kept, in whole
+    lines: a part of a secret would not be redacted."""
+
+    def __init__(self, child: Child, *streams: asyncio.StreamReader) -> None:
+        self.child, self._written = child, bytearray()
+        self._reading = [asyncio.create_task(self._read(stream)) for stream in streams]
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        while data := await stream.read(_CHUNK):
+            self._written += data
+            if len(self._written) > _CHUNK:
+                self._written = self._written[-_CHUNK:].partition(b"\n")[2]
+
+    @property
+    def written(self) -> str:
+        """The end of what it wrote since it was last forgotten, without secrets."""
+        return redact(self._written.decode("utf-8", "replace"))
+
+    def forget(self) -> None:
+        """Forgets what it wrote."""
+        self._written.clear()
+
+    async def find_end(self, seconds: float = 0) -> str:
+        """How it ended, after a subject, when all that it wrote is read; empty if it still runs
+        after this time."""
+        if not await self.child.wait(seconds):
+            return ""
+        await _settle(self._reading)
+        return describe_end(self.child.returncode or 0)
+
+    async def end(self) -> None:
+        """Ends its process group."""
+        await self.child.end(*self._reading)
+
+
 #: The children that have not ended; without a process, one is just being started.
 _children: set[Child] = set()
 

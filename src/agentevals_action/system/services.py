@@ -14,7 +14,6 @@ from random import SystemRandom
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.system import process
 from agentevals_action.system.program import Program, child_error
-from agentevals_action.system.redaction import redact
 
 #: The placeholder for the port in the command of a service; `${PORT}` is a variable of the shell.
 PORT = re.compile(r"(?<!\$)\{PORT\}")
@@ -27,8 +26,6 @@ _TRIES = 1000
 _LISTENS = "0A"
 #: Seconds until a service must be ready, and between two checks whether it is.
 _READY_SECONDS, _PAUSE = 120.0, 0.1
-#: Bytes of the end of a service's output that are kept.
-_KEPT = 64 * 1024
 
 #: Asks the service at a port whether it is ready for calls; AttemptError if it is not.
 AskReady = Callable[[int], Awaitable[None]]
@@ -45,9 +42,7 @@ class StartedService:
     ) -> None:
         words = tuple(PORT.sub(str(port), word) for word in program.words)
         self.port, self._program = port, replace(program, words=words)
-        self._child: process.Child | None = None
-        self._output = bytearray()
-        self._reading: list[asyncio.Task[None]] = []
+        self._running: process.LongChild | None = None
         self._starting = asyncio.create_task(self._start(ask_ready, delay, limit))
 
     async def wait(self) -> None:
@@ -70,7 +65,7 @@ class StartedService:
 
     def error(self, problem: str) -> AttemptError:
         """An error with the last lines that the service wrote."""
-        output = redact(self._output.decode("utf-8", "replace"))
+        output = self._running.written if self._running else ""
         wrote = "; its service wrote" if output.strip() else ""
         return child_error("target", problem + wrote, output, self._program.hint)
 
@@ -78,8 +73,8 @@ class StartedService:
         """The error of a call with the last lines that the service wrote, or its end, if that is
         the cause. A service that refuses every call is an error of each test: the target is not
         dead, because the other side has its own service."""
-        if isinstance(error, TransientError) and self._child:
-            await self._child.wait(process.DRAIN)  # its connections are lost before it ends
+        if isinstance(error, TransientError) and self._running:
+            await self._running.find_end(process.DRAIN)  # its connections are lost before it ends
         if isinstance(error, TargetDead):
             error = error.copy()
         explained = self.error(str(error))
@@ -90,17 +85,16 @@ class StartedService:
         """Ends the service with all processes of its group, also while it starts."""
         self._starting.cancel()
         await asyncio.gather(self._starting, return_exceptions=True)
-        if self._child:
-            await self._child.end(*self._reading)
+        if self._running:
+            await self._running.end()
 
     async def _start(self, ask_ready: AskReady, delay: float, limit: float) -> None:
         try:
             with tempfile.TemporaryFile() as empty:
-                child = self._child = await process.Child.start(self._program, empty)
+                child = await process.Child.start(self._program, empty)
         except OSError as error:
             raise self._program.start_error("target", "its service", error) from None
-        streams = (child.output, child.errors)
-        self._reading = [asyncio.create_task(self._read(stream)) for stream in streams]
+        self._running = process.LongChild(child, child.output, child.errors)
         problem = "it did not answer"
         try:
             async with asyncio.timeout(delay + limit):
@@ -113,20 +107,13 @@ class StartedService:
             not_ready = f"its service was not ready within {limit:g} s"
             raise self.error(f"{not_ready}: {problem}") from None
 
-    async def _read(self, stream: asyncio.StreamReader) -> None:
-        while data := await stream.read(_KEPT):
-            self._output += data
-            if len(self._output) > _KEPT:  # whole lines: a part of a secret is not redacted
-                self._output = self._output[-_KEPT:].partition(b"\n")[2]
-
     async def _ended(self) -> AttemptError | None:
         """The error of a service that has ended, None while it runs."""
-        code = self._child.returncode if self._child else None
-        if code is None:
+        running = self._running
+        if running is None or not (end := await running.find_end()):
             return None
-        await asyncio.wait(self._reading, timeout=process.DRAIN)  # what it wrote at last
-        foreground = ", and must stay in the foreground" if code == 0 else ""
-        return self.error(f"its service {process.describe_end(code)}{foreground}")
+        foreground = "" if running.child.returncode else ", and must stay in the foreground"
+        return self.error(f"its service {end}{foreground}")
 
 
 class StartedServices:

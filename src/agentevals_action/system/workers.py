@@ -10,10 +10,7 @@ from typing import BinaryIO
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 from agentevals_action.system.program import Program
-from agentevals_action.system.redaction import redact
 
-#: Bytes of the end of standard error that are kept.
-_ERRORS_KEPT = 64 * 1024
 #: Starts at once: a start keeps a core busy, and a call that waits for it may find a free worker.
 _STARTS = max(4, os.cpu_count() or 1)
 #: Workers of a run. The agents of head and base at a concurrency of 8 fit.
@@ -33,11 +30,10 @@ class Worker:
     """A running worker; `start` makes it. What is written to `stdin` is read from `requests`."""
 
     def __init__(
-        self, child: process.Child, stdin: asyncio.WriteTransport, requests: BinaryIO
+        self, running: process.LongChild, stdin: asyncio.WriteTransport, requests: BinaryIO
     ) -> None:
-        self._child, self._stdin, self._requests = child, stdin, requests
-        self._has_answered, self._errors = False, bytearray()
-        self._reading = asyncio.create_task(self._read_errors())
+        self._running, self._stdin, self._requests = running, stdin, requests
+        self._has_answered = False
 
     @classmethod
     async def start(cls, program: Program) -> "Worker":
@@ -54,27 +50,22 @@ class Worker:
             stdin.close()
             requests.close()
             raise
-        return cls(child, stdin, requests)
-
-    async def _read_errors(self) -> None:
-        while data := await self._child.errors.read(_ERRORS_KEPT):
-            self._errors += data
-            del self._errors[:-_ERRORS_KEPT]
+        return cls(process.LongChild(child, child.errors), stdin, requests)
 
     @property
     def is_running(self) -> bool:
         """Whether the process has not ended."""
-        return self._child.returncode is None
+        return self._running.child.returncode is None
 
     @property
     def errors(self) -> str:
         """The end of what it wrote to standard error since the last question."""
-        return redact(self._errors.decode("utf-8", "replace"))
+        return self._running.written
 
     async def ask(self, line: bytes) -> bytes:
         """Sends a line (without its end), and returns the next line that the worker writes. After
         WorkerEnded (RequestUnread), or a cancellation, it can only be ended."""
-        self._errors.clear()
+        self._running.forget()
         self._stdin.write(line + b"\n")
         try:
             answer = await self.next_line()
@@ -99,18 +90,14 @@ class Worker:
         """The next line that it writes. WorkerEnded if it ends, or writes a line that is too
         long: it is not read."""
         try:
-            line = await self._child.output.readline()
+            line = await self._running.child.output.readline()
         except ValueError:
             limit = process.OUTPUT_LIMIT // 1024**2
             raise WorkerEnded(f"the worker wrote more than {limit} MB") from None
         if not line.endswith(b"\n"):
-            raise WorkerEnded(f"the worker {await self._describe_end()}")
+            end = await self._running.find_end(process.DRAIN) or "closed its standard output"
+            raise WorkerEnded(f"the worker {end}")
         return line.removesuffix(b"\n")
-
-    async def _describe_end(self) -> str:
-        await self._child.wait(process.DRAIN)
-        code = self._child.returncode
-        return "closed its standard output" if code is None else process.describe_end(code)
 
     async def end(self, grace: float = 0) -> None:
         """Ends its process group. A worker that ends by itself when its input does has `grace`
@@ -118,10 +105,10 @@ class Worker:
         if not self._stdin.is_closing():
             self._stdin.close() if grace else self._stdin.abort()
         try:
-            await self._child.wait(grace)
+            await self._running.child.wait(grace)
         finally:
             self._requests.close()
-            await self._child.end(self._reading)
+            await self._running.end()
 
 
 #: Makes a started worker ready for calls; AttemptError if it never will be.

@@ -11,6 +11,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.program import Program
+from agentevals_action.system.redaction import Redactor, redacting
 from agentevals_action.system.workers import RequestUnread, Worker, WorkerEnded, Workers
 from tests.support.processes import alive, gone
 
@@ -195,3 +196,22 @@ def test_ask__a_worker_that_writes_without_an_end_is_an_error(tmp_path: Path) ->
 
     with pytest.raises(WorkerEnded, match="more than 10 MB"):
         run(call())
+
+
+def test_errors__part_of_a_secret_is_not_kept(tmp_path: Path) -> None:
+    secret = "key-0123456789abcdefghijklmnopqrstuvwxyz"
+    filler = 64 * 1024 - 20  # the end that is kept begins in the middle of the secret
+    code = (
+        f"import sys; sys.stderr.write('{secret}\\n' + 'y' * {filler} + '\\n'); sys.stderr.flush()"
+    )
+
+    async def calls() -> str:
+        worker = await Worker.start(program(tmp_path, code))
+        with pytest.raises(WorkerEnded, match="ended with exit code 0"):
+            await worker.next_line()
+        await worker.end()
+        return worker.errors
+
+    with redacting(Redactor([secret])):
+        errors = run(calls())
+    assert errors.startswith("y")
