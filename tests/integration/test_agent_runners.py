@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.plugin_models import VARIABLES, plugin_models
 from tests.support.repositories import Files
 from tests.support.runner_gate import opened, rules
 
@@ -108,3 +109,79 @@ def test_pull_request__an_agent_that_is_as_good_is_green(tmp_path: Path, name: s
 
         assert done.code == 0, done.log
         assert "regressed" not in gate.changes().values()
+
+
+PLUGIN = "plugins/greeter"
+CLAUDE = {
+    "name": "plugins",
+    "results": "claude",
+    "suites": ["**/.claude-plugin/plugin.json"],
+    "env": ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_MAX_RETRIES"],
+}
+
+
+def plugin() -> dict[str, str]:
+    """Two cases of the recorded plugin."""
+    names = ("greets/prompt.md", "greets/graders/says.md", "judged/prompt.md")
+    paths = [f"evals/{name}" for name in (*names, "judged/graders/polite.md")]
+    paths += [".claude-plugin/plugin.json", "skills/greet/SKILL.md"]
+    return {f"{PLUGIN}/{path}": (DATA / "claude" / path).read_text() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "change"),
+    [
+        (("Good day", "Hello"), 1, {"greets": "regressed"}),
+        (("of the person", "of that person"), 0, {}),
+    ],
+    ids=["another greeting", "another word"],
+)
+def test_pull_request__that_edits_the_skill_of_a_plugin(
+    tmp_path: Path, edit: tuple[str, str], code: int, change: dict[str, str]
+) -> None:
+    needs("claude")
+    path, files = f"{PLUGIN}/skills/greet/SKILL.md", plugin()
+    base = {**files, **rules(CLAUDE)}
+    with (
+        plugin_models() as server,
+        opened(tmp_path, base, {path: files[path].replace(*edit)}) as gate,
+    ):
+        variables = {**VARIABLES, "ANTHROPIC_BASE_URL": server.url}
+        done = gate.finish(timeout=600, env=variables, inputs={"env": ",".join(CLAUDE["env"])})
+
+        assert done.code == code, done.log
+        assert gate.changes() == change
+        if code:
+            assert gate.annotations() == [("warning", f"{PLUGIN}/evals/greets/prompt.md", 1)]
+            for text in ("Hello, Ada.", "Good day, Ada."):
+                assert text in gate.comments()[0]
+
+
+def test_pull_request__that_breaks_a_case_is_inconclusive(tmp_path: Path) -> None:
+    """Claude Code leaves a case without a grader out of its results."""
+    needs("claude")
+    with (
+        plugin_models() as server,
+        opened(
+            tmp_path,
+            {**plugin(), **rules(CLAUDE)},
+            {f"{PLUGIN}/evals/greets/graders/says.md": None},
+        ) as gate,
+    ):
+        variables = {**VARIABLES, "ANTHROPIC_BASE_URL": server.url}
+        done = gate.finish(timeout=600, env=variables, inputs={"env": ",".join(CLAUDE["env"])})
+
+        assert done.code == 3, done.log
+        assert f"it has no result of `{PLUGIN}/evals/greets`" in gate.comments()[0]
+
+
+def test_pull_request__an_outage_of_the_api_blames_no_test(tmp_path: Path) -> None:
+    needs("claude")
+    path, files = f"{PLUGIN}/skills/greet/SKILL.md", plugin()
+    base = {**files, **rules(CLAUDE)}
+    with opened(tmp_path, base, {path: files[path].replace("Good day", "Hello")}) as gate:
+        variables = {**VARIABLES, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+        done = gate.finish(timeout=600, env=variables, inputs={"env": ",".join(CLAUDE["env"])})
+
+        assert done.code == 3, done.log
+        assert "ECONNREFUSED" in gate.comments()[0]

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -49,7 +49,8 @@ def recorded(name: str, place: Path) -> tuple[Path, Suite]:
         shutil.copytree(DATA / known["results"], results)
     files = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file())
     own = known["suite"]
-    suite = Suite(path=own, root=root, folder=(root / own).parent)
+    below = FORMATS[known["format"]].find_folder(PurePosixPath(own))
+    suite = Suite(path=own, root=root, folder=root / below)
     named = (NamedFile(path, "suite" if path == own else "named file") for path in files)
     entry = runner(known["format"], **{name: known[name] for name in known.keys() & {"pass"}})
     return results, suite.model_copy(update={"files": tuple(named), "runner": entry})
@@ -83,7 +84,7 @@ def started(
     file.write_text((selection and selection.text) or "")
     results.mkdir()
     values = {
-        "{SUITE}": str(suite.root / suite.path if known.is_absolute else suite.path),
+        "{SUITE}": known.target(suite),
         "{SAMPLES}": "2",
         "{RESULTS}": str(results),
         "{SELECTION}": str(file),

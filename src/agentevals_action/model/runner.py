@@ -57,7 +57,8 @@ class Runner(FileModel):
 
     name: NonEmpty = Field(description="Shown with the suites of this runner.")
     results: NonEmpty = Field(
-        description="The format of its results: promptfoo, junit, inspect, agentv or agentevals."
+        description="The format of its results: promptfoo, junit, inspect, agentv, claude or "
+        "agentevals."
     )
     suites: Globs = Field(description="Globs of its suite files; `!glob` excludes.")
     program: NonEmpty | None = Field(

@@ -223,9 +223,8 @@ class RunnerExecutor(SuiteExecutor):
         self, words: Sequence[str], selection: Selection, samples: int
     ) -> Sequence[Row]:
         results, selected = self._make_folder(f"results-{self._starts}"), None
-        path = self.suite.root / self.suite.path
         values = {
-            commands.SUITE: str(path if self._format.is_absolute else self.suite.path),
+            commands.SUITE: self._format.target(self.suite),
             commands.SAMPLES: str(samples),
             commands.RESULTS: str(results),
             "{STATE}": str(self._make_folder("state")),

@@ -16,7 +16,7 @@ from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suites_in
 from agentevals_action.suites.configuration_file import ConfigurationFile
-from agentevals_action.suites.find import is_chosen, is_searched
+from agentevals_action.suites.find import FOLDER, is_chosen, is_searched
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_regular
 
@@ -89,7 +89,7 @@ def find_runner_suites(
     errors of entries."""
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
-    files = _list_files(checkout) if runners else ()
+    files = _list_files(checkout, runners) if runners else ()
     is_tracked = set(files) if checkout.files is None else checkout.tracked
     tracked = [path for path in files if path in is_tracked]
     for runner in runners:
@@ -126,13 +126,16 @@ def gate_globs(
         yield runner.location, runner.required, f"`required` of the runner `{runner.name}`", paths
 
 
-def _list_files(checkout: Checkout) -> Sequence[str]:
-    """The paths of the files that a suite may be or depend on: those that git knows."""
+def _list_files(checkout: Checkout, runners: Sequence[Runner]) -> Sequence[str]:
+    """The paths of the files that a suite may be or depend on: those that git knows, of hidden
+    folders only those whose name is in a pattern."""
     known = checkout.files
     if known is None:
         root = checkout.root
         known = tuple(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-    return sorted(path for path in known if is_searched(path))
+    words = {word for runner in runners for glob in runner.suites for word in glob.split("/")}
+    named = {FOLDER} | {word for word in words if word.startswith(".")}
+    return sorted(path for path in known if is_searched(path, named))
 
 
 def _match_paths(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:
@@ -149,30 +152,33 @@ def _is_inside(checkout: Checkout, path: str) -> bool:
 
 
 def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]) -> Suite:
-    file = checkout.root / path
+    below = FORMATS[runner.results].find_folder(PurePosixPath(path))
+    folder = checkout.root / below
     found = {path: NamedFile(path, "suite")}
-    for named in _dependencies(file, runner, checkout.root, tracked):
+    for named in _dependencies(checkout.root / path, folder, runner, checkout.root, tracked):
         found.setdefault(named.path, named)
-    words = "-".join(PurePosixPath(path).with_suffix("").parts[-2:]).lower()
+    is_above = below.name and below != PurePosixPath(path).parent
+    last = below if is_above else PurePosixPath(path).with_suffix("")
+    words = "-".join(last.parts[-2:]).lower()
     return Suite(
         name=f"suite-{re.sub(r'[^a-z0-9]+', '-', words).strip('-')}"[:MAX_NAME].rstrip("-"),
         path=path,
         root=checkout.root,
-        folder=file.parent,
+        folder=folder,
         files=tuple(found.values()),
         runner=runner,
     )
 
 
 def _dependencies(
-    file: Path, runner: Runner, root: Path, tracked: Sequence[str]
+    file: Path, start: Path, runner: Runner, root: Path, tracked: Sequence[str]
 ) -> Iterator[NamedFile]:
-    """What a suite depends on: the files that its text or its command names, those that these
-    import, its folder, folders of named globs, and the configuration of its runner."""
-    folder, known = Folder(root, file.parent), frozenset(tracked)
+    """What a suite in the folder `start` depends on: the files that its text or its command names,
+    those that these import, its folder, folders of named globs, and the configuration of its
+    runner."""
+    folder, known = Folder(root, start), frozenset(tracked)
     words = list(_read_words(file))
-    starts = (file.parent, root)
-    named = tuple(path for start in starts for path in folder.files_among(words, start))
+    named = tuple(path for place in (start, root) for path in folder.files_among(words, place))
     yield from (NamedFile(folder.relative(each), "named file") for each in named)
     command = [word for words in split_commands(runner) for word in words]
     for each in files_of_program(
@@ -182,8 +188,8 @@ def _dependencies(
         yield each if is_grader else replace(each, role="program of the runner")
     imported = files_of_program((file, *named), "import", (), root, folder)
     yield from (each for each in imported if each.importers)
-    globs = [Path(os.path.normpath(file.parent / glob)).parent for glob in _globs(words)]
-    inside = [each for each in (file.parent, *globs) if each.is_relative_to(root)]
+    globs = [Path(os.path.normpath(start / glob)).parent for glob in _globs(words)]
+    inside = [each for each in (start, *globs) if each.is_relative_to(root)]
     folders = tuple("" if each == root else f"{folder.relative(each)}/" for each in inside)
     above = [
         folder.relative(parent / name)

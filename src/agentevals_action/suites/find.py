@@ -152,13 +152,14 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
             yield path.relative_to(root).as_posix()
 
 
-def is_searched(path: str) -> bool:
-    """Whether suites are searched at a path: not below hidden folders and `node_modules`."""
+def is_searched(path: str, named: Collection[str] = (FOLDER,)) -> bool:
+    """Whether suites are searched at a path: not below `node_modules`, and not below hidden folders
+    apart from those that are `named`."""
     folders = PurePosixPath(path).parts[:-1]
     if (FOLDER, _RESULTS) in pairwise(folders):  # AgentV copies each test into its results
         return False
     return not any(
-        part == "node_modules" or (part.startswith(".") and part != FOLDER) for part in folders
+        part == "node_modules" or (part.startswith(".") and part not in named) for part in folders
     )
 
 

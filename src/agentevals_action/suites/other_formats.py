@@ -22,6 +22,8 @@ from agentevals_action.validation.file_model import list_fields, list_spellings
 _OWN_RUNNER = "https://github.com/org/agentevals-action/blob/main/docs/reference/own-runner.md"
 _VALLY, _CLAUDE = "an eval spec of Vally", "a case of Claude's plugin evals"
 _AGENTV, _PROMPTFOO = "a suite of AgentV 5", "a configuration of promptfoo"
+#: The suite of such a case.
+_PLUGIN = "**/.claude-plugin/plugin.json"
 #: A file without any of these words is none of them.
 _MARKS = (b"stimuli", b"schema_version", b"prompts")
 #: Every field of a `case.yaml`: https://code.claude.com/docs/en/plugin-evals
@@ -46,8 +48,10 @@ def other_format(root: Path, path: str) -> Diagnostic | None:
     else:
         name = _with_prompts(path, data)
     advice = f"no runner reads it yet; a command of your own can: {_OWN_RUNNER}"
-    if name == _PROMPTFOO:
-        entry = f"{{name: promptfoo, results: promptfoo, suites: [{json.dumps(path)}]}}"
+    known = {_PROMPTFOO: ("promptfoo", path), _CLAUDE: ("claude", _PLUGIN)}
+    results, suite = known.get(name, ("", ""))
+    if results:
+        entry = f"{{name: {results}, results: {results}, suites: [{json.dumps(suite)}]}}"
         advice = f"to gate it, write `runners: [{entry}]` in {FILE}"
     problem = f"this is {name} and no suite: it is not run"
     return Diagnostic(Location(path), problem, advice) if name else None

@@ -75,6 +75,33 @@ def test_find__a_hidden_folder_has_no_suites(tmp_path: Path) -> None:
     assert [*found] == ["x.toml"]
 
 
+def test_find__a_hidden_folder_that_a_pattern_names_has_suites(tmp_path: Path) -> None:
+    files = {".agents/skills/a/x.toml": "", ".cache/x.toml": ""}
+    found, errors = find(tmp_path, files, entry(".agents/**/*.toml"))
+    assert ([*found], errors) == ([".agents/skills/a/x.toml"], [])
+
+
+def test_find__the_folder_of_a_plugin_is_a_suite(tmp_path: Path) -> None:
+    files = {
+        "plugins/a/.claude-plugin/plugin.json": '{"skills": "./skills"}',
+        "plugins/a/skills/greet/SKILL.md": "",
+        "plugins/a/evals/one/prompt.md": "",
+        "plugins/b/.claude-plugin/plugin.json": "{}",
+        "src/other.py": "",
+    }
+    runner = Runner(name="p", results="claude", suites=("**/.claude-plugin/plugin.json",))
+    found, errors = find(tmp_path, files, runner)
+
+    assert (sorted(found), errors) == ([path for path in files if path.endswith(".json")], [])
+    suite = found["plugins/a/.claude-plugin/plugin.json"]
+    assert (suite.name, suite.folder) == ("suite-plugins-a", tmp_path / "plugins/a")
+    assert roles(suite) == {
+        "plugins/a/.claude-plugin/plugin.json": "suite",
+        "plugins/a/skills/greet/SKILL.md": "folder of the suite",
+        "plugins/a/evals/one/prompt.md": "folder of the suite",
+    }
+
+
 def test_files__are_those_that_the_suite_depends_on(tmp_path: Path) -> None:
     found, _ = find(
         tmp_path,

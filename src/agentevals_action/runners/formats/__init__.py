@@ -13,6 +13,7 @@ FORMATS: Mapping[str, type[Format]] = Registry(
         "junit": ("junit", "JunitResults"),
         "inspect": ("inspect_ai", "InspectResults"),
         "agentv": ("agentv", "AgentvResults"),
+        "claude": ("claude", "ClaudeResults"),
         "agentevals": ("agentevals", "OwnResults"),
     },
 )

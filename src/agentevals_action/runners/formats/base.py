@@ -1,9 +1,10 @@
 """What a format of results is: how its runner starts, and what its results mean."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasPath, Field
@@ -91,7 +92,7 @@ class Format(ABC):
     the default commands after those of the `program`; without them, the entry has a command of its
     own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side,
     `{RESULTS}` one for each start. With `is_absolute`, `{SUITE}` is an absolute path, else one from
-    the root.
+    the root. With `is_folder`, a suite is the folder of its file, and `{SUITE}` the path of that.
     `configuration` are the names of files that concern its suites in their folder and below.
     `exit_codes` are those with which complete results can come. With `has_scores`, the results have
     no verdicts, and an entry may need `pass`. With `has_functions`, an id may be the name of a
@@ -104,10 +105,23 @@ class Format(ABC):
     again: ClassVar[tuple[str, ...]] = ()
     variables: ClassVar[Mapping[str, str]] = {}
     is_absolute: ClassVar[bool] = False
+    is_folder: ClassVar[bool] = False
     configuration: ClassVar[tuple[str, ...]] = ()
     exit_codes: ClassVar[frozenset[int]] = frozenset({0})
     has_scores: ClassVar[bool] = False
     has_functions: ClassVar[bool] = False
+
+    @classmethod
+    def find_folder(cls, path: PurePosixPath) -> PurePosixPath:
+        """The folder of a suite by its path: with `is_folder` not the hidden one of a manifest."""
+        folder = path.parent
+        return folder.parent if cls.is_folder and folder.name.startswith(".") else folder
+
+    @classmethod
+    def target(cls, suite: Suite) -> str:
+        """The path for `{SUITE}`."""
+        path = suite.folder if cls.is_folder else suite.root / suite.path
+        return str(path) if cls.is_absolute else os.path.relpath(path, suite.root)
 
     @abstractmethod
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
