@@ -1,10 +1,11 @@
-"""Evaluators of the trace: its figures within limits, and the skill that is opened first.
+"""Evaluators of the trace: its figures within limits, and the skill that is opened.
 
 They score 1 or 0. What the trace lacks is a miss, also when negated."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -246,36 +247,43 @@ class ExecutionMetrics(_Limits):
 
 
 class SkillTrigger(Evaluator):
-    """Passes if the agent's first tool call opens the skill, or does not, as `should_trigger`
-    asks."""
+    """Passes if the agent's first tool call, or any, opens the skill, or does not, as
+    `should_trigger` asks."""
 
     type = "skill_trigger"
 
     skill: TrimmedText = Field(
-        description="The skill: its name must be part of the argument `skill` of the tool "
-        "`Skill`, or of `file_path` of `Read`."
+        description="The skill: its name must be the argument `skill` of the tool `Skill` "
+        "(`name` or `plugin:name`), or a folder or file in `file_path` of `Read`."
     )
     should_trigger: bool = Field(
-        default=True, description="`false` if the skill must not be opened first."
+        default=True, description="`false` if the skill must not be opened."
+    )
+    call: Literal["first", "any"] = Field(
+        default="first", description="`any`: one of the tool calls opens the skill."
     )
 
     async def evaluate(self, case: Case) -> Score:
-        """1 if the first call is as it should be, else 0; unknown tool calls and a refused one are
+        """1 if the calls are as they should be, else 0; unknown tool calls and a refused one are
         a miss either way."""
         name, calls = quoted(self.skill), case.trace.tool_calls
+        done, not_done = ("came first", "did not come first")
+        if self.call == "any":
+            done, not_done = ("was opened", "was not opened")
+        counted = (calls or ())[: 1 if self.call == "first" else None]
         if calls is None or not _ARGUMENTS.keys().isdisjoint(case.trace.hidden_tools):
             why = "the reply does not show all tool calls"
             if calls is not None:
                 why = "the agent reads files through its shell"
-            miss = f"whether the skill {name} came first is unknown: {why}"
+            miss = f"whether the skill {name} {done} is unknown: {why}"
             return Score(0.0, misses=(miss,), is_unknown=True)
-        opened = bool(calls) and _opens(calls[0], self.skill.strip())
-        if opened and calls[0].refused:
-            miss = f"the skill {name} came first, but the call was refused"
+        opening = [call for call in counted if _opens(call, self.skill.strip())]
+        if opening and all(call.refused for call in opening):
+            miss = f"the skill {name} {done}, but the call was refused"
             return Score(0.0, misses=(miss,), is_unknown=True)
         first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
-        text = f"the skill {name} " + ("came first" if opened else f"did not come first: {first}")
-        return score_check(opened is self.should_trigger, text, text)
+        text = f"the skill {name} " + (done if opening else f"{not_done}: {first}")
+        return score_check(bool(opening) is self.should_trigger, text, text)
 
     def label(self) -> str:
         """The skill."""
@@ -286,4 +294,6 @@ def _opens(call: ToolCall, skill: str) -> bool:
     if not isinstance(call.arguments, Mapping):
         return False
     value = call.arguments.get(_ARGUMENTS.get(call.name))
-    return isinstance(value, str) and skill in value
+    return isinstance(value, str) and bool(
+        re.search(rf"(^|[/\\:]){re.escape(skill)}(\.md)?($|[/\\:])", value)
+    )
