@@ -15,6 +15,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.workspaces.pool import WorkspacePool
+from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult
@@ -99,7 +100,7 @@ class Attempts:
         target = _target(attempt.suite, attempt.suite.choose_target(test), "target")
         request = self._request(
             attempt,
-            test.input,
+            asked_messages(test),
             workspace=workspace,
             conversation_id=self._conversation_id(attempt),
             metadata=test.metadata,

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.skill import find_skill_files
 from agentevals_action.model.suite import Suite
 from agentevals_action.targets.calls.description import FileDigests, digest
 
@@ -25,6 +26,12 @@ class TrackedFiles:
     def described(self) -> str:
         """The digest of the uncovered files, which many suites share."""
         return compute_digest([[path, self.ids[path]] for path in sorted(self.uncovered)])
+
+    @cached_property
+    def without_skills(self) -> "TrackedFiles":
+        """The same files without those of skills."""
+        skills = find_skill_files(self.uncovered, self.ids)
+        return TrackedFiles(self.ids, [path for path in self.uncovered if path not in skills])
 
     def describe_without(self, rules: Sequence[WatchRule]) -> str:
         """The same without the files that rules exclude."""
@@ -78,12 +85,13 @@ class SuiteDescription(ABC):
         ids = self._tracked.ids if self._watch else {}
         others = {file.path for file in self._suite.files} - ids.keys()
         is_open = not names_files(self._watch)
+        tracked = self._tracked.without_skills if self._suite.installs_skills else self._tracked
         return compute_digest(
             [
                 [str(rule) for rule in self._watch],
                 [[path, ids[path]] for path in sorted(ids) if self._is_watched(path)],
                 [self._content(path) for path in sorted(others) if self._is_watched(path)],
-                self._tracked.describe_without(self._watch) if is_open else None,
+                tracked.describe_without(self._watch) if is_open else None,
             ]
         )
 

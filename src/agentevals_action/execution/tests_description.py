@@ -12,6 +12,7 @@ from agentevals_action.execution.suite_description import SuiteDescription, comp
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.suite import Evaluator, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.workspace import Workspace
@@ -82,7 +83,12 @@ class TestsDescription(SuiteDescription):
         messages = [self._message(message, hide_watched=True) for message in _asked(test)]
         if test.workspace is None:
             return messages
-        return {"messages": messages, **self._workspace(test.workspace)}
+        question = {"messages": messages, **self._workspace(test.workspace)}
+        if test.fixtures:
+            question["fixtures"] = [
+                [each.targets, self._fixture(test, each)] for each in test.fixtures
+            ]
+        return question
 
     def grading(self, test: Test) -> Any:
         """What scores an answer."""
@@ -93,7 +99,9 @@ class TestsDescription(SuiteDescription):
     def agent(self, test: Test) -> Any:
         """What answers: the target, the system messages, and the agent's own files."""
         system = [message for message in test.input if message.role == "system"]
+        skills = {"skills": [*map(self._skill, test.skills)]} if test.skills else {}
         return {
+            **skills,
             "system": [self._message(message) for message in system],
             "watched": self._watched_files,
             "target": self.target_digest(self._suite.find_agent(test)),
@@ -115,6 +123,8 @@ class TestsDescription(SuiteDescription):
         paths = [self._relative(block.path) for block in blocks if block.path]
         if test.workspace:
             paths += _files_before(test.workspace)
+        fixtures = (each for each in test.fixtures if not _is_skills(test, each))
+        paths += [each.source for each in fixtures if each.source]
         return [path for path in dict.fromkeys(paths) if not self._is_watched(path)]
 
     def references(self, test: Test) -> dict[str, Any]:
@@ -191,6 +201,17 @@ class TestsDescription(SuiteDescription):
             ),
         }
 
+    def _fixture(self, test: Test, fixture: Fixture) -> str | None:
+        """The content of a fixture; None if it is missing."""
+        if _is_skills(test, fixture):
+            return _WATCHED
+        return self._content(fixture.source) if fixture.source else None
+
+    def _skill(self, skill: Skill) -> Any:
+        """A skill, which may move."""
+        files = [[inside, self._content(path)] for path, inside in skill.installed]
+        return [skill.name, skill.manual, files]
+
     def _path_in_template(self, workspace: Workspace, path: str) -> str:
         """The path of a file in the template, empty for other files."""
         file, template = self._suite.root / path, workspace.template
@@ -221,6 +242,11 @@ class TestsDescription(SuiteDescription):
 
 def _asked(test: Test) -> Sequence[Message]:
     return [message for message in test.input if message.role != "system"]
+
+
+def _is_skills(test: Test, fixture: Fixture) -> bool:
+    """Whether a fixture is a file of the skill itself, which is the agent's."""
+    return any(fixture.source == path for skill in test.skills for path, _ in skill.installed)
 
 
 def _files_before(workspace: Workspace) -> Sequence[str]:

@@ -59,6 +59,7 @@ def missing_program(location: Location, owner: str, path: Path, root: Path) -> D
 #: Roles of files that ask or grade, and of others that do if they are in the suite's folder.
 _OF_SUITE = frozenset(
     {"suite", "sidecar", "test file", "targets file", "prompt", "JSON schema", "judge script"}
+    | {"evals of the skill", "fixture"}
     | {"judge's command", "workspace", "runner", "configuration of the runner"}
 )
 _IN_FOLDER = frozenset(

@@ -24,6 +24,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, 
 from agentevals_action.model.messages import Answer, FileBlocks, Message, Question
 from agentevals_action.model.result import Score
 from agentevals_action.model.runner import Runner
+from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.target import Choice, Target, TargetTable
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.workspace import Workspace
@@ -56,6 +57,15 @@ REQUIRED_SCORE = 0.8
 #: Characters of a name of an evaluator that is made from type and value.
 _GENERATED_NAME = 40
 _NAME_PATTERN = r"^[a-z][a-z0-9]*(-+[a-z0-9]+)*$"
+
+
+def make_name(words: str, kind: str = "") -> str:
+    """A valid name of a suite from any words, with a `kind` at its end."""
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    slug = slug if slug[:1].isalpha() else f"suite-{slug}".rstrip("-")
+    slug = slug if len(slug) > 1 else f"suite-{slug}"
+    return slug[: MAX_NAME - len(kind)].rstrip("-") + kind
+
 
 Seconds = Annotated[float, Field(ge=1, le=3600)]
 
@@ -478,6 +488,7 @@ class Test(FileModel):
 
     location: Computed[Location] = Location("")
     files: Computed[tuple[NamedFile, ...]] = ()
+    fixtures: Computed[tuple[Fixture, ...]] = ()
 
     @property
     def target(self) -> str | None:
@@ -488,6 +499,11 @@ class Test(FileModel):
     def timeout_seconds(self) -> float | None:
         """The test's own time limit."""
         return self.execution.timeout_seconds
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that are installed for its agent."""
+        return self.workspace.installed if self.workspace else ()
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -601,6 +617,11 @@ class Suite(FileModel):
     def entry(self) -> Mapping[str, Any] | None:
         """The entry of its runner, wherever that stands; None if the action runs it."""
         return self.runner.model_dump(exclude={"location"}) if self.runner else None
+
+    @property
+    def installs_skills(self) -> bool:
+        """Whether the agent of all its tests finds skills in a folder that has no others."""
+        return bool(self.tests) and all(test.skills for test in self.tests)
 
     def with_tests(self, tests: Iterable[Test]) -> "Suite":
         """The suite with these of its tests."""

@@ -123,7 +123,7 @@ class Target(TargetModel):
     `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
     `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
     which is read before the first program starts. `runs_programs`: a call may run a program of the
-    repository.
+    repository. `skill_folders` are those of a workspace in which it finds skills.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -140,6 +140,7 @@ class Target(TargetModel):
     deterministic: ClassVar[bool] = False
     stores_answers: ClassVar[bool] = False
     runs_programs: ClassVar[bool] = False
+    skill_folders: ClassVar[tuple[str, ...]] = ()
 
     name: NonEmpty
     written_provider: NonEmpty = spelled("provider")

@@ -16,6 +16,7 @@ from pydantic import (
 
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location, NamedFile
+from agentevals_action.model.skill import SKILL_FILE, Skill
 from agentevals_action.validation.file_model import (
     Computed,
     FileModel,
@@ -75,7 +76,19 @@ def _read_template(value: Any, info: ValidationInfo) -> Path:
     return path
 
 
+def _read_skill(value: Any, info: ValidationInfo) -> Path:
+    path = _read_folder(value, info)
+    if not (path / SKILL_FILE).is_file():
+        looked_for = get_folder(info).relative(path / SKILL_FILE)
+        problem = f"there is no skill {value!r} (looked for {looked_for})"
+        raise ValueError(
+            f"{problem}; name a folder with {SKILL_FILE}, from the folder of this file"
+        )
+    return path
+
+
 _Folder = Annotated[Path, PlainValidator(_read_folder, json_schema_input_type=NonEmpty)]
+_SkillFolder = Annotated[Path, PlainValidator(_read_skill, json_schema_input_type=NonEmpty)]
 _Template = Annotated[Path, PlainValidator(_read_template, json_schema_input_type=NonEmpty)]
 
 
@@ -236,7 +249,7 @@ class Workspace(FileModel):
 
     All tests share the suite's folder, one after another in suite order; a test with workspace
     fields (`own`) has its own. `template` is absolute. `files` are those that make it: of the
-    template, of repositories that lie in this one, of all hooks."""
+    template, of repositories that lie in this one, of all hooks. `installed` are its `skills`."""
 
     noun = "workspace"
 
@@ -255,8 +268,15 @@ class Workspace(FileModel):
         default=None, description="AgentV: has no effect, because the folder is always a fresh one."
     )
     repos: ListOf[Repo] = Field(default=(), description="Repositories that are checked out in it.")
+    skills: ListOf[_SkillFolder] = Field(
+        default=(),
+        description="Folders with a SKILL.md, which are installed where the agent finds skills. "
+        "They are a part of the agent: a change of them is compared. Each sample has a fresh "
+        "folder.",
+    )
     hooks: Hooks = Field(default=Hooks(), description="Commands around tests.")
 
+    installed: Computed[tuple[Skill, ...]] = ()
     own: Computed[bool] = False
     files: Computed[tuple[NamedFile, ...]] = ()
 
@@ -274,7 +294,7 @@ class Workspace(FileModel):
     @property
     def per_test(self) -> bool:
         """Whether each sample has a fresh folder."""
-        return self.isolation in ("per_test", "per_case", "attempt")
+        return bool(self.skills) or self.isolation in ("per_test", "per_case", "attempt")
 
     def hook(self, name: HookName) -> Hook | None:
         """The command of this name, unless hooks are not enabled."""

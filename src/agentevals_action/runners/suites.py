@@ -14,9 +14,9 @@ from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite
 from agentevals_action.runners.commands import find_problems, split_commands
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import Checkout, load_all, suites_in
+from agentevals_action.suites.checkout import Checkout, load_all, open_catalog, suites_in
 from agentevals_action.suites.configuration_file import ConfigurationFile
-from agentevals_action.suites.find import FOLDER, is_chosen, is_searched
+from agentevals_action.suites.find import FOLDER, is_chosen, is_searched, list_files
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_regular
 
@@ -51,10 +51,12 @@ def find_all(
     named, or lie below a named folder, when paths are given. InvalidInput for a path without a
     suite."""
     of_runners, errors = find_runner_suites(checkout, configuration.content.runners or ())
-    found = suites_in(checkout, settings, paths, of_runners)
-    suites = load_all(checkout, settings, found.paths, folder, environ, of_runners)
+    catalog = open_catalog(checkout, settings, folder, environ, configuration.content.skills)
+    found = suites_in(checkout, settings, paths, (*of_runners, *catalog.skills.paths))
+    suites = load_all(checkout, catalog, found.paths, of_runners)
     named = {file.path for suite in suites for file in suite.files}
-    others = tuple(each for each in found.warnings if each.location.path not in named)
+    warnings = (*found.warnings, *catalog.skills.warnings)
+    others = tuple(each for each in warnings if each.location.path not in named)
     return AllSuites(suites, (*errors, *found.errors), others)
 
 
@@ -72,10 +74,12 @@ def files_of_all(
     whole = replace(checkout, below=checkout.root, missing=frozenset())
     every = settings.model_copy(update={"suites": ()})
     of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())
+    catalog = open_catalog(whole, every, folder, environ, configuration.content.skills)
     known = {suite.path for suite in found}
-    others = [path for path in suites_in(whole, every, (), of_runners).paths if path not in known]
+    paths = suites_in(whole, every, (), (*of_runners, *catalog.skills.paths)).paths
+    others = [path for path in paths if path not in known]
     files: dict[str, bool] = {}
-    for suite in (*found, *load_all(whole, every, others, folder, environ, of_runners)):
+    for suite in (*found, *load_all(whole, catalog, others, of_runners)):
         files.setdefault(suite.path, True)
         for file in suite.files:
             files[file.path] = files.get(file.path, True) and file.belongs_to(suite.path)
@@ -129,10 +133,8 @@ def gate_globs(
 def _list_files(checkout: Checkout, runners: Sequence[Runner]) -> Sequence[str]:
     """The paths of the files that a suite may be or depend on: those that git knows, of hidden
     folders only those whose name is in a pattern."""
-    known = checkout.files
-    if known is None:
-        root = checkout.root
-        known = tuple(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    files = checkout.files
+    known = list_files(checkout.root) if files is None else files
     words = {word for runner in runners for glob in runner.suites for word in glob.split("/")}
     named = {FOLDER} | {word for word in words if word.startswith(".")}
     return sorted(path for path in known if is_searched(path, named))

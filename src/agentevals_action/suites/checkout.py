@@ -16,8 +16,10 @@ from agentevals_action.suites.find import (
     FoundSuites,
     find_suites,
     hidden_configurations,
+    list_files,
     unnamed_suites,
 )
+from agentevals_action.suites.find_skills import SkillSettings, find_skill_suites
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.proposed_runners import propose_runners
@@ -130,15 +132,15 @@ def _named(
     return found
 
 
-def load_all(
+def open_catalog(
     checkout: Checkout,
     settings: Settings,
-    paths: Sequence[str],
     folder: Path,
     environ: Mapping[str, str],
-    of_runners: Mapping[str, Suite],
-) -> tuple[Suite | BrokenSuite, ...]:
-    """Loads the suites, each valid or with all its errors; those of runners are given by path."""
+    skills: SkillSettings | None,
+) -> Catalog:
+    """What all suites of a checkout share, with the suites of its skills."""
+    files = checkout.files
     catalog = Catalog(
         targets_file=(folder / settings.targets).resolve() if settings.targets else None,
         target=settings.target,
@@ -146,9 +148,30 @@ def load_all(
         environ=environ,
         allowed=frozenset(settings.env),
         strict=settings.strict,
+        files=None if files is None else frozenset(files),
     )
-    root = checkout.root
-    return tuple(of_runners.get(path) or load_suite(root / path, root, catalog) for path in paths)
+    root, below = checkout.root, checkout.below
+    known = files if files is not None else tuple(list_files(root))
+    found = find_skill_suites(
+        root, below, known, checkout.missing, skills, catalog.works_with_skills
+    )
+    return replace(catalog, skills=found)
+
+
+def load_all(
+    checkout: Checkout, catalog: Catalog, paths: Sequence[str], of_runners: Mapping[str, Suite]
+) -> tuple[Suite | BrokenSuite, ...]:
+    """Loads the suites, each valid or with all its errors; those of runners are given by path. The
+    tests of a skill that another suite names in its `tests` are no suite of their own."""
+    root, skills = checkout.root, catalog.skills.folders
+    suites = [of_runners.get(path) or load_suite(root / path, root, catalog) for path in paths]
+    named = {
+        file.path
+        for suite in suites
+        for file in suite.files
+        if file.role == "test file" and suite.path not in skills
+    }
+    return tuple(suite for suite in suites if suite.path not in named)
 
 
 def check_inputs(settings: Settings, folder: Path, suites: Sequence[Suite | BrokenSuite]) -> None:

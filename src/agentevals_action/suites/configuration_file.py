@@ -21,6 +21,7 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.positions import Document
 from agentevals_action.suites.documents.yaml_reader import read_settings_file, read_yaml
+from agentevals_action.suites.find_skills import SkillSettings
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.validation.field_errors import describe_value, shorten
 from agentevals_action.validation.file_model import (
@@ -33,7 +34,7 @@ from agentevals_action.validation.file_model import (
 )
 
 _MISNAMED = (".agentevals.yml", "agentevals.yaml", "agentevals.yml")
-_FIELDS = "`watch`, `quarantine` or `runners`"
+_FIELDS = "`watch`, `skills`, `quarantine` or `runners`"
 
 
 def _input(name: str, label: str) -> Any:
@@ -54,6 +55,9 @@ class Configuration(FileModel):
     )
     runners: ListOf[Runner] | None = Field(
         default=None, description="Programs of others, each with the suites that it runs."
+    )
+    skills: SkillSettings | None = Field(
+        default=None, description="Which tests of skills run (`evals/evals.json`), and where."
     )
     watch: Globs | None = _input("watch", "The agent's own code")
     suites: Globs | None = _input("suites", "Globs of the suite files")
@@ -78,7 +82,7 @@ class Configuration(FileModel):
 
     def inputs(self) -> Mapping[str, str]:
         """The inputs that the file gives, as texts by name."""
-        given = self.model_dump(exclude={"quarantine", "runners"}, exclude_none=True)
+        given = self.model_dump(exclude={"quarantine", "runners", "skills"}, exclude_none=True)
         return {
             name.replace("_", "-"): value if isinstance(value, str) else "\n".join(value)
             for name, value in given.items()

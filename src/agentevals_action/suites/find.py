@@ -152,6 +152,11 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
             yield path.relative_to(root).as_posix()
 
 
+def list_files(root: Path) -> Iterator[str]:
+    """The paths of the files of a folder outside of a repository."""
+    return (str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
 def is_searched(path: str, named: Collection[str] = (FOLDER,)) -> bool:
     """Whether suites are searched at a path: not below `node_modules`, and not below hidden folders
     apart from those that are `named`."""

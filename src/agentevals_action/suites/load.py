@@ -1,7 +1,6 @@
 """Loads a suite with its tests in their effective form, or all errors in it."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,20 +11,28 @@ from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.messages import Message, named_files
 from agentevals_action.model.suite import (
-    MAX_NAME,
     BrokenSuite,
     Evaluator,
     Suite,
     Test,
+    make_name,
     with_own_names,
 )
+from agentevals_action.model.workspace import Workspace
 from agentevals_action.suites import texts
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.positions import Document, Positions
 from agentevals_action.suites.documents.yaml_reader import read_yaml_object
 from agentevals_action.suites.evaluators import gather_evaluators
-from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader, tests_key
-from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Sources, WrittenTest
+from agentevals_action.suites.find_skills import SkillSuites
+from agentevals_action.suites.reading import (
+    EVALUATOR_LISTS,
+    FileReader,
+    WrittenTest,
+    tests_key,
+)
+from agentevals_action.suites.skill_evals import named_fixtures
+from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Sources
 from agentevals_action.suites.target_use import Catalog, TargetUse
 from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import effective_workspace
@@ -49,7 +56,7 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     folder, diagnostics = Folder(root, file.parent), DiagnosticCollector()
     name = folder.relative(file) if file.is_relative_to(root) else str(path)
     try:
-        written = _read_root(file, name, folder, diagnostics)
+        written = _read_root(file, name, folder, diagnostics, catalog.skills)
     except Unreadable as error:
         diagnostics.unreadable(error)
         return BrokenSuite(name, diagnostics.errors, (NamedFile(name, "suite"),))
@@ -59,6 +66,7 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
         written.document.positions,
         diagnostics,
         known_imports=catalog.imports,
+        git_files=catalog.files,
     )
     return _Loader(written, reader, catalog).load()
 
@@ -74,8 +82,11 @@ class _Root:
     files: tuple[NamedFile, ...]
 
 
-def _read_root(file: Path, path: str, folder: Folder, diagnostics: DiagnosticCollector) -> _Root:
-    """Reads the file of a suite, or the sidecar of a JSONL file; Unreadable."""
+def _read_root(
+    file: Path, path: str, folder: Folder, diagnostics: DiagnosticCollector, skills: SkillSuites
+) -> _Root:
+    """Reads the file of a suite, or the sidecar of a JSONL file; Unreadable. The tests of a skill
+    are the suite that an EVAL.yaml beside them would be."""
 
     def refuse(problem: str, advice: str) -> Unreadable:
         return Unreadable(Diagnostic(Location(path), problem, advice))
@@ -83,6 +94,8 @@ def _read_root(file: Path, path: str, folder: Folder, diagnostics: DiagnosticCol
     suffix, own = file.suffix.lower(), NamedFile(path, "suite")
     if not (file.is_relative_to(folder.root) and file.resolve().is_relative_to(folder.root)):
         raise refuse("this suite leaves the repository", "keep it in the repository")
+    if path in skills.folders:
+        return _Root(path, Document(skills.suite_data(path), Positions(path)), None, (own,))
     if suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
         advice = "name a file that ends in .yaml, .yml or .jsonl"
         raise refuse("this is neither YAML nor JSONL", advice)
@@ -153,6 +166,9 @@ class _Loader:
         self._add_files(named_files(suite.input, reader.root))
         tests = self._read_tests()
         self._add_files(targets.files())
+        spaces = [self._workspace, *(test.workspace for test in tests)]
+        skills = {each.folder: each for space in spaces if space for each in space.installed}
+        self._add_files(file for skill in skills.values() for file in skill.files)
         targets.warn_of_unused()
         name = suite.name or self._default_name()
         if "--" in suite.name:
@@ -198,9 +214,7 @@ class _Loader:
         folder = self._reader
         inside = folder.path != folder.root
         words = folder.path.name if inside else Path(self._root.path).name.split(".")[0]
-        slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
-        slug = slug if slug[:1].isalpha() else f"suite-{slug}".rstrip("-")
-        name = slug[:MAX_NAME].rstrip("-") if len(slug) > 1 else f"suite-{slug}"
+        name = make_name(words)
         document = self._root.document
         if document.data.get("name") is None:
             advice = f"write `name: {name}`, which is its name now"
@@ -258,8 +272,9 @@ class _Loader:
             reader.error(entry.location, problem, "write an object with `id` and `input`")
             return None
         before = reader.diagnostics.error_count
-        data = self._environment.fill(data, reader)
         preceding = self._suite.input
+        if not entry.is_literal:
+            data = self._environment.fill(data, reader)
         if isinstance(variables := data.get("vars"), dict):
             data = texts.fill_vars(data, variables, reader)
             preceding = self._filled_input(variables)
@@ -275,15 +290,21 @@ class _Loader:
         if not (evaluators or has_errors or (self._lists_evaluators and not skips)):
             evaluators = _default_evaluators(test, reader)
         evaluators = with_own_names(evaluators)
-        self._check_targets(test, evaluators, reader)
+        agent = self._check_targets(test, evaluators, reader)
         question = self._with_files(test, data, reader)
         workspace = self._workspace
         if test.workspace:
             workspace = effective_workspace(test.workspace, self._suite.workspace, reader)
+        if entry.fixtures:
+            fresh = {"isolation": "per_test"}
+            workspace = (workspace or Workspace()).model_copy(update=fresh)
+        if workspace and workspace.skills:
+            self._targets.check_skills(agent, test.location)
         named = [
             *named_files((*question, *test.expected_output), reader.root),
             *(file for each in _walk(own) for file in each.files),
             *(workspace.files if test.workspace and workspace else ()),
+            *named_fixtures(entry.fixtures),
         ]
         test = test.model_copy(
             update={
@@ -291,6 +312,7 @@ class _Loader:
                 "evaluators": evaluators,
                 "workspace": workspace,
                 "files": tuple(dict.fromkeys(named)),
+                "fixtures": entry.fixtures,
             }
         )
         if reader.diagnostics.error_count == before:
@@ -325,12 +347,14 @@ class _Loader:
 
     def _check_targets(
         self, test: Test, evaluators: Sequence[Evaluator], reader: FileReader
-    ) -> None:
+    ) -> str | None:
+        """The name of the target that answers, with the errors of those that the test needs."""
         agent = self._targets.agent(test.target, test.execution.places.get("target"))
         for evaluator in _walk(evaluators):
             # `target` may be among its misspelled fields.
             if evaluator.needs_judge() and evaluator.location not in reader.reported:
                 self._targets.judge(evaluator, agent)
+        return agent
 
 
 def _default_evaluators(test: Test, reader: FileReader) -> tuple[Evaluator, ...]:

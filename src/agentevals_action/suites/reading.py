@@ -16,6 +16,7 @@ from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location, NamedFile
 from agentevals_action.model.messages import is_message
+from agentevals_action.model.skill import Fixture
 from agentevals_action.model.suite import (
     Evaluator,
     Origin,
@@ -129,7 +130,8 @@ class FileReader(FileContext):
     affects the suites that name it. `contents` are the files that were read, `trees` the folders
     that were searched: many tests name the same; `known_imports` are those of the programs.
     `reported` are fields that are not missing, by where their object is: a misspelled one was
-    meant for them, or they have errors. `origin` is that of the evaluators in the file."""
+    meant for them, or they have errors. `origin` is that of the evaluators in the file.
+    `git_files` are the paths that git does not ignore, None outside of a repository."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
@@ -139,10 +141,15 @@ class FileReader(FileContext):
     known_imports: Imports = field(default_factory=dict)
     reported: dict[Location, set[str]] = field(default_factory=dict)
     origin: Origin = "test"
+    git_files: Collection[str] | None = None
 
     def of(self, document: Document, folder: Path) -> Self:
         """The reader of another file of the same suite, in a folder."""
         return replace(self, path=folder, positions=document.positions)
+
+    def is_known(self, path: str) -> bool:
+        """Whether git does not ignore a file of the repository."""
+        return self.git_files is None or path in self.git_files
 
     def read(self, path: Path, name: str, limit: int) -> bytes:
         """The contents of a file, read once."""
@@ -346,6 +353,18 @@ class FileReader(FileContext):
             self.error(location, problem, f"write one of {join_choices(sorted({*names.values()}))}")
             # Any of the fields that are missing may be meant.
             self.set_reported(data, *names.values())
+
+
+@dataclass(frozen=True)
+class WrittenTest:
+    """A test as written, its location, and the reader of its file. The texts of one that
+    `is_literal` name no variables; `fixtures` are the files that it needs."""
+
+    data: Any
+    location: Location
+    reader: FileReader
+    fixtures: tuple[Fixture, ...] = ()
+    is_literal: bool = False
 
 
 def _innermost(found: FieldError, data: Any) -> tuple[FieldError, str]:

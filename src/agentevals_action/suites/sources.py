@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,27 +13,27 @@ from pydantic_core import from_json
 
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.json_reader import read_json
 from agentevals_action.suites.documents.positions import Document, Positions
-from agentevals_action.suites.documents.yaml_reader import decode, read_yaml_file, unreadable
-from agentevals_action.suites.reading import FileReader
+from agentevals_action.suites.documents.yaml_reader import (
+    decode,
+    read_document,
+    read_yaml_file,
+    unreadable,
+)
+from agentevals_action.suites.reading import FileReader, WrittenTest
+from agentevals_action.suites.skill_evals import read_skill_tests
 from agentevals_action.system.files.regular_files import open_regular
 from agentevals_action.validation.field_errors import describe_value, shorten
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
+#: The tests of a skill.
+JSON_SUFFIX = ".json"
 #: Bytes of a row of JSONL.
 MAX_ROW = 10_000_000
 _JSON_ERROR = re.compile(r"(.*) at line \d+ column (\d+)", re.DOTALL)
-_OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
-
-
-@dataclass(frozen=True)
-class WrittenTest:
-    """A test as written, its location, and the reader of its file."""
-
-    data: Any
-    location: Location
-    reader: FileReader
+_OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl, or the `evals.json` of a skill"
 
 
 def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
@@ -120,8 +119,11 @@ class Sources:
                 yield from self._of_rows(path, source)
             elif suffix in YAML_SUFFIXES:
                 yield from self._of_file(path, source)
+            elif suffix == JSON_SUFFIX:
+                document = read_json(read_document(path, source), source)
+                yield from read_skill_tests(document, reader.of(document, path.parent), path)
             else:
-                reader.error(location, f"{source} is neither YAML nor JSONL", _OTHER_SUFFIX)
+                reader.error(location, f"{source} is neither YAML, JSONL nor JSON", _OTHER_SUFFIX)
         except Unreadable as error:
             self._reader.diagnostics.unreadable(error)
 

@@ -10,6 +10,7 @@ from agentevals_action.model.suite import Evaluator, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
+from agentevals_action.suites.find_skills import SkillSuites
 from agentevals_action.suites.reading import FileReader, Imports
 from agentevals_action.suites.targets_file import (
     NAME,
@@ -32,7 +33,8 @@ class Catalog:
     """`targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
     `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
     names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
-    those that were read, `imports` those of programs: all suites of a checkout share them."""
+    those that were read, `imports` those of programs: all suites of a checkout share them. `files`
+    are the paths that git knows, None outside of a repository; `skills` the suites of skills."""
 
     targets_file: Path | None = None
     target: str | None = None
@@ -42,6 +44,17 @@ class Catalog:
     strict: bool = False
     targets_files: dict[Path, TargetsFile] = field(default_factory=dict)
     imports: Imports = field(default_factory=dict)
+    files: frozenset[str] | None = None
+    skills: SkillSuites = field(default_factory=SkillSuites)
+
+    def works_with_skills(self, folder: Folder) -> bool:
+        """Whether the target `default` (or the user's) answers tests of skills in a folder. One
+        with errors does: they are reported."""
+        file = self.find_targets(folder)
+        if file.paths and not file.is_complete:
+            return True
+        entry = file.entries.get(self.target or "default")
+        return entry is not None and (entry.target is None or bool(entry.target.skill_folders))
 
     def find_targets(self, folder: Folder) -> TargetsFile:
         """The targets for the suites in a folder."""
@@ -103,6 +116,16 @@ class TargetUse:
         advice = f"write {line} in the suite, or call a target `default`"
         self._diagnostics.error(self._start, problem, advice)
         return None
+
+    def check_skills(self, agent: str | None, location: Location) -> None:
+        """Adds an error when the target of a test finds no skill in a folder. Prepared answers are
+        those of an agent that did."""
+        target = self.table.get(agent)
+        if target is None or target.skill_folders or target.deterministic or target.stores_answers:
+            return
+        problem = f"the target `{target.name}` works in no folder, so it finds no skill there"
+        advice = "name a coding agent, or a target of the provider `cli`"
+        self._diagnostics.error(location, problem, advice)
 
     def judge(self, evaluator: Evaluator, agent: str | None) -> None:
         """Adds an error when an evaluator that asks a judge has none."""

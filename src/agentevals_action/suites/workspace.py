@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.workspace import Hook, HookName, Hooks, Workspace
 from agentevals_action.suites.reading import FileReader
+from agentevals_action.suites.skills import read_skill
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import files_below
 from agentevals_action.system.program import all_words
@@ -29,6 +30,13 @@ def effective_workspace(
         return None
     workspace = _merged(own, of_suite) if own and of_suite else declared[0]
     named = [file for each in declared for file in _named_files(each, reader)]
+    installed = []
+    for folder in workspace.skills:
+        try:
+            installed.append(read_skill(folder, reader, reader.is_known))
+        except (OSError, ValueError) as error:
+            name = reader.relative(folder)
+            reader.error(reader.positions.start, f"the skill {name!r} cannot be used: {error}")
     hooks: dict[str, Hook] = {}
     for name in _HOOKS if workspace.hooks.enabled is not False else ():
         hook: Hook | None = getattr(workspace.hooks, name)
@@ -47,6 +55,7 @@ def effective_workspace(
         update={
             "hooks": workspace.hooks.model_copy(update=hooks),
             "own": own is not None,
+            "installed": tuple(installed),
             "files": tuple(dict.fromkeys(named)),
         }
     )

@@ -107,7 +107,7 @@ quarantine:
     [
         (
             "- a\n",
-            "1:1: this file is a list; write an object with `watch`, `quarantine` or `runners`",
+            "1:1: this file is a list; write an object with `watch`, `skills`, `quarantine` or `runners`",
         ),
         ("quarantine: refund-*\n", "1:13: `quarantine` is the text 'refund-*'; write a list"),
         ("quarantine: [\n", "this is not valid YAML"),

@@ -11,6 +11,7 @@ from agentevals_action.execution.workspaces.diff import FolderDiff
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookCommands
 from agentevals_action.execution.workspaces.repositories import Repositories
+from agentevals_action.execution.workspaces.skills import Copies, copy_files, list_copies
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.workspace import Reset, Workspace
 from agentevals_action.system.child_environment import ChildContext
@@ -64,7 +65,8 @@ class WorkspacePool:
         self._make_folder()
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
-        folder = WorkspaceFolder(self, test.workspace, suite.path, owner)
+        copies = list_copies(suite, test)
+        folder = WorkspaceFolder(self, test.workspace, suite.path, owner, copies)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
         await folder.enter(test)
@@ -89,11 +91,17 @@ class WorkspacePool:
 
 class WorkspaceFolder:
     """A folder of a pool. `owner` is the test that it belongs to, None for the folder of the suite
-    at the path `suite`. `path` is absolute."""
+    at the path `suite`. `copies` are the files of its skills and fixtures. `path` is absolute."""
 
     def __init__(
-        self, pool: WorkspacePool, workspace: Workspace, suite: str, owner: Test | None
+        self,
+        pool: WorkspacePool,
+        workspace: Workspace,
+        suite: str,
+        owner: Test | None,
+        copies: Copies = (),
     ) -> None:
+        self._copies = copies
         self._pool, self._workspace, self._suite, self._owner = pool, workspace, suite, owner
         self._error: AttemptError | None = None
         self.path, self._pristine = Path(), Path()
@@ -181,6 +189,7 @@ class WorkspaceFolder:
                 await in_thread_as(pool.user, pool.copy_template, workspace.template, self.path)
             else:
                 await in_thread_as(pool.user, self.path.mkdir)
+            await in_thread_as(pool.user, copy_files, self._copies, self.path)
             if pool.user:  # its judges may run the tests of a project, which write there
                 self.path.parent.chmod(0o750)
                 await share_with_group(self.path, pool.user)

@@ -12,6 +12,7 @@ from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.model.diagnostic import Diagnostic, NamedFile
 from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.skill import find_skill_files
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.known_files import KnownFiles, read_known_files, uncovered
@@ -27,7 +28,8 @@ class Head:
     """The tree under test with its suites. `covered` are the files of all its suites, also of those
     of other jobs, as `files_of_all`; `errors` are those of the configurations that name suites,
     `warnings` those about files of other tools. `commit` is empty without one, `uncommitted` are
-    the paths that differ from it, `workflow` is the path of the workflow that runs."""
+    the paths that differ from it, `workflow` is the path of the workflow that runs. `notice` is
+    about tests that cannot run."""
 
     checkout: Checkout
     suites: Suites
@@ -37,6 +39,7 @@ class Head:
     commit: str = ""
     uncommitted: tuple[str, ...] = ()
     workflow: str = ""
+    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,7 @@ def _describe_change(
         shared=covered.keys() & outside,
         links=linked_files(paths, list(trees)),
         every_path=every,
+        of_skills=find_skill_files(paths, known),
     )
 
 

@@ -28,6 +28,7 @@ from agentevals_action.review.inputs.base_rules import (
 )
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.changed_files import Head, read_change
+from agentevals_action.review.inputs.missing_fixtures import leave_out_unusable
 from agentevals_action.review.inputs.notices import find_notices
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
@@ -88,6 +89,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
         async with base_tree.open_base(request, given, head.commit) as base:
             if request.job.base.kind == "stored":
                 base = Base(suites=tuple(head.suites))
+            has_base = request.job.base.kind != "none"
+            head, base = await asyncio.to_thread(leave_out_unusable, head, base, has_base=has_base)
             inputs = await _read_inputs(request, configuration, head, base, variables, started)
             # Not before: an input that is wrong removes no earlier report.
             with suppress(OutputError):  # reported when the results are written

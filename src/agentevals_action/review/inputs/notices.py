@@ -48,6 +48,10 @@ def _describe_change(
     rules, edited = settings.watch_rules, edited_replies(changed, settings)
     if uncovered := describe_uncovered(change, running, settings.samples):
         yield uncovered
+    if head.notice:
+        yield head.notice
+    if untested := describe_untested(change, head.suites):
+        yield untested
     if edited:
         yield (
             f"the change edits stored replies, which decide about the outcome: {list_paths(edited)}"
@@ -70,7 +74,7 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
     `watch` that tell what they are; empty without such files. `suites` are those that run, with
     `samples` of each test."""
     is_named = [change.names_agent(suite.path) for suite in suites]
-    paths = [file.path for file in change.uncovered]
+    paths = [file.path for file in change.unknown_to(suites)]
     if all(is_named) and change.watch:
         paths = [path for path in paths if path not in change.shared]
     if not paths:
@@ -94,6 +98,17 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
         f"each side that runs): write below `watch:` in `.agentevals.yaml` either {excluded}, or "
         "all of the agent's own files, as `- src/**`; this holds once it is merged"
     )
+
+
+def describe_untested(change: Change, suites: Suites) -> str:
+    """The sentence about changed skills that no suite tests, where some do; empty without them."""
+    valid = [suite for suite in suites if isinstance(suite, Suite)]
+    tested = {skill.folder for suite in valid for test in suite.tests for skill in test.skills}
+    untested = sorted({*change.of_skills.values()} - tested)
+    if not tested or not untested:
+        return ""
+    it = plural(len(untested), "it", "them")
+    return f"no test is about the changed {list_paths(untested)}: write `evals/evals.json` in {it}"
 
 
 def useless_rules(

@@ -28,7 +28,8 @@ class Change:
     agent the rules of both sides do not name. Other suites cover those that are `shared`.
     `links` are the changed paths that are symbolic links on either side, with the files that they
     lead to: suites reference these. `every_path` are all paths by which rules may name a changed
-    one."""
+    one. `of_skills` are the changed paths in skills, with the folder of the skill: they do not
+    affect suites that install their skills."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
@@ -39,6 +40,13 @@ class Change:
     shared: Collection[str] = ()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     every_path: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    of_skills: Mapping[str, str] = field(default_factory=dict)
+
+    def unknown_to(self, suites: Collection[Suite]) -> Sequence[ChangedFile]:
+        """The uncovered files that may belong to the agent of one of these suites."""
+        if not suites or not all(suite.installs_skills for suite in suites):
+            return self.uncovered
+        return [file for file in self.uncovered if not self.of_skills.keys() >= {*file.paths}]
 
     def names_agent(self, suite: str) -> bool:
         """Whether rules of both sides name the agent of a suite."""
@@ -101,7 +109,7 @@ def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
     if isinstance(suite, BrokenSuite):  # a new file may have broken it
         roles = {error.location.path: "error" for error in suite.errors} | roles
     reasons = {}
-    unknown = change.uncovered
+    unknown = change.unknown_to([suite] if isinstance(suite, Suite) else ())
     if change.names_agent(suite.path):  # the files of a suite with errors are unknown
         is_broken = isinstance(suite, BrokenSuite)
         unknown = [file for file in unknown if is_broken and file.path not in change.shared]

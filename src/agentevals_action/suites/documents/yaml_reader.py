@@ -58,6 +58,11 @@ def decode(data: bytes, source: str, line: int = 1) -> str:
 def read_yaml_file(file: Path, source: str) -> Document:
     """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long
     or cannot be read."""
+    return read_yaml(read_document(file, source), source)
+
+
+def read_document(file: Path, source: str) -> bytes:
+    """The content of a file; Unreadable when it is too long or cannot be read."""
     try:
         data = read_regular(file, MAX_BYTES + 1)
     except OSError as error:
@@ -65,7 +70,7 @@ def read_yaml_file(file: Path, source: str) -> Document:
     if len(data) > MAX_BYTES:
         problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
         raise Unreadable(Diagnostic(Location(source), problem, _MANY))
-    return read_yaml(data, source)
+    return data
 
 
 def read_yaml_object(file: Path, source: str, label: str, advice: str) -> Document:

@@ -35,6 +35,7 @@ class ClaudeCli(AgentTarget):
 
     provider: ClassVar[str] = "claude-cli"
     title: ClassVar[str] = "Claude Code"
+    skill_folders: ClassVar[tuple[str, ...]] = (".claude/skills",)
     package: ClassVar[str] = "npm install -g @anthropic-ai/claude-code"
     key_hint: ClassVar[str] = (
         "name ANTHROPIC_API_KEY (or CLAUDE_CODE_OAUTH_TOKEN) in the input `env` (`--env`), and "

@@ -88,6 +88,7 @@ class AgentTarget(CommandTarget):
     system_option: ClassVar[str] = ""
     events_variable: ClassVar[str] = ""
     refusal: ClassVar[re.Pattern[str] | None] = None
+    skill_folders: ClassVar[tuple[str, ...]] = (".agents/skills",)
 
     command: Command
     model: NonEmpty | None = Field(

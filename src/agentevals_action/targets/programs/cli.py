@@ -24,7 +24,11 @@ from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, SpanReceiver
 from agentevals_action.targets.otel.span_trace import add_trace, read_trace
 from agentevals_action.targets.programs import placeholders
-from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
+from agentevals_action.targets.programs.command import (
+    SKILL_FOLDERS,
+    CommandLauncher,
+    CommandTarget,
+)
 from agentevals_action.targets.programs.worker_client import WorkerClient
 from agentevals_action.validation.file_model import FileModel, spelled
 
@@ -52,6 +56,7 @@ class Cli(CommandTarget):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
+    skill_folders: ClassVar[tuple[str, ...]] = SKILL_FOLDERS
 
     command: placeholders.Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "

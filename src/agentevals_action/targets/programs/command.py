@@ -28,6 +28,8 @@ from agentevals_action.validation.file_model import ListOf
 
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
+#: Where a program that finds skills may look for them.
+SKILL_FOLDERS = (".claude/skills", ".agents/skills")
 #: The variable that names the suite's folder for a command that runs in a workspace.
 SUITE_FOLDER = "AGENTEVALS_SUITE_DIR"
 _SHELL_OPERATOR = re.compile(r"[;&|$`\n]")

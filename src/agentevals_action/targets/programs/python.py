@@ -19,7 +19,11 @@ from agentevals_action.system.redaction import redact
 from agentevals_action.system.workers import Worker, WorkerEnded
 from agentevals_action.targets.dialects.envelope import ReplyModel
 from agentevals_action.targets.programs import python_worker
-from agentevals_action.targets.programs.command import CommandLauncher, CommandTarget
+from agentevals_action.targets.programs.command import (
+    SKILL_FOLDERS,
+    CommandLauncher,
+    CommandTarget,
+)
 from agentevals_action.targets.programs.worker_client import WorkerClient
 from agentevals_action.validation.file_model import NonEmpty
 from agentevals_action.validation.json_values import parse_json
@@ -41,6 +45,7 @@ class Python(CommandTarget):
     """An agent that is a Python function."""
 
     provider: ClassVar[str] = "python"
+    skill_folders: ClassVar[tuple[str, ...]] = SKILL_FOLDERS
 
     target: Annotated[str, AfterValidator(_check_target)] = Field(
         description="The function, as `package.module:function`, imported from the folder to run "

@@ -1,0 +1,155 @@
+"""Skills in a repository: their folders, and the files with their tests.
+
+A skill's folder is the agent, its `evals/` is the question."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import Field
+
+from agentevals_action.formatting import counted, list_paths, plural
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.path_patterns import Glob
+from agentevals_action.model.skill import EVALS, SKILL_FILE
+from agentevals_action.model.suite import make_name
+from agentevals_action.suites.find import is_chosen, is_searched
+from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import is_present, read_regular
+from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
+
+#: The tests of skills by their names, and folders with copies of them that skill-creator writes.
+TESTS, TRIGGERS = "evals.json", ("trigger*.json", "eval_queries.json")
+_COPIES = ("*-workspace", "iteration-*", "outputs", "fixtures", "archive")
+_PATTERNS = (
+    *(f"**/{EVALS}/{name}" for name in (TESTS, *TRIGGERS)),
+    *(f"!**/{folder}/**" for folder in _COPIES),
+)
+_MAX_BYTES = 10_000_000
+#: The hidden folders in which agents find skills.
+_AGENTS = frozenset({".agents", ".claude", ".codex", ".cursor", ".gemini", ".github"})
+
+
+class SkillSettings(FileModel):
+    """Which skills are tested, and by which target."""
+
+    noun = "`skills`"
+
+    suites: ListOf[Glob] | None = Field(
+        default=None,
+        description="Globs of the files with their tests; `!glob` excludes, `[]` finds none. By "
+        "default `**/evals/evals.json` and the lists of triggers beside it.",
+    )
+    target: NonEmpty | None = Field(
+        default=None, description="The target that answers the tests; `default` otherwise."
+    )
+
+
+@dataclass(frozen=True)
+class SkillSuites:
+    """The suites of skills in a checkout: the folder of the skill by the path of its tests.
+    `target` is that of the settings. `paths` are of those that run, `warnings` about the others."""
+
+    folders: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    paths: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def suite_data(self, path: str) -> dict[str, Any]:
+        """The suite of the tests at a path, as it would stand in an EVAL.yaml beside them."""
+        folder, file = self.folders[path], PurePosixPath(path)
+        kind = "" if file.name == TESTS else "-triggers"
+        data = {
+            "name": make_name(PurePosixPath(folder).name or "skill", kind),
+            "workspace": {"skills": [f"/{folder}"]},
+            "tests": file.name,
+        }
+        return data | ({"execution": {"target": self.target}} if self.target else {})
+
+
+def find_skill_suites(
+    root: Path,
+    below: Path,
+    files: Sequence[str],
+    missing: Collection[str],
+    settings: SkillSettings | None,
+    answers: Callable[[Folder], bool],
+) -> SkillSuites:
+    """The suites of the skills below a folder; `files` and `missing` are those of the checkout.
+    Without settings, those run for which a target `answers` that works with skills."""
+    patterns = (settings or SkillSettings()).suites
+    if patterns == ():
+        return SkillSuites()
+    chosen = list(patterns or ())
+    if all(pattern.startswith("!") for pattern in chosen):
+        chosen = [*_PATTERNS, *chosen]
+    known = [path for path in files if path.endswith((".json", SKILL_FILE)) and _is_searched(path)]
+    searched = [path for path in known if path in missing or is_present(root / path)]
+    skills = {_parent(path) for path in searched if PurePosixPath(path).name == SKILL_FILE}
+    start = "" if below == root else f"{below.relative_to(root).as_posix()}/"
+    folders, alone = dict[str, str](), list[str]()
+    for path in sorted(searched):
+        is_inside = path.startswith(start) and path.endswith(".json")
+        if not is_inside or not is_chosen(path, path.removeprefix(start), chosen):
+            continue
+        folder = _folder_of(root / path, path, skills)
+        if folder is None:
+            alone.append(path)
+        else:
+            folders[path] = folder
+    if settings:
+        return SkillSuites(folders, settings.target, tuple(folders), _without_skill(alone))
+    off = [path for path in folders if not answers(Folder(root, (root / path).parent))]
+    paths = tuple(path for path in folders if path not in off)
+    # Without a skill that is tested, they are data of another tool.
+    warnings = (_not_run(off),) if off else _without_skill(alone if paths else ())
+    return SkillSuites(folders, None, paths, warnings)
+
+
+def _without_skill(paths: Sequence[str]) -> tuple[Diagnostic, ...]:
+    problem = f"no {SKILL_FILE} belongs to these tests: they are not run"
+    advice = f"put them into `{EVALS}/` of the skill, or correct `skill_name`"
+    return tuple(Diagnostic(Location(path), problem, advice) for path in paths)
+
+
+def _not_run(paths: Sequence[str]) -> Diagnostic:
+    """The warning about tests of skills that no target can answer."""
+    has = plural(len(paths), "has", "have")
+    problem = (
+        f"{counted(len(paths), 'file')} with tests of skills {has} no agent: {list_paths(paths)}"
+    )
+    advice = (
+        "run `agentevals-action init --skills`, or declare a target `default` in "
+        "`.agentv/targets.yaml` whose provider is a coding agent or `cli`; `skills: {suites: []}` "
+        "in `.agentevals.yaml` leaves them out"
+    )
+    return Diagnostic(Location(paths[0]), problem, advice)
+
+
+def _is_searched(path: str) -> bool:
+    """Whether skills are searched at a path: in hidden folders only where agents find them."""
+    parts = PurePosixPath(path).parts
+    allowed = {first for first, second in pairwise(parts) if second == "skills"} & _AGENTS
+    return is_searched("/".join(part for part in parts if part not in allowed))
+
+
+def _folder_of(file: Path, path: str, skills: Collection[str]) -> str | None:
+    """The folder of the skill that a file tests: the one above, else the only one of its name."""
+    above = _parent(_parent(path))
+    if above in skills and PurePosixPath(path).parent.name:
+        return above
+    try:
+        data = json.loads(read_regular(file, _MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = (data.get("skill_name") or data.get("skill")) if isinstance(data, dict) else None
+    named = [folder for folder in skills if name and PurePosixPath(folder).name == name]
+    return named[0] if len(named) == 1 else None
+
+
+def _parent(path: str) -> str:
+    parent = PurePosixPath(path).parent.as_posix()
+    return "" if parent == "." else parent

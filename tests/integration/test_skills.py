@@ -1,0 +1,370 @@
+"""A skill with tests in `evals/evals.json`: its folder is the agent, its `evals/` is the question."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Files, Repository
+
+#: The agent answers with what its skill says, and with the fixture that the test brings.
+SEES = "cat $(find . -name *.md -o -name *.csv); cat"
+TARGETS = f"""\
+targets:
+  - {{name: default, provider: cli, command: [sh, -c, '{SEES}'], judge_target: judge}}
+  - name: judge
+    provider: mock
+    responses:
+      - {{pattern: '30 days', response: '{{"checks": [{{"id": "rubric-1", "satisfied": true}}]}}'}}
+      - {{pattern: '.', response: '{{"checks": [{{"id": "rubric-1", "satisfied": false}}]}}'}}
+"""
+SKILL = """\
+---
+name: shop
+description: Answers about refunds.
+---
+A refund takes 30 days.
+"""
+
+
+def evals(*tests: dict[str, Any], name: str = "shop") -> str:
+    listed = [{"id": n, "prompt": "How long?", **test} for n, test in enumerate(tests, 1)]
+    return json.dumps({"skill_name": name, "evals": listed}, indent=2)
+
+
+ASSERTIONS = {"assertions": ["The period of the refund is stated."]}
+FILES = "skills/shop/evals/files/orders.csv"
+BASE: Files = {
+    "skills/shop/SKILL.md": SKILL,
+    "skills/shop/evals/evals.json": evals(ASSERTIONS),
+    ".agentv/targets.yaml": TARGETS,
+    ".gitignore": "/agentevals-report/\n*.log\n",
+}
+
+
+def reviewed(folder: Path, base: Files, change: Files, *options: str) -> command.Done:
+    made = Repository.create(folder / "repository", {**BASE, **base})
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit("change", change)
+    return command.run(made.path, "review", "--base", "main", *options)
+
+
+#: A test that needs a file, and answers with its content.
+NEEDS = {**ASSERTIONS, "files": ["data/orders.csv"], "prompt": "Read data/orders.csv."}
+DATA = "skills/shop/evals/data/orders.csv"
+VAGUE = SKILL.replace("30 days", "some time")
+#: A suite whose agent reads the skill in the checkout, and not in a folder of its own.
+CHECKOUT = """\
+name: shop
+execution: {target: reads}
+tests: [{id: refund, input: How long?, assert: [{type: contains, value: 30 days}]}]
+"""
+READS = "  - {name: reads, provider: cli, command: [sh, -c, 'cat .claude/skills/*/*.md'], cwd: /}\n"
+
+#: What main has besides, a change, the exit code and words of the review.
+CHANGES: dict[str, tuple[Files, Files, int, str]] = {
+    # The trap: an installed skill is no part of the question, or this would not be compared.
+    "a skill that loses its words": ({}, {"skills/shop/SKILL.md": VAGUE}, 1, "1 test regressed"),
+    "a skill that says it in other words": (
+        {},
+        {"skills/shop/SKILL.md": SKILL.replace("takes", "is paid within")},
+        0,
+        "changed: skills/shop/SKILL.md (skill)",
+    ),
+    "a skill that moves and changes its name": (
+        {},
+        {
+            "skills/shop/SKILL.md": None,
+            "skills/shop/evals/evals.json": None,
+            "skills/store/SKILL.md": VAGUE.replace("shop", "store"),
+            "skills/store/evals/evals.json": evals(ASSERTIONS),
+        },
+        1,
+        "1 test regressed",
+    ),
+    "a file that the skill names": (
+        {"skills/shop/references/refunds.md": "30 days\n", "skills/shop/SKILL.md": VAGUE},
+        {"skills/shop/references/refunds.md": "some time\n"},
+        1,
+        "1 test regressed",
+    ),
+    "a fixture is another question": (
+        {"skills/shop/evals/evals.json": evals(NEEDS), DATA: "30 days\n"},
+        {DATA: "some time\n", "skills/shop/SKILL.md": VAGUE},
+        0,
+        "not compared",
+    ),
+    "a fixture that is the skill's own file": (
+        {
+            "skills/shop/evals/evals.json": evals({**NEEDS, "files": ["data/orders.csv"]}),
+            "skills/shop/data/orders.csv": "30 days\n",
+            "skills/shop/SKILL.md": VAGUE,
+        },
+        {"skills/shop/data/orders.csv": "some time\n"},
+        1,
+        "1 test regressed",
+    ),
+    "a fixture that is deleted": (
+        {"skills/shop/evals/evals.json": evals(NEEDS), DATA: "30 days\n"},
+        {DATA: None},
+        3,
+        "the test needs `data/orders.csv`, which the repository does not have",
+    ),
+    "a folder of fixtures that is deleted": (
+        {
+            "skills/shop/evals/evals.json": evals({**NEEDS, "files": ["data"]}),
+            DATA: "30 days\n",
+        },
+        {DATA: None},
+        3,
+        "the test needs `data`, which the repository does not have",
+    ),
+    "a fixture that was missing": (
+        {"skills/shop/evals/evals.json": evals(ASSERTIONS, NEEDS)},
+        {DATA: "30 days\n"},
+        0,
+        "1 test is new",
+    ),
+    "a fixture that never was there": (
+        {"skills/shop/evals/evals.json": evals(ASSERTIONS, NEEDS)},
+        {"skills/shop/SKILL.md": SKILL + "Please.\n"},
+        0,
+        "1 test needs files that the repository does not have, and did not run",
+    ),
+    "another criterion scores both answers": (
+        {"skills/shop/SKILL.md": VAGUE},
+        {"skills/shop/evals/evals.json": evals({"assertions": ["Another."]})},
+        0,
+        "re-scored",
+    ),
+    "a skill that no test is about": (
+        {"skills/other/SKILL.md": "---\nname: other\n---\n"},
+        {"skills/other/SKILL.md": "---\nname: other\n---\nMore.\n"},
+        0,
+        "no test is about the changed `skills/other`: write `evals/evals.json` in it",
+    ),
+    "a skill that another suite may read in the checkout": (
+        {
+            ".claude/skills/other/SKILL.md": "30 days\n",
+            ".agentv/targets.yaml": TARGETS + READS,
+            "EVAL.yaml": CHECKOUT,
+        },
+        {".claude/skills/other/SKILL.md": "some time\n"},
+        1,
+        "1 test regressed",
+    ),
+    "a file that nothing is known about": (
+        {"rules.txt": "1\n"},
+        {"rules.txt": "2\n"},
+        0,
+        "no suite covers rules.txt",
+    ),
+    "a skill whose tests lose their SKILL.md": (
+        {},
+        {"skills/shop/SKILL.md": None},
+        2,
+        "there is no suite in this repository",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_review__a_change_of_a_skill_is_compared(tmp_path: Path, name: str) -> None:
+    base, change, code, words = CHANGES[name]
+    done = reviewed(tmp_path, base, change)
+    assert (done.code, words in done.out + done.err) == (code, True), done.out + done.err
+
+
+def test_review__each_skill_has_its_own_suite(tmp_path: Path) -> None:
+    other = SKILL.replace("shop", "other")
+    base: Files = {
+        "skills/other/SKILL.md": other,
+        "skills/other/evals/evals.json": evals(ASSERTIONS, name="other"),
+    }
+    done = reviewed(tmp_path, base, {"skills/other/SKILL.md": other + "Please.\n"})
+    assert done.code == 0, done.out + done.err
+    assert "skills/other/evals/evals.json" in done.out
+    assert "skills/shop" not in done.out
+
+
+def results(folder: Path, files: Files, *arguments: str) -> list[dict[str, Any]]:
+    """The results of a run."""
+    made = Repository.create(folder, {**BASE, **files})
+    made.write({"skills/shop/notes.log": "30 days\n"})
+    done = command.run(made.path, "run", *arguments)
+    assert done.code in (0, 1), done.out + done.err
+    rows = (made.path / "agentevals-report/results.jsonl").read_text().splitlines()
+    return [json.loads(row) for row in rows]
+
+
+def test_run__a_skill_is_installed_without_its_tests(tmp_path: Path) -> None:
+    sees = "find . -type f | sort; echo more > skill.txt; cat"
+    files: Files = {
+        ".agentv/targets.yaml": TARGETS.replace(SEES, sees),
+        "skills/shop/evals/evals.json": evals({**NEEDS, "prompt": "Read `in/orders.csv`."}),
+        DATA: "1\n",
+        "skills/shop/scripts/sum.sh": "true\n",
+    }
+    (row,) = results(tmp_path / "repository", files)
+    installed = ("SKILL.md", "scripts/sum.sh")
+    assert row["candidateAnswer"].splitlines() == [
+        *(f"./.agents/skills/shop/{name}" for name in installed),
+        *(f"./.claude/skills/shop/{name}" for name in installed),
+        "./data/orders.csv",
+        "./in/orders.csv",
+        "Read `in/orders.csv`.",
+    ]
+    changes = row["samples"][0]["fileChanges"]
+    assert "+more" in changes
+    assert "SKILL.md" not in changes
+
+
+def test_run__a_skill_for_the_user_alone_is_invoked(tmp_path: Path) -> None:
+    manual = SKILL.replace("---\nA", "disable-model-invocation: true\n---\nA")
+    tests = evals(ASSERTIONS, {**ASSERTIONS, "prompt": "/shop now"})
+    files: Files = {
+        "skills/shop/SKILL.md": manual,
+        "skills/shop/evals/evals.json": tests,
+        ".agentv/targets.yaml": TARGETS.replace(SEES, "cat"),
+    }
+    rows = results(tmp_path / "repository", files)
+    assert [row["candidateAnswer"] for row in rows] == ["/shop How long?", "/shop now"]
+    assert [row["question"] for row in rows] == ["How long?", "/shop now"]
+
+
+def test_run__a_suite_beside_the_tests_replaces_theirs(tmp_path: Path) -> None:
+    suite = """\
+name: shop-and-more
+workspace: {skills: [..]}
+tests: evals.json
+assert: [{type: contains, value: refund}]
+"""
+    (row,) = results(tmp_path / "repository", {"skills/shop/evals/EVAL.yaml": suite})
+    assert (row["dataset"], row["verdict"]) == ("shop-and-more", "pass")
+    assert [each["type"] for each in row["evaluatorResults"]] == ["rubric", "contains"]
+
+
+def test_run__a_target_that_works_in_no_folder_is_refused(tmp_path: Path) -> None:
+    targets = "- {name: default, provider: http, url: 'http://localhost/', judge_target: judge}\n"
+    judge = "- {name: judge, provider: mock, response: ok}\n"
+    made = Repository.create(
+        tmp_path / "repository",
+        {**BASE, ".agentv/targets.yaml": targets + judge, ".agentevals.yaml": "skills: {}\n"},
+    )
+    done = command.run(made.path, "validate")
+    assert done.code == 2
+    assert "the target `default` works in no folder, so it finds no skill there" in done.out
+
+
+def test_validate__what_cannot_be_installed_or_belongs_to_no_skill_is_said(tmp_path: Path) -> None:
+    made = Repository.create(
+        tmp_path / "repository", {**BASE, "evals/evals.json": evals({}, name="x")}
+    )
+    made.write({"skills/shop/shared.md": Path("../../missing.md")})
+    done = command.run(made.path, "validate")
+    assert done.code == 2
+    assert "the link 'skills/shop/shared.md' of the skill leads to no file" in done.out
+    assert "evals/evals.json:1:1: no SKILL.md belongs to these tests" in done.out + done.err
+
+
+WITH_SKILL = "---\nname: {}\n---\n"
+#: Files, options of `.agentevals.yaml`, and the suites that are found.
+PLACES: dict[str, tuple[Files, str, list[str]]] = {
+    "hidden folders of agents": (
+        {
+            f".{agent}/skills/{agent}/{name}": evals(ASSERTIONS) if name[0] == "e" else "x\n"
+            for agent in ("claude", "agents", "github", "codex", "gemini", "cursor", "other")
+            for name in ("SKILL.md", "evals/evals.json")
+        },
+        "",
+        [
+            f".{agent}/skills/{agent}/evals/evals.json"
+            for agent in ("agents", "claude", "codex", "cursor", "gemini", "github")
+        ],
+    ),
+    "no copies of skill-creator": (
+        {
+            f"{folder}/{name}": evals(ASSERTIONS) if name[0] == "e" else "x\n"
+            for folder in (
+                "shop-workspace/x",
+                "iteration-1",
+                "outputs/x",
+                "fixtures/x",
+                "archive/x",
+            )
+            for name in ("SKILL.md", "evals/evals.json")
+        },
+        "",
+        [],
+    ),
+    "a plugin with three skills": (
+        {
+            **{f"skills/{name}/SKILL.md": WITH_SKILL.format(name) for name in ("a", "b", "c")},
+            "evals/evals.json": evals(ASSERTIONS, name="b"),
+        },
+        "",
+        ["evals/evals.json"],
+    ),
+    "a skill at the root": (
+        {"SKILL.md": WITH_SKILL.format("root"), "evals/evals.json": evals(ASSERTIONS)},
+        "",
+        ["evals/evals.json"],
+    ),
+    "lists of triggers": (
+        {
+            "skills/shop/evals/trigger-eval.json": '[{"query": "a", "should_trigger": true}]',
+            "skills/shop/evals/eval_queries.json": '[{"query": "a", "should_trigger": true}]',
+            "skills/shop/evals/other.json": "[]",
+        },
+        "",
+        ["skills/shop/evals/eval_queries.json", "skills/shop/evals/trigger-eval.json"],
+    ),
+    "patterns of the user": (
+        {"skills/new/SKILL.md": "x\n", "skills/new/evals/evals.json": evals(ASSERTIONS)},
+        "skills: {suites: ['!**/new/**'], target: default}\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_list__finds_tests_of_skills(tmp_path: Path, name: str) -> None:
+    files, rules, found = PLACES[name]
+    more: Files = {".agentevals.yaml": rules} if rules else {}
+    made = Repository.create(tmp_path / "repository", {**BASE, **files, **more})
+    done = command.run(made.path, "list", "--json")
+    assert done.code == 0, done.out + done.err
+    paths = [entry["path"] for entry in json.loads(done.out)]
+    assert paths == sorted([*found, "skills/shop/evals/evals.json"])
+
+
+#: Targets, options, what the review says besides the suite of our own.
+WITHOUT: dict[str, tuple[str, str, str]] = {
+    "a model": ("- {name: default, provider: mock, response: hi}\n", "", "has no agent"),
+    "other names": ("- {name: x, provider: mock, response: hi}\n", "", "has no agent"),
+    "switched off": (TARGETS, "skills: {suites: []}\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_review__no_repository_turns_red_by_skills(tmp_path: Path, name: str) -> None:
+    targets, rules, words = WITHOUT[name]
+    suite = "name: hi\nexecution: {target: x}\ntests: [{id: a, input: hi, criteria: x}]\n"
+    suite = suite.replace("criteria: x", "assert: [{type: contains, value: hi}]")
+    if "name: x" not in targets:
+        targets += "- {name: x, provider: mock, response: hi}\n".rjust(
+            44 if "targets:" in targets else 0
+        )
+    base: Files = {".agentv/targets.yaml": targets, "EVAL.yaml": suite}
+    if rules:
+        base = {**base, ".agentevals.yaml": rules}
+    done = reviewed(tmp_path, base, {"skills/shop/SKILL.md": VAGUE, "EVAL.yaml": suite + "\n"})
+    assert done.code == 0, done.out + done.err
+    assert ("with tests of skills has no agent" in done.out + done.err) == bool(words), done.out
+    made = Repository(tmp_path / "repository")
+    made.write({"EVAL.yaml": None})
+    alone = command.run(made.path, "run")
+    assert alone.code == 2
+    assert words in alone.err
