@@ -27,9 +27,10 @@ _OF_TOOLS = re.compile(
     r"\.(docker|editorconfig|eslint|git(attributes|ignore)|lint|markdownlint|pre-commit|prettier|readthedocs|vale).*"
     rf"|mkdocs\.ya?ml|MANIFEST\.in|{re.escape(FILE)}"
 )
-#: Files in the folder of GitHub that coding agents read.
+#: Files that coding agents read, and those in the folder of GitHub.
 _OF_AGENTS = re.compile(
-    r"\.github/(copilot-instructions\.md|(agents|chatmodes|hooks|instructions|prompts|skills)/.*)",
+    r"(.*/)?((SKILL|AGENTS|CLAUDE|GEMINI)\.md|(\.claude|\.agents|prompts)/.*)"
+    r"|\.github/(copilot-instructions\.md|(agents|chatmodes|hooks|instructions|skills)/.*)",
     re.DOTALL,
 )
 #: The name of the action in a workflow.

@@ -65,6 +65,8 @@ def known(folder: Path, files: dict[str, str], **options: Any) -> KnownFiles:
         ("SKILL.md", False),
         ("AGENTS.md", False),
         ("CLAUDE.md", False),
+        ("docs/AGENTS.md", False),
+        ("docs/prompts/system.md", False),
         ("requirements.txt", False),
         ("uv.lock", False),
         (".agentevals.yaml", True),
