@@ -368,3 +368,19 @@ def test_review__no_repository_turns_red_by_skills(tmp_path: Path, name: str) ->
     alone = command.run(made.path, "run")
     assert alone.code == 2
     assert words in alone.err
+
+
+def test_init__tests_of_skills_get_their_gate(tmp_path: Path) -> None:
+    files = {path: text for path, text in BASE.items() if not path.startswith(".agentv")}
+    made = Repository.create(tmp_path / "repository", files)
+    done = command.run(made.path, "init")
+    assert done.code == 0, done.out + done.err
+    assert "created  .agentv/targets.yaml" in done.out
+    assert "evals/EVAL.yaml" not in done.out
+    workflow = (made.path / ".github/workflows/evals.yml").read_text()
+    assert "npm install -g @anthropic-ai/claude-code" in workflow
+    assert "ANTHROPIC_API_KEY: ${{ secrets.ANTHROPIC_API_KEY }}" in workflow
+    made.commit("gate")
+    checked = command.run(made.path, "validate")
+    assert checked.code == 0, checked.out + checked.err
+    assert "skills/shop/evals/evals.json: valid, 1 test" in checked.out

@@ -122,7 +122,7 @@ def _not_run(paths: Sequence[str]) -> Diagnostic:
         f"{counted(len(paths), 'file')} with tests of skills {has} no agent: {list_paths(paths)}"
     )
     advice = (
-        "run `agentevals-action init --skills`, or declare a target `default` in "
+        "run `agentevals-action init`, or declare a target `default` in "
         "`.agentv/targets.yaml` whose provider is a coding agent or `cli`; `skills: {suites: []}` "
         "in `.agentevals.yaml` leaves them out"
     )

@@ -19,6 +19,7 @@ from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
 from agentevals_action.suites.find import find_suites, unnamed_suites
+from agentevals_action.suites.find_skills import SkillSettings, find_skill_suites
 from agentevals_action.suites.proposed_runners import ProposedRunner, propose_runners
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
@@ -72,6 +73,11 @@ _PROVIDERS = {
     "url": ("http", "url"),
     "model": ("openai", "model"),
 }
+#: The agent for tests of skills: its target, its key, and the commands that install it.
+_CLAUDE = {"model": "claude-sonnet-4-5"}
+_CLAUDE_KEY = "ANTHROPIC_API_KEY"
+_CLAUDE_INSTALL = "npm install -g @anthropic-ai/claude-code"
+_CLAUDE_SETUP = f"apt-get update && apt-get install -y nodejs npm && {_CLAUDE_INSTALL}"
 _VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 
 
@@ -79,18 +85,22 @@ _VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 class _Agent:
     """The user's agent as a target: `options` are the fields besides the provider. `keys` are the
     variables of its keys, `prepare` is the command that builds it. In place of a target, `runners`
-    ask it themselves."""
+    ask it themselves. `skills` are the paths of the tests of skills, whose judge is another
+    target; `setup` is the command that installs the agent."""
 
     provider: str
     options: Mapping[str, str]
     keys: tuple[str, ...] = ()
     prepare: str = ""
     runners: Sequence[ProposedRunner] = ()
+    skills: tuple[str, ...] = ()
+    setup: str = ""
 
     @property
     def passed(self) -> tuple[str, ...]:
         """The variables that a child process must see."""
-        return self.keys if self.runners or self.provider in ("cli", "python") else ()
+        is_program = self.skills or self.provider in ("cli", "python")
+        return self.keys if self.runners or is_program else ()
 
     @property
     def on_runner(self) -> bool:
@@ -107,7 +117,7 @@ class _Agent:
 async def command(**given: str | None) -> int:
     """Write a first suite, its target and the workflow for your agent. Without an option: the
     workflow for the suites of promptfoo, pytest (deepeval, pydantic-evals) and inspect that the
-    repository has.
+    repository has, or the targets and the workflow for the tests of its skills.
 
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
@@ -122,7 +132,8 @@ async def command(**given: str | None) -> int:
     else:
         agent = _agent(options, root, files)
     unnamed = {} if runners else unnamed_suites(root, root, files)
-    suite = next(iter((*find_suites(root, root, (), files).paths, *unnamed, _SUITE)))
+    suites = (*find_suites(root, root, (), files).paths, *agent.skills, *unnamed, _SUITE)
+    suite = next(iter(suites))
     texts = dict(_texts(agent, suite, root, files))
     for path in texts:
         if not (root / path).parent.resolve().is_relative_to(root):
@@ -163,6 +174,10 @@ def _missing_parts(
 
 
 def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
+    of_skills = find_skill_suites(root, root, files, (), SkillSettings(), lambda _: True)
+    skills = of_skills.paths
+    if skills and not given:
+        return _Agent("claude-cli", _CLAUDE, (_CLAUDE_KEY,), skills=skills, setup=_CLAUDE_SETUP)
     if len(given) != 1:
         problem = "specify one agent" if given else f"{_NO_RUNNERS}, and the agent is missing"
         raise InvalidInput(
@@ -188,6 +203,10 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None
+    if skills and option == "command":  # it finds the skill in the folder of its test
+        del options["cwd"]
+        keys = tuple(dict.fromkeys((*keys, _CLAUDE_KEY)))
+        return _Agent(provider, options, keys, build, skills=skills)
     return _Agent(provider, options, keys, build)
 
 
@@ -221,8 +240,9 @@ def _texts(
 ) -> Iterator[tuple[str, str]]:
     """The files to create. A repository with a suite or a workflow of its own keeps it."""
     context = _context(agent, files)
-    if not agent.runners:
+    if not agent.runners and not agent.skills:
         yield suite, _rendered("EVAL.yaml", context)
+    if not agent.runners:
         yield _TARGETS, _rendered("targets.yaml", context)
     yield CONFIGURATION, _rendered("agentevals.yaml", context)
     yield _existing_workflow(root) or _WORKFLOW, _rendered("workflow.yaml", context)
@@ -236,7 +256,7 @@ def _context(agent: _Agent, files: Sequence[str] = ()) -> Mapping[str, Any]:
         **vars(agent),
         # JSON is YAML, whatever characters the user's texts have.
         "options": [(name, _quoted(text)) for name, text in agent.options.items()],
-        "watch": [_quoted(glob) for glob in dict.fromkeys(_watched(files))],
+        "watch": [_quoted(glob) for glob in dict.fromkeys(_watched(files)) if not agent.skills],
         "passed": agent.passed,
         "on_runner": agent.on_runner,
     }
@@ -290,6 +310,7 @@ async def _next_steps(
         steps.append(f"mv {shlex.join([suite, named])}  # a suite is found by its name")
         added.append(named)
     steps += [runner.install for runner in agent.runners if not shutil.which(runner.name)]
+    steps += [_CLAUDE_INSTALL] if agent.setup and not shutil.which("claude") else []
     steps += [f"export {key}=…" for key in agent.keys if key not in os.environ]
     if not await repository.untracked("**/.env"):
         added = ["--all"]
